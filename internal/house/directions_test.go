@@ -1,0 +1,93 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package house_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/go-psi/psi/"
+
+// direction says what the packages below a directory may import of ours. Tests may
+// import what they like.
+type direction struct {
+	from   string
+	except string   // a directory that has a direction of its own
+	only   []string // if not nil, the packages may import nothing else
+	never  []string
+}
+
+// leaf stands for the packages of internal/ that everyone may import.
+const leaf = "internal leaves"
+
+// notLeaves are the directories of internal/ that are no leaves: they use psi.
+var notLeaves = []string{"internal/conformance", "internal/house", "internal/interop", "internal/tools"}
+
+var directions = []direction{
+	{from: "mcp", except: "mcp/mcptest", never: []string{"mcphttp", "mcpstdio", "middleware"}},
+	{from: "mcp/mcptest", never: []string{"middleware"}},
+	{from: "mcphttp", never: []string{"mcpstdio", "middleware"}},
+	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},
+	{from: "middleware", only: []string{"mcp", leaf}},
+	{from: "jsonschema", only: []string{leaf}},
+	{from: leaf, only: []string{leaf}},
+}
+
+// below reports whether a package is in a directory. Its own directory counts.
+func below(pkg, dir string) bool {
+	if dir == leaf {
+		return below(pkg, "internal") && !belowAny(pkg, notLeaves)
+	}
+	return pkg == dir || strings.HasPrefix(pkg, dir+"/")
+}
+
+func belowAny(pkg string, dirs []string) bool {
+	for _, dir := range dirs {
+		if below(pkg, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d direction) covers(pkg string) bool {
+	return below(pkg, d.from) && (d.except == "" || !below(pkg, d.except))
+}
+
+func (d direction) allows(imported string) bool {
+	if below(imported, d.from) && d.from != leaf {
+		return true // parts of one whole
+	}
+	return (d.only == nil || belowAny(imported, d.only)) && !belowAny(imported, d.never)
+}
+
+func wrongImports(s source) []finding {
+	if s.isTest() {
+		return nil
+	}
+	var found []finding
+	for _, spec := range s.file.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value)
+		imported, ours := strings.CutPrefix(name, module)
+		for _, d := range directions {
+			if ours && d.covers(s.dir()) && !d.allows(imported) {
+				found = append(found, s.at(spec, "package %s imports %s", s.dir(), imported))
+			}
+		}
+	}
+	return found
+}
+
+// imports returns a Go file with imports of ours, each with an optional remark.
+func imports(packages ...string) string {
+	var text strings.Builder
+	text.WriteString("package a\n")
+	for _, p := range packages {
+		name, remark, _ := strings.Cut(p, " ")
+		fmt.Fprintf(&text, "import _ %q // %s\n", module+name, remark)
+	}
+	return text.String()
+}

@@ -1,0 +1,233 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package house_test
+
+import (
+	"go/ast"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rule is a rule of the house. Its examples are files, of which it must find the
+// lines with the word WRONG, and only these.
+type rule struct {
+	name     string
+	advice   string
+	find     func([]source) []finding
+	examples map[string]string
+}
+
+const (
+	header = "// Copyright 2026 The psi Authors.\n// SPDX-License-Identifier: MIT\n\n"
+
+	maxFunctionLines = 80
+	maxFileLines     = 500
+)
+
+var rules = []rule{
+	{
+		name:   "header",
+		advice: "begin every Go file with the two lines of the copyright header and a blank line",
+		find:   eachFile(wrongHeader),
+		examples: map[string]string{
+			"a/a.go": header + "package a\n",
+			"a/b.go": "package a // WRONG\n",
+			"a/c.go": "// Copyright 2026 WRONG\n// SPDX-License-Identifier: MIT\n\npackage a\n",
+			"e/e.go": "// WRONG\npackage e\n",
+		},
+	},
+	{
+		name:   "package comment",
+		advice: "give a package one comment, in doc.go, or in main.go if it is a program",
+		find:   wrongPackageComments,
+		examples: map[string]string{
+			"a/doc.go":    "// Package a is right.\npackage a\n",
+			"a/a_test.go": "// WRONG\npackage a_test\n",
+			"b/b.go":      "// Package b: WRONG\npackage b\n",
+			"c/c.go":      "package c // WRONG: there is no comment\n",
+			"d/main.go":   "// Command d is right.\npackage main\n",
+			"e/doc.go":    "// Package e is right.\npackage e\n",
+			"e/e.go":      "// Package e again: WRONG\npackage e\n",
+		},
+	},
+	{
+		name:   "import directions",
+		advice: "move what both need down to a package that both may import, or take an interface",
+		find:   eachFile(wrongImports),
+		examples: map[string]string{
+			"mcp/a.go":            imports("mcphttp WRONG", "mcpstdio WRONG", "middleware WRONG", "jsonschema", "internal/seal"),
+			"mcp/tasks/a.go":      imports("mcphttp/auth WRONG", "mcp/store"),
+			"mcp/mcptest/a.go":    imports("mcphttp", "mcpstdio", "middleware WRONG"),
+			"mcphttp/a.go":        imports("mcp", "mcpstdio WRONG", "middleware WRONG"),
+			"mcphttp/a_test.go":   imports("middleware"),
+			"mcpstdio/a.go":       imports("mcp", "mcphttp WRONG", "middleware WRONG"),
+			"middleware/a.go":     imports("mcp", "mcp/store", "internal/seal", "mcphttp WRONG", "jsonschema WRONG"),
+			"jsonschema/a.go":     imports("internal/jsonscan", "mcp WRONG"),
+			"internal/seal/a.go":  imports("internal/jsonscan", "jsonschema WRONG", "internal/house WRONG"),
+			"internal/house/a.go": imports("mcp"),
+			"examples/a/main.go":  imports("mcp", "mcphttp", "middleware"),
+		},
+	},
+	{
+		name:   "sleeping tests",
+		advice: "wait for what you wait for; for time itself use testing/synctest and receive from time.After",
+		find:   eachFile(sleeps),
+		examples: map[string]string{
+			"a/a_test.go": "package a\nimport \"time\"\nfunc f() {\n\ttime.Sleep(1) // WRONG\n}\n",
+			"a/b_test.go": "package a\nimport clock \"time\"\nfunc g() {\n\tclock.Sleep(1) // WRONG\n}\n",
+			"a/a.go":      "package a\nimport \"time\"\nfunc h() {\n\ttime.Sleep(1)\n}\n",
+		},
+	},
+	{
+		name:   "protocol versions",
+		advice: "use the constant of mcp/revision.go; only the files that translate eras tell versions apart",
+		find:   eachFile(versions),
+		examples: map[string]string{
+			"mcp/revision.go":           "package mcp\nconst v = \"2025-11-25\"\n",
+			"mcp/a.go":                  "package mcp\nconst v = \"2025-11-25\" // WRONG\nconst w = `2024-11-05` // WRONG\nconst x = \"2025-11-26\"\n",
+			"mcp/a_test.go":             "package mcp\nconst v = \"2025-11-25\"\n",
+			"examples/a/main.go":        "package main\nconst v = \"2025-11-25\"\n",
+			"internal/conformance/a.go": "package conformance\nconst v = \"2025-11-25\"\n",
+		},
+	},
+	{
+		name:   "long functions",
+		advice: "split it where it changes the subject; " + strconv.Itoa(maxFunctionLines) + " lines are the most",
+		find:   eachFile(longFunctions),
+		examples: map[string]string{
+			"a/a.go":      "package a\nfunc f() { // WRONG\n" + strings.Repeat("\n", maxFunctionLines-1) + "}\n",
+			"a/b.go":      "package a\nfunc g() {\n" + strings.Repeat("\n", maxFunctionLines-2) + "}\n",
+			"a/a_test.go": "package a\nfunc h() {\n" + strings.Repeat("\n", maxFunctionLines) + "}\n",
+		},
+	},
+	{
+		name:   "long files",
+		advice: "split it into files named after one idea each; " + strconv.Itoa(maxFileLines) + " lines are the most",
+		find:   eachFile(longFiles),
+		examples: map[string]string{
+			"a/a.go":      "package a // WRONG\n" + strings.Repeat("\n", maxFileLines),
+			"a/b.go":      "package a\n" + strings.Repeat("\n", maxFileLines-1),
+			"a/a_test.go": "package a\n" + strings.Repeat("\n", maxFileLines),
+		},
+	},
+}
+
+// eachFile makes a rule about single files one about the tree.
+func eachFile(find func(source) []finding) func([]source) []finding {
+	return func(tree []source) []finding {
+		var all []finding
+		for _, s := range tree {
+			all = append(all, find(s)...)
+		}
+		return all
+	}
+}
+
+func wrongHeader(s source) []finding {
+	if strings.HasPrefix(s.text, header) {
+		return nil
+	}
+	return []finding{{s.path, 1, "the file does not begin with the header"}}
+}
+
+func wrongPackageComments(tree []source) []finding {
+	var found []finding
+	first := map[string]source{} // of each directory, tests aside
+	commented := map[string]bool{}
+	for _, s := range tree {
+		if _, seen := first[s.dir()]; !seen && !s.isTest() {
+			first[s.dir()] = s
+		}
+		if s.file.Doc == nil {
+			continue
+		}
+		commented[s.dir()] = commented[s.dir()] || !s.isTest()
+		home := s.dir() + "/doc.go"
+		if s.file.Name.Name == "main" {
+			home = s.dir() + "/main.go"
+		}
+		if s.path != home {
+			found = append(found, s.at(s.file.Doc, "comment on package %s outside %s", s.file.Name.Name, home))
+		}
+	}
+	for _, s := range tree {
+		if first[s.dir()].path == s.path && !commented[s.dir()] {
+			found = append(found, s.at(s.file.Name, "package %s has no comment", s.file.Name.Name))
+		}
+	}
+	return found
+}
+
+func sleeps(s source) []finding {
+	if !s.isTest() {
+		return nil
+	}
+	name := ""
+	for _, spec := range s.file.Imports {
+		if spec.Path.Value == `"time"` {
+			name = "time"
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+	}
+	var found []finding
+	for node := range ast.Preorder(s.file) {
+		selector, ok := node.(*ast.SelectorExpr)
+		if !ok || selector.Sel.Name != "Sleep" {
+			continue
+		}
+		if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == name {
+			found = append(found, s.at(node, "time.Sleep in a test"))
+		}
+	}
+	return found
+}
+
+var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+
+func versions(s source) []finding {
+	if s.isTest() || s.path == "mcp/revision.go" || below(s.dir(), "examples") || below(s.dir(), "internal/conformance") {
+		return nil
+	}
+	var found []finding
+	for node := range ast.Preorder(s.file) {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok {
+			continue
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err == nil && slices.Contains(protocolVersions, text) {
+			found = append(found, s.at(node, "protocol version %s written out", text))
+		}
+	}
+	return found
+}
+
+func longFunctions(s source) []finding {
+	if s.isTest() {
+		return nil
+	}
+	var found []finding
+	for _, decl := range s.file.Decls {
+		function, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := s.lines.Line(function.End()) - s.lines.Line(function.Pos()) + 1
+		if lines > maxFunctionLines {
+			found = append(found, s.at(function, "function %s has %d lines", function.Name.Name, lines))
+		}
+	}
+	return found
+}
+
+func longFiles(s source) []finding {
+	lines := strings.Count(s.text, "\n")
+	if s.isTest() || lines <= maxFileLines {
+		return nil
+	}
+	return []finding{{s.path, 1, "the file has " + strconv.Itoa(lines) + " lines"}}
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+)
+
+// ErrInvalid is returned for every token that this ring did not seal for the
+// given context, without saying why.
+var ErrInvalid = errors.New("seal: invalid token")
+
+// MinKeyLen is the least length of a key in bytes.
+const MinKeyLen = 16
+
+const (
+	keyIDLen = 4
+	info     = "psi request state v1"
+)
+
+// A Ring seals with its first key and opens with any. It is safe for concurrent
+// use.
+type Ring struct{ keys []key }
+
+type key struct {
+	id   [keyIDLen]byte
+	aead cipher.AEAD
+}
+
+// NewRing makes a ring of keys of any length from MinKeyLen on, the one to seal
+// with first. Without keys it makes a random one, which no other process has.
+func NewRing(secrets ...[]byte) (*Ring, error) {
+	if len(secrets) == 0 {
+		secret := make([]byte, sha256.Size)
+		_, _ = rand.Read(secret) // never fails
+		secrets = [][]byte{secret}
+	}
+	r := &Ring{}
+	for i, secret := range secrets {
+		if len(secret) < MinKeyLen {
+			return nil, fmt.Errorf("seal: key %d has %d bytes, want at least %d", i, len(secret), MinKeyLen)
+		}
+		k, err := deriveKey(secret)
+		if err != nil {
+			return nil, err
+		}
+		r.keys = append(r.keys, k)
+	}
+	return r, nil
+}
+
+// deriveKey makes the cipher's key and the public id that finds it again.
+func deriveKey(secret []byte) (key, error) {
+	derived, err := hkdf.Key(sha256.New, secret, nil, info, 32+keyIDLen)
+	if err != nil {
+		return key{}, err
+	}
+	block, err := aes.NewCipher(derived[:32])
+	if err != nil {
+		return key{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return key{}, err
+	}
+	return key{id: [keyIDLen]byte(derived[32:]), aead: aead}, nil
+}
+
+// Seal encrypts plain, bound to context, as URL-safe text.
+func (r *Ring) Seal(plain, context []byte) string {
+	k := r.keys[0]
+	token := append(make([]byte, 0, keyIDLen+len(plain)+k.aead.Overhead()), k.id[:]...)
+	token = k.aead.Seal(token, nil, plain, context)
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+// Open is the inverse of Seal. Its error is ErrInvalid.
+func (r *Ring) Open(token string, context []byte) ([]byte, error) {
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(sealed) < keyIDLen {
+		return nil, ErrInvalid
+	}
+	for _, k := range r.keys {
+		if [keyIDLen]byte(sealed) != k.id {
+			continue
+		}
+		if plain, err := k.aead.Open(nil, nil, sealed[keyIDLen:], context); err == nil {
+			return plain, nil
+		}
+	}
+	return nil, ErrInvalid
+}

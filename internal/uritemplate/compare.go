@@ -1,0 +1,226 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package uritemplate
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// A Relation says how the sets of URIs that two templates match relate.
+type Relation uint8
+
+// The relations of a template a to a template b.
+const (
+	Overlaps     Relation = iota // some URIs match both, others only a, others only b
+	Equivalent                   // the same URIs match both
+	MoreSpecific                 // what matches a matches b, and b matches more
+	LessSpecific                 // what matches b matches a, and a matches more
+	Disjoint                     // no URI matches both
+)
+
+func (r Relation) String() string {
+	switch r {
+	case Equivalent:
+		return "equivalent"
+	case MoreSpecific:
+		return "more specific"
+	case LessSpecific:
+		return "less specific"
+	case Disjoint:
+		return "disjoint"
+	default:
+		return "overlaps"
+	}
+}
+
+// maxSpots bounds the work of Compare: how many spots may be visited, repeated
+// visits included. Routing patterns need some thousands.
+const maxSpots = 1 << 20
+
+// Compare relates two templates, for the rules that net/http has for patterns:
+// where two match, the more specific one wins, and two that overlap, or are
+// equivalent, are a conflict.
+//
+// The answer is that of the automata behind the templates and conservative where
+// these know less than [Template.Match]: two templates that differ only in that
+// Match refuses a repeated name with two values are Equivalent, and two whose
+// comparison takes too long, which takes a large prefix or many variables in one
+// expression, are said to overlap.
+func Compare(a, b *Template) Relation {
+	c := comparison{a: &a.program, b: &b.program, seen: map[string]bool{}}
+	c.symbols = alphabet(c.a, c.b)
+	c.visit(pair{c.a.begin(), c.b.begin()})
+	for len(c.todo) > 0 {
+		if c.spots > maxSpots || c.both && c.onlyA && c.onlyB {
+			return Overlaps
+		}
+		next := c.todo[len(c.todo)-1]
+		c.todo = c.todo[:len(c.todo)-1]
+		for _, symbol := range c.symbols {
+			c.visit(pair{c.step(c.a, next.a, symbol), c.step(c.b, next.b, symbol)})
+		}
+	}
+	switch {
+	case !c.both:
+		return Disjoint
+	case c.onlyA && c.onlyB:
+		return Overlaps
+	case c.onlyA:
+		return LessSpecific
+	case c.onlyB:
+		return MoreSpecific
+	}
+	return Equivalent
+}
+
+// comparison walks two programs in step, over every text that both can read.
+type comparison struct {
+	a, b               *program
+	symbols            []string
+	todo               []pair
+	seen               map[string]bool
+	spots              int  // visited so far, repeated visits included
+	both, onlyA, onlyB bool // what there is a URI for
+}
+
+// spot is a place in a program: a state and how far it has read, in bytes for
+// literals and in characters for captures.
+type spot struct{ state, read int }
+
+func compareSpots(x, y spot) int {
+	if x.state != y.state {
+		return x.state - y.state
+	}
+	return x.read - y.read
+}
+
+// pair has all the spots where the programs can be after reading the same text.
+type pair struct{ a, b []spot }
+
+// visit notes what a pair tells and plans to go on from there. Every spot leads to
+// a match of its program, so where one program is lost the other one has a URI of
+// its own.
+func (c *comparison) visit(p pair) {
+	acceptsA, acceptsB := accepting(p.a), accepting(p.b)
+	c.both = c.both || acceptsA && acceptsB
+	c.onlyA = c.onlyA || acceptsA && !acceptsB || len(p.a) > 0 && len(p.b) == 0
+	c.onlyB = c.onlyB || acceptsB && !acceptsA || len(p.b) > 0 && len(p.a) == 0
+	if len(p.a) == 0 || len(p.b) == 0 {
+		return
+	}
+	if key := p.key(); !c.seen[key] {
+		c.seen[key] = true
+		c.todo = append(c.todo, p)
+	}
+}
+
+func (p pair) key() string {
+	key := binary.AppendUvarint(nil, uint64(len(p.a)))
+	for _, s := range slices.Concat(p.a, p.b) {
+		key = binary.AppendUvarint(key, uint64(s.state))
+		key = binary.AppendUvarint(key, uint64(s.read))
+	}
+	return string(key)
+}
+
+// accepting reports whether one of the spots is the end: state 0 of a program.
+func accepting(spots []spot) bool { return len(spots) > 0 && spots[0].state == 0 }
+
+// begin returns the spots before anything is read, sorted.
+func (p *program) begin() []spot { return sorted(p.closure(nil, spot{state: p.start})) }
+
+// step returns the spots of p after reading a symbol, sorted.
+func (c *comparison) step(p *program, from []spot, symbol string) []spot {
+	var to []spot
+	kinds, size := nextChar(symbol, 0)
+	for _, at := range from {
+		s := &p.states[at.state]
+		switch s.kind {
+		case literal:
+			if strings.HasPrefix(s.literal[at.read:], symbol) {
+				to = p.closure(to, spot{at.state, at.read + len(symbol)})
+			}
+		case read:
+			if size > 0 && s.capture.accepts(kinds, symbol[0]) && at.read != s.capture.max {
+				to = p.closure(to, spot{at.state, s.capture.count(at.read + 1)})
+			}
+		}
+	}
+	c.spots += len(from) + len(to)
+	return sorted(to)
+}
+
+func sorted(spots []spot) []spot {
+	slices.SortFunc(spots, compareSpots)
+	return slices.Compact(spots)
+}
+
+// count forgets how much was read where it makes no difference.
+func (c *capture) count(n int) int {
+	if c.max == unlimited {
+		return min(n, c.min)
+	}
+	return n
+}
+
+// closure appends the spots that can be reached from at without reading.
+func (p *program) closure(to []spot, at spot) []spot {
+	s := &p.states[at.state]
+	switch s.kind {
+	case literal:
+		if at.read == len(s.literal) {
+			return p.closure(to, spot{state: s.next})
+		}
+	case choice:
+		for _, next := range s.branches {
+			to = p.closure(to, spot{state: next})
+		}
+		return to
+	case read:
+		if at.read >= s.capture.min {
+			to = p.closure(to, spot{state: s.next})
+		}
+	}
+	return append(to, at)
+}
+
+// alphabet returns enough characters to tell the programs apart: those in their
+// literals, all delimiters, and one of each kind that stands for all the others.
+func alphabet(programs ...*program) []string {
+	const word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
+	symbols := strings.Split(":/?#[]@!$&'()*+,;=", "")
+	symbols = append(symbols, ".", "é")
+	for _, p := range programs {
+		for i := range p.states {
+			symbols = appendSymbols(symbols, p.states[i].literal)
+		}
+	}
+	for _, candidates := range []func(i int) string{
+		func(i int) string { return word[i : i+1] },
+		func(i int) string { return string(appendEncoded(nil, word[i:i+1], 0)) },
+	} {
+		for i := range len(word) {
+			if s := candidates(i); !slices.Contains(symbols, s) {
+				symbols = append(symbols, s)
+				break
+			}
+		}
+	}
+	slices.Sort(symbols)
+	return slices.Compact(symbols)
+}
+
+func appendSymbols(symbols []string, text string) []string {
+	for pos := 0; pos < len(text); {
+		_, size := nextChar(text, pos)
+		if size == 0 {
+			size = len("%00") // an octet that is not UTF-8 by itself
+		}
+		symbols = append(symbols, text[pos:pos+size])
+		pos += size
+	}
+	return symbols
+}

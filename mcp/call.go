@@ -1,0 +1,111 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+)
+
+// A Notifier carries the notifications about one request to the peer that sent
+// it. Notify may be called by several goroutines, but not after the handler of
+// the request has returned. It must not keep params.
+type Notifier interface {
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+}
+
+// ErrNotDelivered is returned by [Request.Notify] if nobody can get the
+// notification: the request has been answered, or came without a stream.
+var ErrNotDelivered = errors.New("mcp: notification not delivered")
+
+// call is what all copies of one request share while it is being served.
+type call struct {
+	session    *Session
+	serverInfo json.RawMessage // of the outermost mux that served it
+	logger     *slog.Logger
+
+	mu       sync.Mutex
+	notifier Notifier // nil before serving and after
+	progress progressState
+	logs     logState
+	sealer   *sealer // set while the handler may ask
+	asked    *asking
+}
+
+// Notify sends a notification about the request on the request's own stream.
+// Params are as in [NewRequest]. After the handler has returned, and on requests
+// that came without a stream, it returns [ErrNotDelivered].
+func (r *Request) Notify(ctx context.Context, method string, params any) error {
+	raw, err := rawParams(params)
+	if err != nil {
+		return fmt.Errorf("mcp: params of %s: %w", method, err)
+	}
+	return r.call.notify(ctx, method, raw)
+}
+
+// notify holds the lock while sending, so that nothing is sent once finish has
+// returned, and what is sent keeps its order.
+func (c *call) notify(ctx context.Context, method string, params json.RawMessage) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notifyLocked(ctx, method, params)
+}
+
+func (c *call) notifyLocked(ctx context.Context, method string, params json.RawMessage) error {
+	if c.notifier == nil {
+		return ErrNotDelivered
+	}
+	return c.notifier.Notify(ctx, method, params)
+}
+
+func (c *call) begin(n Notifier) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notifier = n
+}
+
+func (c *call) finish() { c.begin(nil) }
+
+// Serve calls h for req on behalf of a transport. Notifications about the
+// request go to n, which may be nil, until h returns. A panic in h is logged
+// with its stack to logger, slog's default if nil, and becomes an internal
+// error without details; a panic with [ErrAbortHandler] is not logged.
+func Serve(ctx context.Context, h Handler, req *Request, n Notifier, logger *slog.Logger) (Result, error) {
+	req.call.begin(n)
+	defer req.call.finish()
+	return serveSafely(ctx, h, req, logger)
+}
+
+func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logger) (res Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = nil, panicked(ctx, req, v, logger)
+		}
+	}()
+	res, err = h.ServeMCP(ctx, req)
+	if res == nil && err == nil && !req.IsNotification() {
+		err = Errorf(CodeInternalError, "the handler of %s returned neither a result nor an error", req.Method)
+	}
+	return res, err
+}
+
+// errAborted is what a request ends with whose handler panicked with ErrAbortHandler.
+var errAborted = &Error{Code: CodeInternalError, Message: "the request was aborted", Cause: ErrAbortHandler}
+
+func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
+	if v == ErrAbortHandler { //nolint:errorlint // net/http compares the value too
+		return errAborted
+	}
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.ErrorContext(ctx, "mcp: handler panicked", "method", req.Method, "name", req.Name(),
+		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	return &Error{Code: CodeInternalError, Message: "internal error", Cause: fmt.Errorf("panic: %v", v)}
+}

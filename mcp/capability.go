@@ -1,0 +1,108 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import "encoding/json"
+
+// Implementation says what a client or a server is. It is unverified: nothing
+// may depend on it.
+type Implementation struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+	WebsiteURL  string `json:"websiteUrl,omitempty"`
+	Icons       []Icon `json:"icons,omitempty"`
+	Extra       Extra  `json:",embed"`
+}
+
+// An Icon is a picture for a user interface. Src is an https or a data URI.
+type Icon struct {
+	Src      string   `json:"src"`
+	MIMEType string   `json:"mimeType,omitempty"`
+	Sizes    []string `json:"sizes,omitempty"` // "48x48" or "any"
+	Theme    string   `json:"theme,omitempty"` // "light" or "dark"
+}
+
+// Extensions are the extensions that one side supports, by identifier, with
+// their settings; an empty object means no settings.
+type Extensions map[string]json.RawMessage
+
+// ClientCapabilities is what a client can be asked. A nil field is a capability
+// that was not declared.
+type ClientCapabilities struct {
+	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
+	Roots        *RootsCapability           `json:"roots,omitzero"`
+	Sampling     *SamplingCapability        `json:"sampling,omitzero"`
+	Elicitation  *ElicitationCapability     `json:"elicitation,omitzero"`
+	Extensions   Extensions                 `json:"extensions,omitempty"`
+	Extra        Extra                      `json:",embed"`
+}
+
+// RootsCapability declares roots/list.
+type RootsCapability struct {
+	ListChanged bool `json:"listChanged,omitzero"` // legacy era only
+}
+
+// SamplingCapability declares sampling/createMessage.
+type SamplingCapability struct {
+	Context *struct{} `json:"context,omitzero"` // other values of includeContext than none
+	Tools   *struct{} `json:"tools,omitzero"`   // tools and toolChoice
+}
+
+// ElicitationCapability declares elicitation/create and its modes. With neither
+// mode named, it means form mode.
+type ElicitationCapability struct {
+	Form *struct{} `json:"form,omitzero"`
+	URL  *struct{} `json:"url,omitzero"`
+}
+
+// AllowsForm reports whether form mode is declared.
+func (c *ElicitationCapability) AllowsForm() bool {
+	return c != nil && (c.Form != nil || c.URL == nil)
+}
+
+// AllowsURL reports whether URL mode is declared.
+func (c *ElicitationCapability) AllowsURL() bool { return c != nil && c.URL != nil }
+
+// HasExtension reports whether the client declared an extension.
+func (c *ClientCapabilities) HasExtension(id string) bool {
+	if c == nil {
+		return false
+	}
+	_, ok := c.Extensions[id]
+	return ok
+}
+
+// ServerCapabilities is what a server offers. A nil field is not offered.
+type ServerCapabilities struct {
+	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
+	Tools        *ListCapability            `json:"tools,omitzero"`
+	Prompts      *ListCapability            `json:"prompts,omitzero"`
+	Resources    *ResourcesCapability       `json:"resources,omitzero"`
+	Completions  *struct{}                  `json:"completions,omitzero"`
+	Logging      *struct{}                  `json:"logging,omitzero"`
+	Extensions   Extensions                 `json:"extensions,omitempty"`
+	Extra        Extra                      `json:",embed"`
+}
+
+// ListCapability declares a list, and whether its changes are announced.
+type ListCapability struct {
+	ListChanged bool `json:"listChanged,omitzero"`
+}
+
+// ResourcesCapability declares resources, and which changes are announced.
+type ResourcesCapability struct {
+	Subscribe   bool `json:"subscribe,omitzero"`
+	ListChanged bool `json:"listChanged,omitzero"`
+}
+
+// DiscoverResult answers server/discover.
+type DiscoverResult struct {
+	ResultBase
+	Cacheable
+	SupportedVersions []string            `json:"supportedVersions"`
+	Capabilities      *ServerCapabilities `json:"capabilities"`
+	Instructions      string              `json:"instructions,omitempty"`
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/go-psi/psi/internal/uritemplate"
+)
+
+// maxCompletions is how many values a completion may hold (server/utilities/completion).
+const maxCompletions = 100
+
+// A Completer suggests values for an argument, the best first. Of more than 100,
+// the first 100 are sent, and how many there are.
+type Completer func(ctx context.Context, p *CompleteParams) ([]string, error)
+
+// CompleteFrom suggests those of a fixed list that begin with what was typed,
+// regardless of case.
+func CompleteFrom(values ...string) Completer {
+	return func(_ context.Context, p *CompleteParams) ([]string, error) {
+		typed := strings.ToLower(p.Argument.Value)
+		var found []string
+		for _, v := range values {
+			if strings.HasPrefix(strings.ToLower(v), typed) {
+				found = append(found, v)
+			}
+		}
+		return found, nil
+	}
+}
+
+// enumerator is a handler that knows the values that some of its arguments can
+// have.
+type enumerator interface{ enums() map[string][]string }
+
+func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
+	var p CompleteParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	s := g.load()
+	if s.capabilities.Completions == nil && len(s.mounts) == 0 {
+		return nil, MethodNotFound(req.Method)
+	}
+	kind, name := "prompt", p.Ref.Name
+	e := s.prompts[name]
+	switch p.Ref.Type {
+	case "ref/prompt":
+	case "ref/resource":
+		kind, name = "resource", p.Ref.URI
+		e = s.completable(name)
+	default:
+		return nil, Errorf(CodeInvalidParams, `params.ref.type is %q: expected "ref/prompt" or "ref/resource"`, p.Ref.Type)
+	}
+	if e != nil {
+		return e.complete(ctx, &p)
+	}
+	if m := s.mountOf(kind, name); m != nil {
+		return m.complete(ctx, req, &p, kind, name)
+	}
+	return nil, Errorf(CodeInvalidParams, "params.ref names an unknown %s %q", kind, name)
+}
+
+// completable is the entry of a template, by the template or a URI that it matches.
+func (s *snapshot) completable(uri string) *entry {
+	for _, e := range s.templates {
+		if e.name == uri {
+			return e
+		}
+	}
+	if uritemplate.IsTemplate(uri) {
+		return nil
+	}
+	e, _ := s.resource(uri)
+	return e
+}
+
+func (e *entry) complete(ctx context.Context, p *CompleteParams) (Result, error) {
+	completer := e.completer(p.Argument.Name)
+	if completer == nil {
+		return &CompleteResult{Completion: Completion{Values: []string{}}}, nil
+	}
+	values, err := completer(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	c := Completion{Values: values}
+	if total := len(values); total > maxCompletions {
+		c = Completion{Values: values[:maxCompletions], Total: &total, HasMore: true}
+	}
+	return &CompleteResult{Completion: c}, nil
+}
+
+func (e *entry) completer(argument string) Completer {
+	var completers map[string]Completer
+	switch {
+	case e.prompt != nil:
+		completers = e.prompt.Completers
+	case e.resource != nil:
+		completers = e.resource.Completers
+	}
+	if c := completers[argument]; c != nil {
+		return c
+	}
+	if values, ok := e.enums[argument]; ok {
+		return CompleteFrom(values...)
+	}
+	return nil
+}
+
+// complete passes a completion on, with the inner name in its reference.
+func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
+	var params map[string]json.RawMessage
+	if err := req.Decode(&params); err != nil {
+		return nil, err
+	}
+	var ref map[string]json.RawMessage
+	if err := unmarshal(params["ref"], &ref); err != nil {
+		return nil, err
+	}
+	member := "name"
+	if p.Ref.Type == "ref/resource" {
+		member = "uri"
+	}
+	inner, _ := mt.innerName(kind, name)
+	ref[member] = mustMarshal(inner)
+	params["ref"] = mustMarshal(ref)
+	renamed, err := req.WithParams(params)
+	if err != nil {
+		return nil, err
+	}
+	return mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
+}

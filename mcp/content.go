@@ -1,0 +1,200 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Content is a block of content: [*TextContent], [*ImageContent],
+// [*AudioContent], [*ResourceLink], [*EmbeddedResource], [*ToolUseContent],
+// [*ToolResultContent], or [*UnknownContent] for a kind that this package does
+// not know.
+type Content interface{ contentType() string }
+
+// Annotations tell a client how to treat something.
+type Annotations struct {
+	Audience     []Role    `json:"audience,omitempty"`    // for whom it is; empty means not said
+	Priority     *float64  `json:"priority,omitzero"`     // 0 is optional, 1 is required; nil means not said
+	LastModified time.Time `json:"lastModified,omitzero"` // zero means not said
+}
+
+// A Role is who speaks, or who listens.
+type Role string
+
+// The roles.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// TextContent is text.
+type TextContent struct {
+	Text        string       `json:"text"`
+	Annotations *Annotations `json:"annotations,omitzero"`
+	Meta        Meta         `json:"_meta,omitempty"`
+	Extra       Extra        `json:",embed"`
+}
+
+// Text is a text block.
+func Text(s string) *TextContent { return &TextContent{Text: s} }
+
+// ImageContent is a picture. Data is sent as base64.
+type ImageContent struct {
+	Data        []byte       `json:"data"`
+	MIMEType    string       `json:"mimeType"`
+	Annotations *Annotations `json:"annotations,omitzero"`
+	Meta        Meta         `json:"_meta,omitempty"`
+	Extra       Extra        `json:",embed"`
+}
+
+// AudioContent is sound. Data is sent as base64.
+type AudioContent struct {
+	Data        []byte       `json:"data"`
+	MIMEType    string       `json:"mimeType"`
+	Annotations *Annotations `json:"annotations,omitzero"`
+	Meta        Meta         `json:"_meta,omitempty"`
+	Extra       Extra        `json:",embed"`
+}
+
+// ResourceLink points at a resource, which need not be in any list.
+type ResourceLink struct{ Resource }
+
+// EmbeddedResource carries the contents of a resource.
+type EmbeddedResource struct {
+	Resource    *ResourceContents `json:"resource"`
+	Annotations *Annotations      `json:"annotations,omitzero"`
+	Meta        Meta              `json:"_meta,omitempty"`
+	Extra       Extra             `json:",embed"`
+}
+
+// ToolUseContent is a model's wish to call a tool, in sampling.
+type ToolUseContent struct {
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"` // an object; nil is sent as {}
+	Meta  Meta            `json:"_meta,omitempty"`
+	Extra Extra           `json:",embed"`
+}
+
+// ToolResultContent is the outcome of a [ToolUseContent], in sampling.
+type ToolResultContent struct {
+	ToolUseID         string          `json:"toolUseId"`
+	Content           Contents        `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
+	IsError           bool            `json:"isError,omitzero"`
+	Meta              Meta            `json:"_meta,omitempty"`
+	Extra             Extra           `json:",embed"`
+}
+
+// UnknownContent is a block of a kind that this package does not know, kept
+// whole to be passed on.
+type UnknownContent struct {
+	Type string          // its "type" member
+	Raw  json.RawMessage // the whole object
+}
+
+func (*TextContent) contentType() string       { return "text" }
+func (*ImageContent) contentType() string      { return "image" }
+func (*AudioContent) contentType() string      { return "audio" }
+func (*ResourceLink) contentType() string      { return "resource_link" }
+func (*EmbeddedResource) contentType() string  { return "resource" }
+func (*ToolUseContent) contentType() string    { return "tool_use" }
+func (*ToolResultContent) contentType() string { return "tool_result" }
+func (c *UnknownContent) contentType() string  { return c.Type }
+
+func newContent(kind string) Content {
+	switch kind {
+	case "text":
+		return new(TextContent)
+	case "image":
+		return new(ImageContent)
+	case "audio":
+		return new(AudioContent)
+	case "resource_link":
+		return new(ResourceLink)
+	case "resource":
+		return new(EmbeddedResource)
+	case "tool_use":
+		return new(ToolUseContent)
+	case "tool_result":
+		return new(ToolResultContent)
+	}
+	return nil
+}
+
+// Contents is a list of content. A nil list is sent as an empty one.
+type Contents []Content
+
+// MarshalJSON implements json.Marshaler.
+func (c Contents) MarshalJSON() ([]byte, error) {
+	return appendContents(nil, c)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It takes a single block for a list
+// of one, as sampling allows.
+func (c *Contents) UnmarshalJSON(data []byte) error {
+	raws := []json.RawMessage{data}
+	switch {
+	case string(data) == "null":
+		raws = nil
+	case data[0] == '[':
+		if err := unmarshal(data, &raws); err != nil {
+			return err
+		}
+	}
+	list := make(Contents, len(raws))
+	for i, raw := range raws {
+		block, err := decodeContent(raw)
+		if err != nil {
+			return fmt.Errorf("content %d: %w", i, err)
+		}
+		list[i] = block
+	}
+	*c = list
+	return nil
+}
+
+func decodeContent(raw json.RawMessage) (Content, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := unmarshal(raw, &head); err != nil || head.Type == "" {
+		return nil, fmt.Errorf("mcp: content has no type")
+	}
+	block := newContent(head.Type)
+	if block == nil {
+		return &UnknownContent{Type: head.Type, Raw: append(json.RawMessage(nil), raw...)}, nil
+	}
+	if err := unmarshal(raw, block); err != nil {
+		return nil, fmt.Errorf("mcp: %s content: %w", head.Type, err)
+	}
+	dropType(block)
+	return block, nil
+}
+
+// dropType forgets the "type" member that decoding left among the unknown ones;
+// encoding writes it from the Go type.
+func dropType(block Content) {
+	var extra Extra
+	switch b := block.(type) {
+	case *TextContent:
+		extra = b.Extra
+	case *ImageContent:
+		extra = b.Extra
+	case *AudioContent:
+		extra = b.Extra
+	case *ResourceLink:
+		extra = b.Extra
+	case *EmbeddedResource:
+		extra = b.Extra
+	case *ToolUseContent:
+		extra = b.Extra
+	case *ToolResultContent:
+		extra = b.Extra
+	}
+	delete(extra, "type")
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"errors"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+func appendContents(dst []byte, list []Content) ([]byte, error) {
+	dst = append(dst, '[')
+	for i, c := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendContent(dst, c); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+func appendContent(dst []byte, c Content) ([]byte, error) {
+	switch c := c.(type) {
+	case nil:
+		return nil, errors.New("mcp: nil content")
+	case *TextContent:
+		if c.Annotations == nil && c.Meta == nil && len(c.Extra) == 0 {
+			dst = append(dst, `{"type":"text","text":`...)
+			dst = jsonscan.AppendString(dst, c.Text)
+			return append(dst, '}'), nil
+		}
+	case *UnknownContent:
+		return append(dst, c.Raw...), nil
+	case *ToolUseContent:
+		if c.Input == nil {
+			filled := *c
+			filled.Input = []byte("{}")
+			return appendTyped(dst, &filled)
+		}
+	}
+	return appendTyped(dst, c)
+}
+
+// appendTyped writes the block as its struct says, after its type.
+func appendTyped(dst []byte, c Content) ([]byte, error) {
+	body, err := marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `{"type":`...)
+	dst = jsonscan.AppendString(dst, c.contentType())
+	return appendMembers(dst, body), nil
+}
+
+// appendMembers continues an object that was begun in dst with the members of
+// the encoded object body, and closes it.
+func appendMembers(dst, body []byte) []byte {
+	if len(body) > len("{}") {
+		dst = append(dst, ',')
+	}
+	return append(dst, body[1:]...)
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/uritemplate"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// toolNames are the names that the specification recommends (server/tools).
+var toolNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// describeTool is the tool as it is listed, nil if the handler does not describe
+// itself, and the arguments that are mirrored in headers.
+func (m *Mux) describeTool(e *entry) (*Tool, []paramHeader) {
+	given, ok := e.described.(*Tool)
+	if e.described != nil && !ok {
+		panic(fmt.Sprintf("mcp: tool %q at %s describes itself as a %T", e.name, e.site, e.described))
+	}
+	if !toolNames.MatchString(e.name) {
+		m.opts.Logger.Warn("mcp: tool name is not one that every client accepts", "tool", e.name, "registered", e.site, "want", toolNames.String())
+	}
+	if given == nil {
+		return nil, nil
+	}
+	t := *given
+	t.Name = e.name
+	if t.InputSchema == nil {
+		t.InputSchema = []byte(`{"type":"object"}`)
+	}
+	checkSchema(e, "InputSchema", t.InputSchema)
+	if t.OutputSchema != nil {
+		checkSchema(e, "OutputSchema", t.OutputSchema)
+	}
+	if rootType(t.InputSchema) != "object" {
+		panic(fmt.Sprintf(`mcp: tool %q at %s: the root of InputSchema must have "type":"object"`, e.name, e.site))
+	}
+	headers, err := paramHeaders(t.InputSchema)
+	if err != nil {
+		panic(fmt.Sprintf("mcp: tool %q at %s: %v", e.name, e.site, err))
+	}
+	m.lint(e, t.InputSchema)
+	t.wire = newWireTool(&t)
+	return &t, headers
+}
+
+func checkSchema(e *entry, field string, schema []byte) {
+	if err := jsonscan.Valid(schema, 0); err != nil {
+		panic(fmt.Sprintf("mcp: tool %q at %s: %s is not JSON: %v", e.name, e.site, field, err))
+	}
+	if kind := strings.TrimLeft(string(schema), " \t\r\n"); kind[0] != '{' {
+		panic(fmt.Sprintf("mcp: tool %q at %s: %s must be an object", e.name, e.site, field))
+	}
+}
+
+func (m *Mux) lint(e *entry, schema []byte) {
+	if len(m.opts.Lint) == 0 {
+		return
+	}
+	for _, f := range jsonschema.Lint(schema, m.opts.Lint...) {
+		m.opts.Logger.Warn("mcp: a model provider may refuse this tool's schema", "tool", e.name, "registered", e.site, "profile", f.Profile, "at", f.Pointer, "finding", f.Message)
+	}
+}
+
+func rootType(schema []byte) string {
+	var root struct {
+		Type string `json:"type"`
+	}
+	_ = unmarshal(schema, &root)
+	return root.Type
+}
+
+func describePrompt(e *entry) *Prompt {
+	given, ok := e.described.(*Prompt)
+	switch {
+	case e.described == nil:
+		return nil
+	case !ok:
+		panic(fmt.Sprintf("mcp: prompt %q at %s describes itself as a %T", e.name, e.site, e.described))
+	}
+	p := *given
+	p.Name = e.name
+	return &p
+}
+
+func (e *entry) parseTemplate() {
+	if !uritemplate.IsTemplate(e.name) {
+		return
+	}
+	t, err := uritemplate.Parse(e.name)
+	if err != nil {
+		panic(fmt.Sprintf("mcp: resource template %q at %s: %v", e.name, e.site, err))
+	}
+	e.template = t
+}
+
+// describeResource also fills in what is listed for a template.
+func describeResource(e *entry) *Resource {
+	given, ok := e.described.(*Resource)
+	switch {
+	case e.described == nil:
+		return nil
+	case !ok:
+		panic(fmt.Sprintf("mcp: resource %q at %s describes itself as a %T", e.name, e.site, e.described))
+	}
+	r := *given
+	r.URI = e.name
+	if r.Name == "" {
+		r.Name = e.name
+	}
+	if e.template != nil {
+		e.listed = r.template()
+	}
+	return &r
+}

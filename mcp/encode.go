@@ -1,0 +1,167 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// AppendResponse appends the response to req to dst: the result, or the error if
+// err is not nil, as the revision that req speaks has it. A result that cannot
+// be encoded becomes an internal error. It is what transports send.
+func AppendResponse(dst []byte, req *Request, res Result, err error) []byte {
+	if err != nil {
+		return AppendErrorResponse(dst, req.ID, eraOf(req).wireError(asError(err)))
+	}
+	start := len(dst)
+	dst = appendID(dst, req.ID)
+	dst = append(dst, `,"result":`...)
+	dst, err = eraOf(req).appendResult(dst, req, res)
+	if err != nil {
+		return AppendErrorResponse(dst[:start], req.ID, Errorf(CodeInternalError, "the result could not be encoded: %w", err))
+	}
+	return append(dst, '}')
+}
+
+// AppendErrorResponse appends an error response. The id is left out if it is
+// zero, as it is if the request could not be read.
+func AppendErrorResponse(dst []byte, id ID, err error) []byte {
+	e := asError(err)
+	dst = appendID(dst, id)
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(e.Code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = jsonscan.AppendString(dst, e.Message)
+	if e.Data != nil {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, e.Data...)
+	}
+	return append(dst, "}}"...)
+}
+
+// AppendNotification appends a notification; params may be nil.
+func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
+	dst = jsonscan.AppendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// appendRequest appends a request.
+func appendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
+	dst = appendID(dst, id)
+	dst = append(dst, `,"method":`...)
+	dst = jsonscan.AppendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+func appendID(dst []byte, id ID) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if !id.IsZero() {
+		dst = append(dst, `,"id":`...)
+		dst = append(dst, id.token...)
+	}
+	return dst
+}
+
+// headMembers are the members of a result that depend on the era; eras write
+// them at the head of the object.
+var headMembers = []string{"resultType", "_meta", "ttlMs", "cacheScope"}
+
+// appendBody continues an object whose head is written with the members of res
+// that no era touches.
+func appendBody(dst []byte, res Result, rev revision) ([]byte, error) {
+	switch r := res.(type) {
+	case *CallToolResult:
+		if len(r.Extra) == 0 {
+			return appendCallToolBody(dst, r)
+		}
+	case *ListToolsResult:
+		if len(r.Extra) == 0 {
+			return appendListToolsBody(dst, r, rev)
+		}
+	}
+	body, err := marshal(res)
+	if err != nil {
+		return nil, err
+	}
+	return appendMembersBut(dst, body, headMembers), nil
+}
+
+func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
+	dst = appendKey(dst, "content")
+	dst, err := appendContents(dst, r.Content)
+	if err != nil {
+		return nil, err
+	}
+	if r.StructuredContent != nil {
+		dst = appendKey(dst, "structuredContent")
+		dst = append(dst, r.StructuredContent...)
+	}
+	if r.IsError {
+		dst = append(appendKey(dst, "isError"), "true"...)
+	}
+	return append(dst, '}'), nil
+}
+
+func appendListToolsBody(dst []byte, r *ListToolsResult, rev revision) ([]byte, error) {
+	dst = append(appendKey(dst, "tools"), '[')
+	for i, t := range r.Tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendTool(dst, t, rev); err != nil {
+			return nil, err
+		}
+	}
+	dst = append(dst, ']')
+	if r.NextCursor != nil {
+		dst = appendKey(dst, "nextCursor")
+		dst = jsonscan.AppendString(dst, *r.NextCursor)
+	}
+	return append(dst, '}'), nil
+}
+
+// appendKey begins a member of the object that dst ends in.
+func appendKey(dst []byte, key string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, '"')
+	dst = append(dst, key...)
+	return append(dst, `":`...)
+}
+
+// appendMembersBut continues the object that dst ends in with the members of
+// the encoded object body, except some, and closes it.
+func appendMembersBut(dst, body []byte, except []string) []byte {
+	s := jsonscan.Get(body, 0)
+	defer s.Release()
+	s.Object()
+	for s.Member() {
+		if slices.Contains(except, string(s.Name())) {
+			s.Skip()
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = jsonscan.AppendString(dst, s.Name())
+		dst = append(dst, ':')
+		dst = append(dst, s.Value()...)
+	}
+	return append(dst, '}')
+}

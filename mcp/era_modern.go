@@ -1,0 +1,113 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// modernEra is the wire of 2026-07-28: every result says of what type it is and
+// who made it, and what may be kept says for how long.
+type modernEra struct{}
+
+func (modernEra) appendResult(dst []byte, req *Request, res Result) ([]byte, error) {
+	base := res.base()
+	kind := base.ResultType
+	if kind == "" {
+		kind = ResultComplete
+	}
+	dst = append(dst, `{"resultType":`...)
+	dst = jsonscan.AppendString(dst, kind)
+	dst = appendServerMeta(dst, base.Meta, req.call.serverInfo)
+	if c, ok := res.(cacheable); ok && kind == ResultComplete {
+		dst = appendHints(dst, c.hints(), req)
+	}
+	return appendBody(dst, res, newestModern)
+}
+
+// wireError maps the codes that the era does not have.
+func (modernEra) wireError(e *Error) *Error {
+	if e.Code != CodeLegacyResourceNotFound {
+		return e
+	}
+	mapped := *e
+	mapped.Code = CodeInvalidParams
+	return &mapped
+}
+
+// appendServerMeta appends _meta with the server's identity in it, unless it
+// names one already.
+func appendServerMeta(dst []byte, meta Meta, info []byte) []byte {
+	_, named := meta[MetaServerInfo]
+	if len(meta) == 0 && info == nil {
+		return dst
+	}
+	dst = append(appendKey(dst, "_meta"), '{')
+	if !named && info != nil {
+		dst = append(appendKey(dst, MetaServerInfo), info...)
+	}
+	return append(appendMeta(dst, meta), '}')
+}
+
+func appendMeta(dst []byte, meta Meta) []byte {
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = jsonscan.AppendString(dst, key)
+		dst = append(dst, ':')
+		dst = append(dst, meta[key]...)
+	}
+	return dst
+}
+
+// appendHints appends the cache hints. What answers a question's retry must not
+// be kept by anyone.
+func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
+	var ttl int64
+	scope := CachePrivate
+	if !req.isRetry() {
+		if hints.TTLMs != nil {
+			ttl = max(*hints.TTLMs, 0)
+		}
+		if hints.CacheScope == CachePublic {
+			scope = CachePublic
+		}
+	}
+	dst = strconv.AppendInt(appendKey(dst, "ttlMs"), ttl, 10)
+	return jsonscan.AppendString(appendKey(dst, "cacheScope"), scope)
+}
+
+// IsModern reports whether the request belongs to the modern era: whether it
+// names a protocol version for itself.
+func (r *Request) IsModern() bool { return r.peer.version != "" && !r.call.isLegacy() }
+
+// CheckMeta checks that a modern request carries the metadata that every one
+// must (basic/index#meta). Its error is an [*Error] with CodeInvalidParams.
+func (r *Request) CheckMeta() error {
+	switch {
+	case r.peer.version == "":
+		return missingMeta(MetaProtocolVersion)
+	case r.peer.caps == nil && !r.IsNotification():
+		return missingMeta(MetaClientCapabilities)
+	}
+	return nil
+}
+
+func missingMeta(key string) error {
+	return Errorf(CodeInvalidParams, "params._meta must have the member %q", key)
+}
+
+// CheckVersion checks that the version which a modern request names is served.
+// Its error is an [*Error] with CodeUnsupportedVersion.
+func (r *Request) CheckVersion() error {
+	if !revisionOf(r.peer.version).modern() {
+		return UnsupportedVersion(r.peer.version)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// The error codes of JSON-RPC and of the specification (basic/index#error-codes).
+// Codes of an application's own lie outside -32768…-32000.
+const (
+	CodeParseError                = -32700
+	CodeInvalidRequest            = -32600
+	CodeMethodNotFound            = -32601
+	CodeInvalidParams             = -32602
+	CodeInternalError             = -32603
+	CodeHeaderMismatch            = -32020
+	CodeMissingCapability         = -32021
+	CodeUnsupportedVersion        = -32022
+	CodeURLElicitationRequired    = -32042 // 2025-11-25 only
+	CodeLegacyResourceNotFound    = -32002 // before 2026-07-28; this package maps it from and to CodeInvalidParams
+	CodeLegacyUserRejectedRequest = -1     // before 2026-07-28: a person refused to sample
+)
+
+// An Error is the error of a response: what the peer is told. Handlers return
+// it to choose code and data; callers find it in what a call returned, with
+// errors.As, unchanged however many servers it passed through.
+type Error struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`       // one concise sentence
+	Data    json.RawMessage `json:"data,omitzero"` // raw JSON, nil if there is none
+	Cause   error           `json:"-"`             // for logs; never sent
+}
+
+// Errorf makes an Error. A %w verb sets Cause as well, and the cause's text is
+// part of what the peer is told.
+func Errorf(code int, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), Cause: errors.Unwrap(err)}
+}
+
+// WithData sets the data of e to the encoding of v and returns e. It panics if
+// v cannot be encoded.
+func (e *Error) WithData(v any) *Error {
+	data, err := marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("mcp: error data: %v", err))
+	}
+	e.Data = data
+	return e
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil && e.Cause.Error() != e.Message {
+		return fmt.Sprintf("%s (code %d): %v", e.Message, e.Code, e.Cause)
+	}
+	return fmt.Sprintf("%s (code %d)", e.Message, e.Code)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// CodeOf is the code that err has on the wire: that of the [*Error] in it, or
+// CodeInternalError. It is 0 for nil.
+func CodeOf(err error) int {
+	if err == nil {
+		return 0
+	}
+	return asError(err).Code
+}
+
+// asError is the Error that a peer is told for err.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
+}
+
+// ResourceNotFound is the error for a URI that names nothing. In the legacy era
+// it has the code -32002.
+func ResourceNotFound(uri string) *Error {
+	return Errorf(CodeInvalidParams, "resource %q not found", uri).WithData(map[string]string{"uri": uri})
+}
+
+// isResourceNotFound recognizes [ResourceNotFound] by its form, which is all that
+// is left of it after it came over a wire.
+func isResourceNotFound(err error) bool {
+	var e *Error
+	if err == nil || !errors.As(err, &e) || e.Data == nil {
+		return false
+	}
+	var data struct {
+		URI string `json:"uri"`
+	}
+	return (e.Code == CodeInvalidParams || e.Code == CodeLegacyResourceNotFound) && unmarshal(e.Data, &data) == nil && data.URI != ""
+}
+
+// MethodNotFound is the error for a method that is not served.
+func MethodNotFound(method string) *Error {
+	return Errorf(CodeMethodNotFound, "method %q not found", method)
+}
+
+// MissingCapability is the error for a request that can be served only to a
+// client that declares more capabilities than it did.
+func MissingCapability(required *ClientCapabilities) *Error {
+	return Errorf(CodeMissingCapability, "the client did not declare a capability that this request needs").
+		WithData(map[string]*ClientCapabilities{"requiredCapabilities": required})
+}
+
+// UnsupportedVersion is the error for a request that names a version which is
+// not served to such requests.
+func UnsupportedVersion(requested string) *Error {
+	return Errorf(CodeUnsupportedVersion, "protocol version %q is not supported", requested).
+		WithData(map[string]any{"supported": ModernVersions(), "requested": requested})
+}
+
+// A CancelError is the cause of a context that the peer cancelled.
+type CancelError struct {
+	Reason string // what the peer said, possibly empty
+}
+
+func (e *CancelError) Error() string {
+	if e.Reason == "" {
+		return "mcp: cancelled by the peer"
+	}
+	return "mcp: cancelled by the peer: " + e.Reason
+}
+
+// ErrClosed is the cause of a context that ended because the connection, the
+// session or the server was closed.
+var ErrClosed = errors.New("mcp: closed")
+
+// ErrAbortHandler is a value to panic with to give up a request without a log
+// entry, as http.ErrAbortHandler is.
+var ErrAbortHandler = errors.New("mcp: abort handler")

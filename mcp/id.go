@@ -1,0 +1,86 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// An ID is a JSON-RPC id or a progress token: a string or an integer, kept
+// byte for byte as its sender wrote it, so that 1, 1.0 and "1" stay different
+// and no integer loses a digit. IDs are comparable. The zero ID means that
+// there is none: a Request with a zero ID is a notification.
+type ID struct{ token string }
+
+// StringID is the id "s".
+func StringID(s string) ID { return ID{string(jsonscan.AppendString(nil, s))} }
+
+// IntID is the id n.
+func IntID(n int64) ID { return ID{strconv.FormatInt(n, 10)} }
+
+// IsZero reports whether there is no id.
+func (id ID) IsZero() bool { return id.token == "" }
+
+// String is the id as JSON, or "" if there is none.
+func (id ID) String() string { return id.token }
+
+// MarshalJSON implements json.Marshaler. The zero ID is null.
+func (id ID) MarshalJSON() ([]byte, error) { return []byte(id.orNull()), nil }
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses what the specification
+// does not allow as an id, except null, which makes the zero ID.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*id = ID{}
+		return nil
+	}
+	parsed, ok := parseID(data)
+	if !ok {
+		return fmt.Errorf("mcp: %.40s is neither a string nor an integer", data)
+	}
+	*id = parsed
+	return nil
+}
+
+func (id ID) orNull() string {
+	if id.token == "" {
+		return "null"
+	}
+	return id.token
+}
+
+// parseID takes a valid JSON value.
+func parseID(raw []byte) (ID, bool) {
+	if len(raw) == 0 {
+		return ID{}, false
+	}
+	if raw[0] == '"' || isInteger(raw) {
+		return ID{string(raw)}, true
+	}
+	return ID{}, false
+}
+
+func isInteger(raw []byte) bool {
+	digits := raw
+	if digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' {
+		return false
+	}
+	number := string(raw)
+	if !strings.ContainsAny(number, ".eE") {
+		return true
+	}
+	if len(number) > 40 || strings.ContainsAny(number, "eE") {
+		return false
+	}
+	r, ok := new(big.Rat).SetString(number)
+	return ok && r.IsInt()
+}

@@ -1,0 +1,363 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// The methods that only the legacy era has.
+const (
+	legacyInitialize  = "initialize"
+	legacyInitialized = "notifications/initialized"
+	legacyPing        = "ping"
+	legacySetLevel    = "logging/setLevel"
+	legacySubscribe   = "resources/subscribe"
+	legacyUnsubscribe = "resources/unsubscribe"
+)
+
+// A Sender takes whole messages to the peer. Send may be called by several
+// goroutines at once; it must not keep message.
+type Sender interface {
+	Send(ctx context.Context, message []byte) error
+}
+
+// LegacyOptions configure a [Legacy]. Nil means the zero LegacyOptions.
+type LegacyOptions struct {
+	// ID is the session's id, "" if the connection is the session.
+	ID string
+	// Principal is who opens the session, nil if nobody was authenticated.
+	Principal *Principal
+	// MaxRounds is how often one request may ask before it fails. 0 means 32.
+	MaxRounds int
+	// AskTimeout is how long a client may take to answer a question. 0 means an
+	// hour, negative no limit.
+	AskTimeout time.Duration
+	// KeepAlive is the time between two pings on the stream that belongs to no
+	// request. After three in a row without an answer the session is closed. 0
+	// means no pings.
+	KeepAlive time.Duration
+	// Logger gets what there is to say to the operator. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// Legacy is the server's end of a conversation of the legacy era: it answers
+// what that era's handshake, sessions and utilities ask for, and turns the rest
+// into requests of the modern core to its Handler. Transports feed it the
+// messages of one session; it is safe for concurrent use.
+type Legacy struct {
+	handler Handler
+	opts    LegacyOptions
+	session *Session
+	ctx     context.Context // of the session; ends with Close
+	cancel  context.CancelCauseFunc
+
+	mu            sync.Mutex
+	era           legacyEra // zero before initialize
+	info, caps    json.RawMessage
+	level         LoggingLevel
+	inflight      map[ID]context.CancelCauseFunc
+	questions     map[ID]chan *Response
+	asked         int64
+	subscriptions map[string]struct{}
+	resubscribed  chan struct{} // of one place; nil while nobody listens
+	standalone    Sender        // nil while nobody listens
+	gone          chan struct{} // closed when the client cannot answer any more
+}
+
+// NewLegacy begins a session that waits for initialize.
+func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
+	l := &Legacy{handler: h, level: LogInfo, gone: make(chan struct{})}
+	if opts != nil {
+		l.opts = *opts
+	}
+	if l.opts.MaxRounds <= 0 {
+		l.opts.MaxRounds = 32
+	}
+	if l.opts.AskTimeout == 0 {
+		l.opts.AskTimeout = time.Hour
+	}
+	if l.opts.Logger == nil {
+		l.opts.Logger = slog.Default()
+	}
+	l.session = &Session{l}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	return l
+}
+
+// Session is the session as handlers see it.
+func (l *Legacy) Session() *Session { return l.session }
+
+// Close ends the session; see [Session.Close].
+func (l *Legacy) Close() { l.cancel(ErrClosed) }
+
+// hangUp fails the questions that wait for an answer, and all to come: the client
+// has no more to say. Requests go on.
+func (l *Legacy) hangUp() { close(l.gone) }
+
+// Initialized reports whether the handshake is done.
+func (l *Legacy) Initialized() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.era.rev != revNone
+}
+
+// Batches reports whether the negotiated revision joins messages to arrays.
+func (l *Legacy) Batches() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.era.batches()
+}
+
+func (l *Legacy) version() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.era.rev.String()
+}
+
+func (l *Legacy) clientInfo() *Implementation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	info := new(Implementation)
+	if l.info == nil || unmarshal(l.info, info) != nil {
+		return nil
+	}
+	return info
+}
+
+func (l *Legacy) standaloneSender() Sender {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.standalone
+}
+
+// IsInitialize reports whether m opens a session.
+func (m *Message) IsInitialize() bool {
+	return m.Request != nil && m.Request.Method == legacyInitialize && !m.Request.IsNotification()
+}
+
+// Serve takes one message of the session. What a request makes the server say on
+// the way, questions included, goes to out; Serve returns the response, appended
+// to dst, when the handler is done. It returns dst as it is if there is nothing
+// to answer: m is no request, or was cancelled.
+func (l *Legacy) Serve(ctx context.Context, dst []byte, m Message, out Sender) []byte {
+	switch {
+	case m.Response != nil:
+		l.answered(m.Response)
+		return dst
+	case m.Request.IsNotification():
+		l.notified(ctx, m.Request)
+		return dst
+	}
+	req := m.Request
+	ctx, done, err := l.begin(ctx, req)
+	if err != nil {
+		return AppendErrorResponse(dst, req.ID, err)
+	}
+	defer done()
+	res, err := l.serveRequest(ctx, req, out)
+	if wasCancelled(ctx) {
+		return dst
+	}
+	return AppendResponse(dst, req, res, err)
+}
+
+// maxInFlight is how many requests of one session may be served at once.
+const maxInFlight = 1024
+
+func duplicateID(id ID) error {
+	return Errorf(CodeInvalidRequest, "the id %s belongs to a request that is not answered yet", id)
+}
+
+func tooMany(limit int) error {
+	return Errorf(CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
+}
+
+// begin enters a request among those in flight and fills in what the session
+// knows of its sender.
+func (l *Legacy) begin(ctx context.Context, req *Request) (context.Context, func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inflight[req.ID] != nil {
+		return nil, nil, duplicateID(req.ID)
+	}
+	if len(l.inflight) >= maxInFlight {
+		return nil, nil, tooMany(maxInFlight)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	if l.inflight == nil {
+		l.inflight = map[ID]context.CancelCauseFunc{}
+	}
+	l.inflight[req.ID] = cancel
+	l.fillIn(req)
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.inflight, req.ID)
+	}, nil
+}
+
+// fillIn makes a request of the session one that speaks for itself.
+func (l *Legacy) fillIn(req *Request) {
+	req.call.session = l.session
+	if l.era.rev == revNone {
+		req.peer.version = newestLegacy.String()
+		return
+	}
+	req.peer.version = l.era.rev.String()
+	req.peer.info, req.peer.caps, req.peer.logLevel = l.info, l.caps, l.level
+	req.peer.decoded.Store(nil)
+}
+
+// isLegacy reports whether the request came through a session.
+func (c *call) isLegacy() bool { return c.session != nil }
+
+// serveRequest answers the methods of the era itself and hands on the others.
+func (l *Legacy) serveRequest(ctx context.Context, req *Request, out Sender) (Result, error) {
+	switch req.Method {
+	case legacyInitialize:
+		return l.initialize(ctx, req)
+	case legacyPing:
+		return &EmptyResult{}, nil
+	}
+	if !l.Initialized() {
+		return nil, Errorf(CodeInvalidRequest, "the session is not initialized: send initialize first, or name the protocol version in params._meta")
+	}
+	switch req.Method {
+	case legacySetLevel:
+		return l.setLevel(req)
+	case legacySubscribe:
+		return l.subscribe(ctx, req)
+	case legacyUnsubscribe:
+		return l.unsubscribe(req)
+	case MethodDiscover, MethodListen:
+		return nil, MethodNotFound(req.Method)
+	}
+	return l.replay(ctx, req, out)
+}
+
+// notified takes a notification. Those of the era end here.
+func (l *Legacy) notified(ctx context.Context, req *Request) {
+	switch req.Method {
+	case legacyInitialized:
+	case NotificationCancelled:
+		l.cancelled(req)
+	default:
+		l.mu.Lock()
+		l.fillIn(req)
+		l.mu.Unlock()
+		_, _ = Serve(ctx, l.handler, req, nil, l.opts.Logger) // nobody hears of its outcome
+	}
+}
+
+func (l *Legacy) cancelled(req *Request) {
+	var p CancelledParams
+	if req.Decode(&p) != nil {
+		return
+	}
+	l.mu.Lock()
+	cancel := l.inflight[p.RequestID]
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel(&CancelError{Reason: p.Reason})
+	}
+}
+
+// InitializeParams are the params of initialize.
+type InitializeParams struct {
+	ProtocolVersion string          `json:"protocolVersion"`
+	Capabilities    json.RawMessage `json:"capabilities"` // ClientCapabilities
+	ClientInfo      json.RawMessage `json:"clientInfo"`   // Implementation
+	Meta            Meta            `json:"_meta,omitempty"`
+}
+
+// InitializeResult answers initialize.
+type InitializeResult struct {
+	ResultBase
+	ProtocolVersion string              `json:"protocolVersion"`
+	Capabilities    *ServerCapabilities `json:"capabilities"`
+	ServerInfo      Implementation      `json:"serverInfo"`
+	Instructions    string              `json:"instructions,omitempty"`
+}
+
+// initialize negotiates: the version that was asked for if it is spoken,
+// otherwise the newest of the era. What the server is, server/discover tells.
+func (l *Legacy) initialize(ctx context.Context, req *Request) (Result, error) {
+	var p InitializeParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.ProtocolVersion == "" {
+		return nil, Errorf(CodeInvalidParams, "params.protocolVersion is missing")
+	}
+	era := legacyEra{revisionOf(p.ProtocolVersion)}
+	if era.rev == revNone || era.rev.modern() {
+		era.rev = newestLegacy
+	}
+	if err := l.open(era, &p); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.fillIn(req)
+	l.mu.Unlock()
+	discover := req.derive(MethodDiscover, nil)
+	discover.ID = req.ID
+	res, err := Serve(ctx, l.handler, discover, nil, l.opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := res.(*DiscoverResult)
+	if !ok {
+		return nil, Errorf(CodeInternalError, "%s was answered with a %T", MethodDiscover, res)
+	}
+	var info Implementation
+	if !d.Meta.Get(MetaServerInfo, &info) && discover.call.serverInfo != nil {
+		_ = unmarshal(discover.call.serverInfo, &info)
+	}
+	return &InitializeResult{
+		ProtocolVersion: era.rev.String(),
+		Capabilities:    era.capabilities(d.Capabilities),
+		ServerInfo:      era.implementation(info),
+		Instructions:    d.Instructions,
+	}, nil
+}
+
+func (l *Legacy) open(era legacyEra, p *InitializeParams) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.era.rev != revNone {
+		return Errorf(CodeInvalidRequest, "the session is initialized already")
+	}
+	l.era, l.info, l.caps = era, p.ClientInfo, p.Capabilities
+	return nil
+}
+
+func (l *Legacy) setLevel(req *Request) (Result, error) {
+	var p struct {
+		Level json.RawMessage `json:"level"`
+	}
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	level, ok := parseLoggingLevel(p.Level)
+	if !ok {
+		return nil, Errorf(CodeInvalidParams, "params.level must be one of %s", loggingLevelNames)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.level = level
+	return &EmptyResult{}, nil
+}
+
+func wasCancelled(ctx context.Context) bool {
+	_, ok := context.Cause(ctx).(*CancelError) //nolint:errorlint // a cause is not wrapped
+	return ok
+}

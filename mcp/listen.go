@@ -1,0 +1,200 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// listen serves subscriptions/listen: it acknowledges what it can tell of, then
+// tells, until the client or the transport ends it.
+func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
+	var p ListenParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	accepted := g.accept(ctx, req, &p.Notifications)
+	s := &subscription{req: req, listener: newListener(accepted), meta: Meta{}}
+	s.meta.Set(MetaSubscriptionID, req.ID)
+	g.hub.add(s.listener)
+	defer g.hub.remove(s.listener)
+	mounts := mountListeners{registry: g, req: req, filter: accepted, listener: s.listener}
+	defer mounts.stop()
+	if err := s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *accepted, Meta: s.meta}); err != nil {
+		return nil, err
+	}
+	mounts.refresh(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
+				return nil, cause
+			}
+			return &ListenResult{ResultBase{Meta: s.meta}}, nil
+		case <-s.listener.wake:
+			changes, uris := s.listener.take()
+			if changes&mountsChanged != 0 {
+				mounts.refresh(ctx)
+			}
+			if err := s.tell(ctx, changes, uris); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// accept is the part of a filter that this server can serve: types that it
+// offers, URIs that it knows.
+func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) *SubscriptionFilter {
+	s := g.load()
+	caps := *s.capabilities
+	for _, m := range s.mounts {
+		discover := req.derive(MethodDiscover, nil)
+		m.addCapabilities(ctx, discover, &caps)
+	}
+	accepted := &SubscriptionFilter{
+		ToolsListChanged:     f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged,
+		PromptsListChanged:   f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged,
+		ResourcesListChanged: f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged,
+	}
+	if caps.Resources == nil || !caps.Resources.Subscribe {
+		return accepted
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		if e, _ := s.resource(uri); e != nil || s.mountOf("resource", uri) != nil {
+			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
+		}
+	}
+	return accepted
+}
+
+// subscription writes to one listener.
+type subscription struct {
+	req      *Request
+	listener *listener
+	meta     Meta
+}
+
+func (s *subscription) send(ctx context.Context, method string, params any) error {
+	return s.req.Notify(ctx, method, params)
+}
+
+var changeNotifications = []struct {
+	change change
+	method string
+}{
+	{toolsChanged, NotificationToolsListChanged},
+	{promptsChanged, NotificationPromptsListChanged},
+	{resourcesChanged, NotificationResourcesListChanged},
+}
+
+func (s *subscription) tell(ctx context.Context, changes change, uris []string) error {
+	for _, n := range changeNotifications {
+		if changes&n.change == 0 {
+			continue
+		}
+		if err := s.send(ctx, n.method, map[string]Meta{"_meta": s.meta}); err != nil {
+			return err
+		}
+	}
+	for _, uri := range uris {
+		if err := s.send(ctx, NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri, Meta: s.meta}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mountListeners listen to the mounts of a mux on behalf of one listener.
+type mountListeners struct {
+	registry *registry
+	req      *Request
+	filter   *SubscriptionFilter
+	listener *listener
+	running  map[*mount]context.CancelFunc
+	done     sync.WaitGroup
+}
+
+// refresh listens to new mounts and no longer to old ones.
+func (ls *mountListeners) refresh(ctx context.Context) {
+	mounts := ls.registry.load().mounts
+	for m, cancel := range ls.running {
+		if !slices.Contains(mounts, m) {
+			cancel()
+			delete(ls.running, m)
+		}
+	}
+	for _, m := range mounts {
+		if ls.running[m] != nil {
+			continue
+		}
+		if ls.running == nil {
+			ls.running = map[*mount]context.CancelFunc{}
+		}
+		inner, cancel := context.WithCancel(ctx)
+		ls.running[m] = cancel
+		ls.done.Go(func() { ls.forward(inner, m) })
+	}
+}
+
+func (ls *mountListeners) stop() {
+	for _, cancel := range ls.running {
+		cancel()
+	}
+	ls.done.Wait()
+}
+
+// forward marks, on the listener, what a mount tells.
+func (ls *mountListeners) forward(ctx context.Context, m *mount) {
+	filter := *ls.filter
+	filter.ResourceSubscriptions = nil
+	for _, uri := range ls.filter.ResourceSubscriptions {
+		if inner, ok := m.innerName("resource", uri); ok {
+			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
+		}
+	}
+	req := ls.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: filter}))
+	req.ID = ls.req.ID
+	// How it ends does not matter: a mount that cannot tell of changes is one
+	// whose changes nobody hears of.
+	_, _ = Serve(contextWithRequest(ctx, req), m.serve, req, mountNotifier{m, ls.listener}, ls.registry.opts.Logger)
+}
+
+type mountNotifier struct {
+	mount    *mount
+	listener *listener
+}
+
+func (n mountNotifier) Notify(_ context.Context, method string, params json.RawMessage) error {
+	if method == NotificationResourceUpdated {
+		var p ResourceUpdatedParams
+		if err := unmarshal(params, &p); err != nil {
+			return err
+		}
+		n.listener.markUpdated(n.mount.uriPrefix() + p.URI)
+		return nil
+	}
+	for _, c := range changeNotifications {
+		if c.method == method {
+			n.listener.mark(c.change)
+		}
+	}
+	return nil
+}
+
+// derive is another request of the same caller, with its own stream of
+// notifications.
+func (r *Request) derive(method string, params json.RawMessage) *Request {
+	d := r.Clone()
+	d.call = &call{session: r.call.session}
+	d.Method, d.ID = method, ID{}
+	if err := d.setParams(params); err != nil {
+		panic("mcp: params made here are malformed: " + err.Error())
+	}
+	return d
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import "context"
+
+var toolsList = list[*Tool]{
+	offered: func(c *ServerCapabilities) bool { return c.Tools != nil },
+	own:     func(s *snapshot) []*Tool { return s.toolList },
+	name:    func(t *Tool) string { return t.Name },
+	sources: func(s *snapshot) []source[*Tool] {
+		return mountSources(s, func(m *mount, r *ListToolsResult) page[*Tool] {
+			return page[*Tool]{m.renameTools(r.Tools), r.NextCursor, r.Cacheable}
+		})
+	},
+	result: func(p page[*Tool], at Page) Result {
+		return &ListToolsResult{Tools: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+var promptsList = list[*Prompt]{
+	offered: func(c *ServerCapabilities) bool { return c.Prompts != nil },
+	own:     func(s *snapshot) []*Prompt { return s.promptList },
+	name:    func(p *Prompt) string { return p.Name },
+	sources: func(s *snapshot) []source[*Prompt] {
+		return mountSources(s, func(m *mount, r *ListPromptsResult) page[*Prompt] {
+			return page[*Prompt]{m.renamePrompts(r.Prompts), r.NextCursor, r.Cacheable}
+		})
+	},
+	result: func(p page[*Prompt], at Page) Result {
+		return &ListPromptsResult{Prompts: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+var resourcesList = list[*Resource]{
+	offered: func(c *ServerCapabilities) bool { return c.Resources != nil },
+	own:     func(s *snapshot) []*Resource { return s.resourceList },
+	name:    func(r *Resource) string { return r.URI },
+	sources: func(s *snapshot) []source[*Resource] {
+		mounts := mountSources(s, func(m *mount, r *ListResourcesResult) page[*Resource] {
+			return page[*Resource]{m.renameResources(r.Resources), r.NextCursor, r.Cacheable}
+		})
+		return append(templateSources(s), mounts...)
+	},
+	result: func(p page[*Resource], at Page) Result {
+		return &ListResourcesResult{Resources: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+var templatesList = list[*ResourceTemplate]{
+	offered: func(c *ServerCapabilities) bool { return c.Resources != nil },
+	own:     func(s *snapshot) []*ResourceTemplate { return s.templateList },
+	name:    func(t *ResourceTemplate) string { return t.URITemplate },
+	sources: func(s *snapshot) []source[*ResourceTemplate] {
+		return mountSources(s, func(m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
+			return page[*ResourceTemplate]{m.renameTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
+		})
+	},
+	result: func(p page[*ResourceTemplate], at Page) Result {
+		return &ListResourceTemplatesResult{ResourceTemplates: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+func (g *registry) listTools(ctx context.Context, req *Request) (Result, error) {
+	return toolsList.serve(ctx, g, req)
+}
+
+func (g *registry) listPrompts(ctx context.Context, req *Request) (Result, error) {
+	return promptsList.serve(ctx, g, req)
+}
+
+func (g *registry) listResources(ctx context.Context, req *Request) (Result, error) {
+	return resourcesList.serve(ctx, g, req)
+}
+
+func (g *registry) listTemplates(ctx context.Context, req *Request) (Result, error) {
+	return templatesList.serve(ctx, g, req)
+}
+
+// A ResourceLister is the Handler of a template that can list the resources
+// which its template matches; they then stand in resources/list.
+type ResourceLister interface {
+	Handler
+	// ListResources lists one page. The template is the one it is registered
+	// under; cursor is nil for the first page, otherwise one that a page before
+	// ended with, or anything else that a client made up. It is called for
+	// every resources/list and must return within a bounded time.
+	ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error)
+}
+
+// Keys of sources sort templates before mounts.
+const (
+	templateKey = "0"
+	mountKey    = "1"
+)
+
+func templateSources(s *snapshot) []source[*Resource] {
+	var sources []source[*Resource]
+	for _, e := range s.listers {
+		sources = append(sources, source[*Resource]{
+			key: templateKey + e.name, site: e.site,
+			fetch: func(ctx context.Context, _ *Request, cursor *string) (page[*Resource], error) {
+				r, err := e.lister.ListResources(ctx, e.name, cursor)
+				if err != nil {
+					return page[*Resource]{}, err
+				}
+				return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
+			},
+		})
+	}
+	return sources
+}
+
+// mountSources makes a source of every mount whose list is an R.
+func mountSources[D any, R Result](s *snapshot, take func(*mount, R) page[D]) []source[D] {
+	var sources []source[D]
+	for _, m := range s.mounts {
+		sources = append(sources, source[D]{
+			key: mountKey + m.prefix, site: m.site,
+			fetch: func(ctx context.Context, req *Request, cursor *string) (page[D], error) {
+				res, err := m.list(ctx, req, cursor)
+				if err != nil {
+					return page[D]{}, err
+				}
+				r, ok := res.(R)
+				if !ok {
+					return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+				}
+				return take(m, r), nil
+			},
+		})
+	}
+	return sources
+}

@@ -1,0 +1,249 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// A LoggingLevel is the severity of a log message (RFC 5424).
+type LoggingLevel string
+
+// The logging levels, ascending.
+const (
+	LogDebug     LoggingLevel = "debug"
+	LogInfo      LoggingLevel = "info"
+	LogNotice    LoggingLevel = "notice"
+	LogWarning   LoggingLevel = "warning"
+	LogError     LoggingLevel = "error"
+	LogCritical  LoggingLevel = "critical"
+	LogAlert     LoggingLevel = "alert"
+	LogEmergency LoggingLevel = "emergency"
+)
+
+// The slog levels of the logging levels that slog has no name for.
+const (
+	LevelNotice    = slog.LevelInfo + 2
+	LevelCritical  = slog.LevelError + 4
+	LevelAlert     = slog.LevelError + 8
+	LevelEmergency = slog.LevelError + 12
+)
+
+var loggingLevels = [...]struct {
+	name  LoggingLevel
+	level slog.Level
+}{
+	{LogDebug, slog.LevelDebug},
+	{LogInfo, slog.LevelInfo},
+	{LogNotice, LevelNotice},
+	{LogWarning, slog.LevelWarn},
+	{LogError, slog.LevelError},
+	{LogCritical, LevelCritical},
+	{LogAlert, LevelAlert},
+	{LogEmergency, LevelEmergency},
+}
+
+var loggingLevelNames = func() string {
+	var names []string
+	for _, l := range loggingLevels {
+		names = append(names, string(l.name))
+	}
+	return strings.Join(names, ", ")
+}()
+
+// parseLoggingLevel takes a valid JSON value.
+func parseLoggingLevel(raw []byte) (LoggingLevel, bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	name := jsonscan.Unquote(raw)
+	for _, l := range loggingLevels {
+		if string(l.name) == string(name) {
+			return l.name, true
+		}
+	}
+	return "", false
+}
+
+// Level is the slog level of l, and whether l is a level at all.
+func (l LoggingLevel) Level() (slog.Level, bool) {
+	for _, known := range loggingLevels {
+		if known.name == l {
+			return known.level, true
+		}
+	}
+	return 0, false
+}
+
+// loggingLevelOf is the highest logging level that is not above level.
+func loggingLevelOf(level slog.Level) LoggingLevel {
+	name := LogDebug
+	for _, known := range loggingLevels {
+		if level >= known.level {
+			name = known.name
+		}
+	}
+	return name
+}
+
+// LogOptions configure [NewLogHandler]. Nil means the zero LogOptions.
+type LogOptions struct {
+	// Name is the name of the logger, shown to the client.
+	Name string
+	// MinInterval is the least time between two messages about one request.
+	// Messages in between are dropped and counted; those of level error and
+	// above are sent always. Zero means no limit.
+	MinInterval time.Duration
+}
+
+// Logger is a logger whose messages go to the client that sent the request of
+// ctx, if it wants any. What must not reach the client does not belong there.
+func Logger(ctx context.Context) *slog.Logger { return slog.New(NewLogHandler(ctx, nil)) }
+
+// NewLogHandler makes the handler of a [Logger]. A record becomes a
+// notifications/message whose data is an object of the message, as "msg", and
+// the attributes.
+func NewLogHandler(ctx context.Context, opts *LogOptions) slog.Handler {
+	h := &logHandler{req: RequestFrom(ctx)}
+	if opts != nil {
+		h.opts = *opts
+	}
+	if h.req == nil {
+		return slog.DiscardHandler
+	}
+	return h
+}
+
+type logState struct {
+	last    time.Time
+	dropped int
+}
+
+type logHandler struct {
+	req    *Request
+	opts   LogOptions
+	groups []string
+	attrs  []scopedAttr
+}
+
+// scopedAttr is an attribute and the groups that were open when it was added.
+type scopedAttr struct {
+	groups []string
+	attr   slog.Attr
+}
+
+func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	least, ok := h.req.LogLevel().Level()
+	return ok && level >= least
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	with := *h
+	with.groups = append(slices.Clip(h.groups), name)
+	return &with
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	with.attrs = slices.Clip(h.attrs)
+	for _, a := range attrs {
+		with.attrs = append(with.attrs, scopedAttr{h.groups, a})
+	}
+	return &with
+}
+
+func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
+	data := map[string]any{}
+	for _, a := range h.attrs {
+		addAttr(data, a.groups, a.attr)
+	}
+	record.Attrs(func(a slog.Attr) bool {
+		addAttr(data, h.groups, a)
+		return true
+	})
+	data["msg"] = record.Message
+	return h.send(ctx, record.Level, data)
+}
+
+func (h *logHandler) send(ctx context.Context, level slog.Level, data map[string]any) error {
+	c := h.req.call
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if level < slog.LevelError && now.Sub(c.logs.last) < h.opts.MinInterval {
+		c.logs.dropped++
+		return nil
+	}
+	if c.logs.dropped > 0 {
+		data["dropped"] = c.logs.dropped
+	}
+	c.logs = logState{last: now}
+	raw, err := marshal(&LogParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data})
+	if err != nil {
+		return fmt.Errorf("mcp: log message: %w", err)
+	}
+	return c.notifyLocked(ctx, NotificationMessage, raw)
+}
+
+func addAttr(data map[string]any, groups []string, a slog.Attr) {
+	value := a.Value.Resolve()
+	if a.Key == "" && value.Kind() != slog.KindGroup {
+		return
+	}
+	if value.Kind() == slog.KindGroup {
+		if a.Key != "" {
+			groups = append(slices.Clip(groups), a.Key)
+		}
+		for _, inner := range value.Group() {
+			addAttr(data, groups, inner)
+		}
+		return
+	}
+	for _, g := range groups {
+		inner, ok := data[g].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			data[g] = inner
+		}
+		data = inner
+	}
+	data[a.Key] = logValue(value)
+}
+
+// logValue is what of a value goes over the wire: itself if it encodes as JSON,
+// otherwise its text.
+func logValue(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return err.Error()
+		}
+		if raw, err := marshal(v.Any()); err == nil {
+			return json.RawMessage(raw)
+		}
+		return fmt.Sprint(v.Any())
+	case slog.KindDuration:
+		return v.Duration().String()
+	case slog.KindTime:
+		return v.Time().Format(time.RFC3339Nano)
+	case slog.KindFloat64:
+		if raw, err := marshal(v.Float64()); err == nil {
+			return json.RawMessage(raw)
+		}
+		return v.String()
+	default:
+		return v.Any()
+	}
+}

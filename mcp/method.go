@@ -1,0 +1,60 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+// The methods of the modern core.
+const (
+	MethodDiscover              = "server/discover"
+	MethodListTools             = "tools/list"
+	MethodCallTool              = "tools/call"
+	MethodListPrompts           = "prompts/list"
+	MethodGetPrompt             = "prompts/get"
+	MethodListResources         = "resources/list"
+	MethodListResourceTemplates = "resources/templates/list"
+	MethodReadResource          = "resources/read"
+	MethodComplete              = "completion/complete"
+	MethodListen                = "subscriptions/listen"
+)
+
+// The methods that a server asks its client, as requests in the legacy era and
+// as the questions of an [InputRequired] in the modern one.
+const (
+	MethodElicit        = "elicitation/create"
+	MethodCreateMessage = "sampling/createMessage"
+	MethodListRoots     = "roots/list"
+)
+
+// The notifications.
+const (
+	NotificationCancelled            = "notifications/cancelled"
+	NotificationProgress             = "notifications/progress"
+	NotificationMessage              = "notifications/message"
+	NotificationToolsListChanged     = "notifications/tools/list_changed"
+	NotificationPromptsListChanged   = "notifications/prompts/list_changed"
+	NotificationResourcesListChanged = "notifications/resources/list_changed"
+	NotificationResourceUpdated      = "notifications/resources/updated"
+	NotificationAcknowledged         = "notifications/subscriptions/acknowledged"
+	NotificationRootsListChanged     = "notifications/roots/list_changed"
+)
+
+// methodNames are interned: reading a message allocates no method string.
+var methodNames = func() map[string]string {
+	names := map[string]string{}
+	for _, m := range []string{
+		MethodDiscover, MethodListTools, MethodCallTool, MethodListPrompts, MethodGetPrompt,
+		MethodListResources, MethodListResourceTemplates, MethodReadResource, MethodComplete, MethodListen,
+		NotificationCancelled, NotificationProgress, NotificationRootsListChanged,
+		legacyInitialize, legacyInitialized, legacyPing, legacySetLevel, legacySubscribe, legacyUnsubscribe,
+	} {
+		names[m] = m
+	}
+	return names
+}()
+
+func internMethod(b []byte) string {
+	if m, ok := methodNames[string(b)]; ok {
+		return m
+	}
+	return string(b)
+}

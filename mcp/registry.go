@@ -1,0 +1,360 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-psi/psi/internal/uritemplate"
+)
+
+// registration serializes changes to all muxes of the process. It is one lock
+// because a change to a mounted mux must be checked against those above it, and
+// registering is rare.
+var registration sync.Mutex
+
+// registry is what a Mux and its views share. Changes are made to the maps, under
+// the lock; requests use a snapshot of them, which the first request after a
+// change makes.
+type registry struct {
+	opts     MuxOptions
+	info     Implementation
+	infoJSON json.RawMessage
+	sealer   *sealer
+	hub      *hub
+	snap     atomic.Pointer[snapshot]
+
+	// The rest is guarded by registration.
+	use                                            []Middleware
+	tools, prompts, resources, templates, methods  map[string]*entry
+	mounts                                         map[string]*mount
+	parents                                        []*mount // where this mux is mounted
+	everTools, everPrompts, everResources, everRef bool     // whether there ever was one
+}
+
+// entry is one registered handler.
+type entry struct {
+	kind, name string
+	handler    Handler // wrapped in its middleware
+	site       string  // where it was registered
+	described  Description
+
+	tool     *Tool
+	headers  []paramHeader
+	prompt   *Prompt
+	resource *Resource
+	listed   *ResourceTemplate
+	template *uritemplate.Template
+	lister   ResourceLister
+	enums    map[string][]string
+}
+
+// snapshot is the registry as one request sees it.
+type snapshot struct {
+	chain        Handler
+	tools        map[string]*entry
+	prompts      map[string]*entry
+	resources    map[string]*entry
+	methods      map[string]*entry
+	templates    []*entry // most specific first
+	listers      []*entry // templates that list what they match, by name
+	mounts       []*mount // by prefix
+	toolList     []*Tool  // by name, and so on
+	promptList   []*Prompt
+	resourceList []*Resource
+	templateList []*ResourceTemplate
+	capabilities *ServerCapabilities
+}
+
+func (g *registry) init() {
+	g.tools, g.prompts, g.methods = map[string]*entry{}, map[string]*entry{}, map[string]*entry{}
+	g.resources, g.templates = map[string]*entry{}, map[string]*entry{}
+	g.mounts = map[string]*mount{}
+}
+
+// entry prepares a registration: the handler can ask, and is wrapped in the
+// middleware of the view.
+func (m *Mux) entry(kind, name string, h Handler) *entry {
+	if h == nil {
+		panic(fmt.Sprintf("mcp: %s %q: the handler is nil", kind, name))
+	}
+	e := &entry{kind: kind, name: name, site: callSite(), described: descriptionOf(h)}
+	e.lister, _ = h.(ResourceLister)
+	if known, ok := h.(enumerator); ok {
+		e.enums = known.enums()
+	}
+	if kind != "method" {
+		h = asker{h, m.sealer}
+	}
+	if kind == "tool" {
+		h = headerChecker{h, e}
+	}
+	e.handler = Chain(h, m.inline...)
+	return e
+}
+
+// callSite is where outside of this package the running registration was called.
+func callSite() string {
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "github.com/go-psi/psi/mcp.") || !more {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+	}
+}
+
+func (g *registry) update(change func()) {
+	registration.Lock()
+	defer registration.Unlock()
+	change()
+	g.snap.Store(nil)
+}
+
+func (g *registry) register(into *map[string]*entry, e *entry) {
+	g.update(func() {
+		g.mustBeFree(e)
+		(*into)[e.name] = e
+	})
+	g.announce(e.kind)
+}
+
+func (g *registry) registerTemplate(e *entry) {
+	g.update(func() {
+		g.mustBeFree(e)
+		for _, other := range g.templates {
+			switch uritemplate.Compare(e.template, other.template) {
+			case uritemplate.Equivalent, uritemplate.Overlaps:
+				panic(fmt.Sprintf("mcp: resource template %q (%s) conflicts with %q (%s): some URIs match both and neither is more specific",
+					e.name, e.site, other.name, other.site))
+			}
+		}
+		g.templates[e.name] = e
+	})
+	g.announce(e.kind)
+}
+
+// mustBeFree panics if the name is taken, here or, under the prefix of a mount,
+// in a mux above.
+func (g *registry) mustBeFree(e *entry) {
+	if other := g.find(e.kind, e.name, nil); other != nil {
+		panic(fmt.Sprintf("mcp: %s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site))
+	}
+	for _, up := range g.parents {
+		if full, ok := up.outerName(e.kind, e.name); ok {
+			up.parent.mustBeFreeFor(full, e, up)
+		}
+	}
+}
+
+func (g *registry) mustBeFreeFor(name string, e *entry, by *mount) {
+	if other := g.find(e.kind, name, by); other != nil {
+		panic(fmt.Sprintf("mcp: %s %q registered at %s becomes %q by the mount at %s, which is registered at %s already",
+			e.kind, e.name, e.site, name, by.site, other.site))
+	}
+	for _, up := range g.parents {
+		if full, ok := up.outerName(e.kind, name); ok {
+			up.parent.mustBeFreeFor(full, e, up)
+		}
+	}
+}
+
+// find looks for a name in this mux and the muxes mounted in it, except one.
+func (g *registry) find(kind, name string, except *mount) *entry {
+	if e := g.table(kind)[name]; e != nil {
+		return e
+	}
+	if kind == "resource" && g.templates[name] != nil {
+		return g.templates[name]
+	}
+	for _, m := range g.mounts {
+		inner, ok := m.innerName(kind, name)
+		if child, isMux := m.handler.(*Mux); ok && isMux && m != except {
+			if e := child.find(kind, inner, nil); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+func (g *registry) table(kind string) map[string]*entry {
+	switch kind {
+	case "tool":
+		return g.tools
+	case "prompt":
+		return g.prompts
+	case "resource":
+		return g.resources
+	default:
+		return g.methods
+	}
+}
+
+func (g *registry) remove(from *map[string]*entry, names []string) {
+	var kinds []string
+	g.update(func() {
+		for _, name := range names {
+			if e := (*from)[name]; e != nil {
+				delete(*from, name)
+				kinds = append(kinds, e.kind)
+			}
+		}
+	})
+	for _, kind := range slices.Compact(kinds) {
+		g.announce(kind)
+	}
+}
+
+// announce tells listeners of a change to a list.
+func (g *registry) announce(kind string) {
+	switch kind {
+	case "tool":
+		g.hub.changed(toolsChanged)
+	case "prompt":
+		g.hub.changed(promptsChanged)
+	case "resource":
+		g.hub.changed(resourcesChanged)
+	}
+}
+
+func (g *registry) load() *snapshot {
+	if s := g.snap.Load(); s != nil {
+		return s
+	}
+	registration.Lock()
+	defer registration.Unlock()
+	s := g.snapshot()
+	g.snap.Store(s)
+	return s
+}
+
+func (g *registry) snapshot() *snapshot {
+	s := &snapshot{
+		tools: maps.Clone(g.tools), prompts: maps.Clone(g.prompts),
+		resources: maps.Clone(g.resources), methods: maps.Clone(g.methods),
+		templates: bySpecificity(g.templates),
+		mounts:    slices.SortedFunc(maps.Values(g.mounts), func(a, b *mount) int { return cmp.Compare(a.prefix, b.prefix) }),
+	}
+	for _, e := range byName(g.tools) {
+		s.toolList = appendDescribed(s.toolList, e.tool)
+	}
+	for _, e := range byName(g.prompts) {
+		s.promptList = appendDescribed(s.promptList, e.prompt)
+	}
+	for _, e := range byName(g.resources) {
+		s.resourceList = appendDescribed(s.resourceList, e.resource)
+	}
+	for _, e := range byName(g.templates) {
+		s.templateList = appendDescribed(s.templateList, e.listed)
+		if e.lister != nil {
+			s.listers = append(s.listers, e)
+		}
+	}
+	s.chain = Chain(HandlerFunc(g.dispatch), g.use...)
+	s.capabilities = g.ownCapabilities()
+	return s
+}
+
+func byName(entries map[string]*entry) []*entry {
+	return slices.SortedFunc(maps.Values(entries), func(a, b *entry) int { return cmp.Compare(a.name, b.name) })
+}
+
+func appendDescribed[D any](list []*D, d *D) []*D {
+	if d == nil {
+		return list
+	}
+	return append(list, d)
+}
+
+// bySpecificity sorts templates so that the first match is the right one.
+// Specificity is a partial order: templates that do not compare keep the order of
+// their names.
+func bySpecificity(templates map[string]*entry) []*entry {
+	rest := byName(templates)
+	sorted := make([]*entry, 0, len(rest))
+	for len(rest) > 0 {
+		i := slices.IndexFunc(rest, func(e *entry) bool {
+			return !slices.ContainsFunc(rest, func(other *entry) bool {
+				return uritemplate.Compare(other.template, e.template) == uritemplate.MoreSpecific
+			})
+		})
+		i = max(i, 0)
+		sorted = append(sorted, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return sorted
+}
+
+func (g *registry) walk(fn func(method, name string, h Handler) error) error {
+	s := g.load()
+	kinds := []struct {
+		method  string
+		entries []*entry
+	}{
+		{MethodCallTool, byName(s.tools)}, {MethodGetPrompt, byName(s.prompts)},
+		{MethodReadResource, byName(s.resources)}, {MethodReadResource, s.templates},
+	}
+	for _, k := range kinds {
+		for _, e := range k.entries {
+			if err := fn(k.method, e.name, e.handler); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range byName(s.methods) {
+		if err := fn(e.name, "", e.handler); err != nil {
+			return err
+		}
+	}
+	for _, m := range s.mounts {
+		child, ok := m.handler.(*Mux)
+		if !ok {
+			continue
+		}
+		err := child.walk(func(method, name string, h Handler) error { return fn(method, m.outer(method, name), h) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resource is the entry for a URI, and the values of its template's variables.
+func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
+	if e := s.resources[uri]; e != nil {
+		return e, uritemplate.Values{}
+	}
+	for _, e := range s.templates {
+		if values, ok := e.template.Match(uri); ok {
+			return e, values
+		}
+	}
+	return nil, uritemplate.Values{}
+}
+
+// dispatch is innermost of the mux: what its middleware is wrapped around.
+func (g *registry) dispatch(ctx context.Context, req *Request) (Result, error) {
+	if serve, ok := builtin[req.Method]; ok {
+		return serve(g, ctx, req)
+	}
+	if e := g.load().methods[req.Method]; e != nil {
+		return e.handler.ServeMCP(ctx, req)
+	}
+	if req.IsNotification() {
+		return nil, nil
+	}
+	return nil, MethodNotFound(req.Method)
+}

@@ -1,0 +1,209 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/go-psi/psi/internal/uritemplate"
+)
+
+// A Request is an MCP request or, with a zero ID, a notification: one that a
+// server received or that a client is about to send. Its parameters are raw
+// JSON, known to be well formed; what a handler does not ask for is not decoded.
+type Request struct {
+	// Method is the method's name.
+	Method string
+	// ID is the JSON-RPC id, zero for a notification.
+	ID ID
+	// Header is the HTTP header of the message that carried the request, nil on
+	// other transports. It must not be changed, and is never passed on.
+	Header map[string][]string
+	// Principal is the authenticated caller, nil if nobody was authenticated.
+	Principal *Principal
+
+	params params
+	peer   peer
+	path   uritemplate.Values
+	call   *call
+}
+
+// peer is what a request says of its sender; in the legacy era the session says
+// it instead.
+type peer struct {
+	version  string
+	info     json.RawMessage // an Implementation, nil if not given
+	caps     json.RawMessage // ClientCapabilities, nil if not given
+	decoded  atomic.Pointer[ClientCapabilities]
+	logLevel LoggingLevel
+}
+
+// NewRequest makes a request with the encoding of params, which may be nil, raw
+// JSON or any value that encodes as an object. It has no ID: transports give
+// one to what they send.
+func NewRequest(method string, params any) (*Request, error) {
+	raw, err := rawParams(params)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: params of %s: %w", method, err)
+	}
+	req := &Request{Method: method, call: new(call)}
+	if err := req.setParams(raw); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+func rawParams(params any) (json.RawMessage, error) {
+	switch p := params.(type) {
+	case nil:
+		return nil, nil
+	case json.RawMessage:
+		return p, nil
+	default:
+		return marshal(p)
+	}
+}
+
+// Params is the raw params object, nil if there is none. It must not be changed.
+func (r *Request) Params() json.RawMessage { return r.params.raw }
+
+// Decode decodes the params into v, a pointer to a params struct such as
+// [CallToolParams]. Its error is an [*Error] with CodeInvalidParams that says
+// which member did not fit.
+func (r *Request) Decode(v any) error {
+	if r.params.raw == nil {
+		return nil
+	}
+	if err := unmarshal(r.params.raw, v); err != nil {
+		return &Error{Code: CodeInvalidParams, Message: decodeProblem("params", err), Cause: err}
+	}
+	return nil
+}
+
+// Name is what the request is about: params.name, or params.uri where there is
+// no name. It is what a Mux routes by.
+func (r *Request) Name() string { return r.params.name }
+
+// Arguments is params.arguments, nil if it is absent or null.
+func (r *Request) Arguments() json.RawMessage { return r.params.arguments }
+
+// Meta decodes params._meta. It is nil if there is none.
+func (r *Request) Meta() Meta {
+	var m Meta
+	if r.params.meta == nil || unmarshal(r.params.meta, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// PathValue is the value of a variable of the URI template that the request's
+// URI matched, percent-decoded, or "".
+func (r *Request) PathValue(name string) string { return r.path.Get(name) }
+
+// Version is the protocol version that the request speaks: its own in the
+// modern era, the negotiated one in the legacy era, "" if there is neither.
+func (r *Request) Version() string { return r.peer.version }
+
+// ClientCapabilities is what the client declared, never nil. It must not be
+// changed.
+func (r *Request) ClientCapabilities() *ClientCapabilities {
+	if caps := r.peer.decoded.Load(); caps != nil {
+		return caps
+	}
+	caps := new(ClientCapabilities)
+	if r.peer.caps != nil && unmarshal(r.peer.caps, caps) != nil {
+		caps = new(ClientCapabilities)
+	}
+	r.peer.decoded.Store(caps)
+	return caps
+}
+
+// ClientInfo is what the client says it is, nil if it does not say. Nothing may
+// depend on it.
+func (r *Request) ClientInfo() *Implementation {
+	if r.peer.info == nil {
+		return nil
+	}
+	info := new(Implementation)
+	if unmarshal(r.peer.info, info) != nil {
+		return nil
+	}
+	return info
+}
+
+// LogLevel is the least level of log messages that the client wants for this
+// request, "" if it wants none.
+func (r *Request) LogLevel() LoggingLevel { return r.peer.logLevel }
+
+// ProgressToken is the token under which the client wants progress, zero if it
+// wants none.
+func (r *Request) ProgressToken() ID { return r.params.progressToken }
+
+// IsNotification reports whether the request is a notification, which is never
+// answered.
+func (r *Request) IsNotification() bool { return r.ID.IsZero() }
+
+// Clone is a copy of r that is still the same call: it has the same id and the
+// same stream for notifications.
+func (r *Request) Clone() *Request {
+	c := &Request{Method: r.Method, ID: r.ID, Header: r.Header, Principal: r.Principal, params: r.params, path: r.path, call: r.call}
+	c.peer.version, c.peer.info, c.peer.caps, c.peer.logLevel = r.peer.version, r.peer.info, r.peer.caps, r.peer.logLevel
+	c.peer.decoded.Store(r.peer.decoded.Load())
+	return c
+}
+
+// WithParams is a clone of r with other params, encoded as by [NewRequest].
+func (r *Request) WithParams(params any) (*Request, error) {
+	raw, err := rawParams(params)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: params of %s: %w", r.Method, err)
+	}
+	c := r.Clone()
+	if err := c.setParams(raw); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// withName is a clone of r whose params.name or params.uri is name; everything
+// else in the params stays as it is, byte for byte.
+func (r *Request) withName(name string) *Request {
+	c := r.Clone()
+	if err := c.setParams(r.params.rename(name)); err != nil {
+		panic("mcp: renaming broke the params: " + err.Error())
+	}
+	return c
+}
+
+type requestKey struct{}
+
+// requestContext is the context of a handler. It is a type of its own because
+// it costs one allocation where context.WithValue costs two.
+type requestContext struct {
+	context.Context
+	req *Request
+}
+
+func (c *requestContext) Value(key any) any {
+	if key == (requestKey{}) {
+		return c.req
+	}
+	return c.Context.Value(key)
+}
+
+func contextWithRequest(ctx context.Context, req *Request) context.Context {
+	if RequestFrom(ctx) == req {
+		return ctx
+	}
+	return &requestContext{ctx, req}
+}
+
+// RequestFrom is the request that ctx was made for, or nil.
+func RequestFrom(ctx context.Context) *Request {
+	req, _ := ctx.Value(requestKey{}).(*Request)
+	return req
+}

@@ -1,0 +1,244 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MemoryOptions configures a [Memory]. A zero field means the default.
+type MemoryOptions struct {
+	// MaxBytes bounds the memory of values and logs: their keys, their data and a
+	// fixed overhead for each. The default is 64 MiB.
+	MaxBytes int
+
+	// MaxValue bounds a single value or record. The default is 1 MiB.
+	MaxValue int
+
+	// Log is what a log keeps at most, and by default. The defaults are 1024
+	// records, 1 MiB and one hour.
+	Log Retention
+
+	// MaxSubscriptions bounds the subscriptions to all topics. The default is 65536.
+	MaxSubscriptions int
+
+	// MaxMessage bounds a single message. The default is 64 KiB.
+	MaxMessage int
+
+	// MaxQueue is how many messages may wait in one subscription before it
+	// overflows. The default is 64.
+	MaxQueue int
+}
+
+func (o *MemoryOptions) withDefaults() MemoryOptions {
+	if o == nil {
+		o = &MemoryOptions{}
+	}
+	return MemoryOptions{
+		MaxBytes:         cmp.Or(o.MaxBytes, 64<<20),
+		MaxValue:         cmp.Or(o.MaxValue, 1<<20),
+		MaxSubscriptions: cmp.Or(o.MaxSubscriptions, 1<<16),
+		MaxMessage:       cmp.Or(o.MaxMessage, 64<<10),
+		MaxQueue:         cmp.Or(o.MaxQueue, 64),
+		Log: Retention{
+			Records: cmp.Or(o.Log.Records, 1024),
+			Bytes:   cmp.Or(o.Log.Bytes, 1<<20),
+			TTL:     cmp.Or(o.Log.TTL, time.Hour),
+		},
+	}
+}
+
+// Memory is a [Store] in the memory of one process. It starts no goroutines, so
+// there is nothing to close: what has expired is removed by later calls, a few
+// entries at a time.
+type Memory struct {
+	options MemoryOptions
+	topics  topics
+	start   time.Time
+
+	mu       sync.Mutex
+	last     uint64 // the last version or position that was given out
+	bytes    int    // as MemoryOptions.MaxBytes counts them
+	values   map[string]*memoryValue
+	logs     map[string]*memoryLog
+	expiries expiryHeap
+}
+
+var _ Store = (*Memory)(nil)
+
+// NewMemory returns an empty store. Nil options mean the defaults; negative ones
+// panic.
+func NewMemory(options *MemoryOptions) *Memory {
+	o := options.withDefaults()
+	if min(o.MaxBytes, o.MaxValue, o.MaxSubscriptions, o.MaxMessage, o.MaxQueue, o.Log.Records, o.Log.Bytes) < 0 || o.Log.TTL < 0 {
+		panic(fmt.Sprintf("store: NewMemory with a negative option: %+v", o))
+	}
+	return &Memory{
+		options: o,
+		start:   time.Now(),
+		values:  map[string]*memoryValue{},
+		logs:    map[string]*memoryLog{},
+	}
+}
+
+// memoryValue is a value with its key. An idle one costs its own size, a slot of
+// the map and, if it expires, one of the heap: together about overhead.
+type memoryValue struct {
+	expiry
+
+	value   []byte
+	version uint64
+}
+
+// overhead is what an entry, or a record of a log, counts beside its key and data.
+const overhead = 160
+
+// Get returns a copy of a value; see [Values].
+func (m *Memory) Get(ctx context.Context, key string) (value []byte, version uint64, err error) {
+	now, err := m.begin(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer m.mu.Unlock()
+	v := m.value(key, now)
+	if v == nil {
+		return nil, 0, ErrNotFound
+	}
+	return bytes.Clone(v.value), v.version, nil
+}
+
+// Put swaps a value; see [Values].
+func (m *Memory) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	if err := m.checkData(len(value), ttl); err != nil {
+		return 0, err
+	}
+	now, err := m.begin(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	v := m.value(key, now)
+	if v == nil && version != 0 || v != nil && v.version != version {
+		return 0, ErrConflict
+	}
+	growth := len(value)
+	if v == nil {
+		growth += overhead + len(key)
+	} else {
+		growth -= len(v.value)
+	}
+	if err := m.reserve(growth, now); err != nil {
+		return 0, err
+	}
+	if v == nil {
+		v = &memoryValue{expiry: expiry{key: strings.Clone(key)}}
+		m.values[v.key] = v
+	}
+	m.last++
+	v.value, v.version = bytes.Clone(value), m.last
+	m.expiries.set(v, deadline(now, ttl))
+	return v.version, nil
+}
+
+// Take removes a value; see [Values].
+func (m *Memory) Take(ctx context.Context, key string) ([]byte, error) {
+	now, err := m.begin(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	v := m.value(key, now)
+	if v == nil {
+		return nil, ErrNotFound
+	}
+	m.remove(v)
+	return v.value, nil // nobody else refers to it any more
+}
+
+// begin starts every method on values and logs. Without an error it leaves m
+// locked and returns the time.
+func (m *Memory) begin(ctx context.Context, key string) (now time.Duration, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := CheckKey(key); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	now = time.Since(m.start)
+	m.sweep(now, sweepSome)
+	return now, nil
+}
+
+func (m *Memory) checkData(size int, ttl time.Duration) error {
+	if ttl < 0 {
+		return fmt.Errorf("%w: negative TTL %v", ErrInvalid, ttl)
+	}
+	if size > m.options.MaxValue {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, m.options.MaxValue)
+	}
+	return nil
+}
+
+// value returns the value of a key unless it has expired.
+func (m *Memory) value(key string, now time.Duration) *memoryValue {
+	v := m.values[key]
+	if v == nil {
+		return nil
+	}
+	if v.over(now) {
+		m.remove(v)
+		return nil
+	}
+	return v
+}
+
+// reserve accounts for more, or with a negative growth for less, memory.
+func (m *Memory) reserve(growth int, now time.Duration) error {
+	if growth > 0 && m.bytes+growth > m.options.MaxBytes {
+		m.sweep(now, sweepAll)
+		if m.bytes+growth > m.options.MaxBytes {
+			return ErrFull
+		}
+	}
+	m.bytes += growth
+	return nil
+}
+
+// How many expired entries one call removes: enough to keep up with calls that
+// add one each, and few enough that no call takes long.
+const (
+	sweepSome = 4
+	sweepAll  = math.MaxInt
+)
+
+func (m *Memory) sweep(now time.Duration, most int) {
+	for range most {
+		e := m.expiries.first()
+		if e == nil || !e.expires().over(now) {
+			return
+		}
+		m.remove(e)
+	}
+}
+
+// remove forgets a value or a log.
+func (m *Memory) remove(e expiring) {
+	m.expiries.set(e, never)
+	switch e := e.(type) {
+	case *memoryValue:
+		delete(m.values, e.key)
+		m.bytes -= overhead + len(e.key) + len(e.value)
+	case *memoryLog:
+		delete(m.logs, e.key)
+		m.bytes -= overhead + len(e.key) + len(e.records)*overhead + e.bytes
+	}
+}

@@ -1,0 +1,249 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/storetest"
+)
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return store.NewMemory(nil) })
+}
+
+// TestMemoryInBubble runs the same tests with fake time, and where a goroutine that
+// is left over fails them.
+func TestMemoryInBubble(t *testing.T) {
+	for name, test := range storetest.Tests() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, store.NewMemory(nil)) })
+		})
+	}
+}
+
+// pass lets fake time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+func TestMemoryValueExpiresOnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory(nil)
+		_, err := m.Put(t.Context(), "key", nil, 0, time.Minute)
+		wantError(t, "Put", err, nil)
+		pass(time.Minute - 1)
+		_, _, err = m.Get(t.Context(), "key")
+		wantError(t, "Get before the deadline", err, nil)
+		pass(1)
+		_, _, err = m.Get(t.Context(), "key")
+		wantError(t, "Get at the deadline", err, store.ErrNotFound)
+	})
+}
+
+func TestMemoryRecordsExpireOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, keep := store.NewMemory(nil), store.Retention{TTL: time.Minute}
+		first, err := m.Append(t.Context(), "log", []byte("a"), keep)
+		wantError(t, "Append", err, nil)
+		pass(30 * time.Second)
+		_, err = m.Append(t.Context(), "log", []byte("b"), keep)
+		wantError(t, "Append", err, nil)
+		pass(30 * time.Second)
+		_, err = m.Read(t.Context(), "log", 0, 0)
+		wantError(t, "Read across an expired record", err, store.ErrTrimmed)
+		records, err := m.Read(t.Context(), "log", first, 0)
+		wantError(t, "Read behind an expired record", err, nil)
+		if len(records) != 1 || string(records[0].Data) != "b" {
+			t.Fatalf("records are %v, want b", records)
+		}
+		pass(30 * time.Second)
+		_, err = m.Read(t.Context(), "log", first, 0)
+		wantError(t, "Read when all have expired", err, store.ErrTrimmed)
+	})
+}
+
+// TestMemoryBound fills a small store in every way, several times over: it refuses
+// at its bound, and what is removed, replaced, trimmed or expired makes room.
+func TestMemoryBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 10_000})
+		free := map[string]func(key string) error{
+			"take": func(key string) error { _, err := m.Take(t.Context(), key); return err },
+			"drop": func(key string) error { return m.Drop(t.Context(), "log"+key) },
+			"wait": func(string) error { return nil },
+		}
+		for range 3 {
+			for how, empty := range free {
+				keys := fill(t, m, how == "drop")
+				if keys < 10 || keys > 100 {
+					t.Fatalf("the store took %d keys", keys)
+				}
+				for i := range keys {
+					wantError(t, how, empty(strconv.Itoa(i)), nil)
+				}
+				if how == "wait" {
+					pass(time.Hour)
+				}
+			}
+		}
+	})
+}
+
+// fill adds keys, or logs, until the store is full, and returns how many.
+func fill(t *testing.T, m *store.Memory, logs bool) int {
+	t.Helper()
+	for i := 0; ; i++ {
+		var err error
+		key := strconv.Itoa(i)
+		if logs {
+			_, err = m.Append(t.Context(), "log"+key, make([]byte, 50), store.Retention{Records: 1})
+			if err == nil {
+				_, err = m.Append(t.Context(), "log"+key, make([]byte, 10), store.Retention{Records: 1})
+			}
+		} else {
+			var version uint64
+			version, err = m.Put(t.Context(), key, make([]byte, 100), 0, 0)
+			if err == nil {
+				_, err = m.Put(t.Context(), key, make([]byte, 10), version, time.Hour)
+			}
+		}
+		if err != nil {
+			wantError(t, "adding to a full store", err, store.ErrFull)
+			return i
+		}
+	}
+}
+
+func TestMemoryTooLarge(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxValue: 10, MaxMessage: 5})
+	_, err := m.Put(t.Context(), "key", make([]byte, 11), 0, 0)
+	wantError(t, "Put", err, store.ErrTooLarge)
+	_, err = m.Append(t.Context(), "key", make([]byte, 11), store.Retention{})
+	wantError(t, "Append", err, store.ErrTooLarge)
+	wantError(t, "Publish", m.Publish(t.Context(), "key", make([]byte, 6)), store.ErrTooLarge)
+}
+
+func TestMemoryRetentionCannotExceedOptions(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{Log: store.Retention{Records: 2}})
+	for range 3 {
+		_, err := m.Append(t.Context(), "log", nil, store.Retention{Records: 100})
+		wantError(t, "Append", err, nil)
+	}
+	_, err := m.Read(t.Context(), "log", 0, 0)
+	wantError(t, "Read", err, store.ErrTrimmed)
+}
+
+func TestMemoryOverflowIsReportedInPlace(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxQueue: 2})
+	s, err := m.Subscribe(t.Context(), "topic")
+	wantError(t, "Subscribe", err, nil)
+	publish := func(message string) {
+		wantError(t, "Publish", m.Publish(t.Context(), "topic", []byte(message)), nil)
+	}
+	expect := func(want string, wantErr error) {
+		t.Helper()
+		message, err := s.Next(t.Context())
+		if string(message) != want || !errors.Is(err, wantErr) {
+			t.Fatalf("Next returned %q, %v, want %q, %v", message, err, want, wantErr)
+		}
+	}
+	publish("a")
+	publish("b")
+	publish("lost")
+	expect("a", nil)
+	publish("lost too, or it would come before the report")
+	expect("b", nil)
+	expect("", store.ErrOverflow)
+	publish("c")
+	expect("c", nil)
+	wantError(t, "Close", s.Close(), nil)
+	expect("", store.ErrClosed)
+}
+
+func TestMemoryMaxSubscriptions(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxSubscriptions: 1})
+	first, err := m.Subscribe(t.Context(), "topic")
+	wantError(t, "Subscribe", err, nil)
+	_, err = m.Subscribe(t.Context(), "other")
+	wantError(t, "second Subscribe", err, store.ErrFull)
+	wantError(t, "Close", first.Close(), nil)
+	wantError(t, "second Close", first.Close(), nil)
+	_, err = m.Subscribe(t.Context(), "other")
+	wantError(t, "Subscribe after Close", err, nil)
+}
+
+func TestNewMemoryPanicsOnNegativeOptions(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("did not panic")
+		}
+	}()
+	store.NewMemory(&store.MemoryOptions{MaxBytes: -1})
+}
+
+// TestMemoryIdleCost holds the promise that many idle keys cost little.
+func TestMemoryIdleCost(t *testing.T) {
+	const keys, limit = 50_000, 400
+	m := store.NewMemory(nil)
+	before := heapInUse()
+	for i := range keys {
+		if _, err := m.Put(t.Context(), fmt.Sprintf("session-%08d", i), []byte("12345678"), 0, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cost := int(heapInUse()-before) / keys
+	if cost > limit {
+		t.Errorf("an idle key costs %d bytes, want at most %d", cost, limit)
+	}
+	t.Logf("an idle key costs %d bytes", cost)
+	runtime.KeepAlive(m)
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func BenchmarkMemoryUpdate(b *testing.B) {
+	m := store.NewMemory(nil)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			err := store.Update(b.Context(), m, "counter", time.Minute, func([]byte) ([]byte, error) { return []byte("1"), nil })
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkMemoryPublish(b *testing.B) {
+	m := store.NewMemory(nil)
+	for range 100 {
+		if _, err := m.Subscribe(b.Context(), "topic"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := m.Publish(b.Context(), "topic", []byte("changed")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

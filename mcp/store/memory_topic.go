@@ -1,0 +1,161 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// topics holds the subscriptions of a Memory by topic.
+type topics struct {
+	mu    sync.RWMutex
+	count int
+	named map[string]map[*memorySubscription]struct{}
+}
+
+// memorySubscription is a queue. Publishers put messages in while it has room and
+// note the loss when it has none.
+type memorySubscription struct {
+	topics *topics
+	topic  string
+	limit  int
+	ready  chan struct{} // has an element when Next should look again
+
+	mu     sync.Mutex
+	queue  [][]byte // shared with other subscriptions: not to be changed
+	lost   bool     // messages are missing at the end of the queue
+	closed bool
+}
+
+// Publish puts a message into the queues of a topic; see [Topics].
+func (m *Memory) Publish(ctx context.Context, topic string, message []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := CheckKey(topic); err != nil {
+		return err
+	}
+	if len(message) > m.options.MaxMessage {
+		return fmt.Errorf("%w: message of %d bytes, at most %d are allowed", ErrTooLarge, len(message), m.options.MaxMessage)
+	}
+	message = bytes.Clone(message)
+	m.topics.mu.RLock()
+	defer m.topics.mu.RUnlock()
+	for s := range m.topics.named[topic] {
+		s.put(message)
+	}
+	return nil
+}
+
+// Subscribe makes a queue for a topic; see [Topics]. It fails with [ErrFull] when
+// there are too many.
+func (m *Memory) Subscribe(ctx context.Context, topic string) (Subscription, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := CheckKey(topic); err != nil {
+		return nil, err
+	}
+	t := &m.topics
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count >= m.options.MaxSubscriptions {
+		return nil, fmt.Errorf("%w: %d subscriptions", ErrFull, t.count)
+	}
+	s := &memorySubscription{topics: t, topic: strings.Clone(topic), limit: m.options.MaxQueue, ready: make(chan struct{}, 1)}
+	if t.named == nil {
+		t.named = map[string]map[*memorySubscription]struct{}{}
+	}
+	if t.named[s.topic] == nil {
+		t.named[s.topic] = map[*memorySubscription]struct{}{}
+	}
+	t.named[s.topic][s] = struct{}{}
+	t.count++
+	return s, nil
+}
+
+// put queues a message or notes its loss. Once something is lost all further
+// messages are, until Next has reported it: the report stands at the right place.
+func (s *memorySubscription) put(message []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost || len(s.queue) >= s.limit {
+		s.lost = true
+	} else {
+		s.queue = append(s.queue, message)
+	}
+	s.wake()
+}
+
+func (s *memorySubscription) wake() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for a message; see [Subscription].
+func (s *memorySubscription) Next(ctx context.Context) ([]byte, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if message, ok, err := s.take(); ok {
+			return message, err
+		}
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take returns what Next has to say, if anything.
+func (s *memorySubscription) take() (message []byte, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, true, ErrClosed
+	case len(s.queue) > 0:
+		message = bytes.Clone(s.queue[0])
+		s.queue[0] = nil
+		if s.queue = s.queue[1:]; len(s.queue) == 0 {
+			s.queue = nil // an idle subscription holds no memory
+		}
+		return message, true, nil
+	case s.lost:
+		s.lost = false
+		return nil, true, ErrOverflow
+	}
+	return nil, false, nil
+}
+
+// Close removes the queue; see [Subscription].
+func (s *memorySubscription) Close() error {
+	s.topics.remove(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.queue = true, nil
+	s.wake()
+	return nil
+}
+
+func (t *topics) remove(s *memorySubscription) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	subscriptions := t.named[s.topic]
+	if _, open := subscriptions[s]; !open {
+		return
+	}
+	delete(subscriptions, s)
+	t.count--
+	if len(subscriptions) == 0 {
+		delete(t.named, s.topic)
+	}
+}

@@ -1,0 +1,13 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Package storetest tests implementations of store.Store. The test of an
+// implementation is one call:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) store.Store { return openStore(t) })
+//	}
+//
+// [Tests] gives the same tests one by one, for instance to run each one in a
+// bubble of testing/synctest.
+package storetest

@@ -1,0 +1,101 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// Run runs all tests, each as a subtest with a store of its own from open. The
+// stores may be views of one engine: the tests use keys that nobody else uses.
+// They wait a few seconds for things to expire.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	t.Helper()
+	for name, test := range Tests() {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+// Tests returns the names of all tests and the tests.
+func Tests() iter.Seq2[string, func(*testing.T, store.Store)] {
+	return func(yield func(string, func(*testing.T, store.Store)) bool) {
+		for _, tests := range [][]test{valuesTests, logsTests, topicsTests, contractTests} {
+			for _, test := range tests {
+				if !yield(test.name, test.run) {
+					return
+				}
+			}
+		}
+	}
+}
+
+type test struct {
+	name string
+	run  func(*testing.T, store.Store)
+}
+
+const (
+	ttl      = 100 * time.Millisecond // of what is to expire
+	lasting  = time.Hour              // of what is not to
+	patience = 10 * time.Second       // for what should happen soon
+)
+
+// newKey returns a key that no other test, nor other run of this test, uses.
+func newKey() string { return "storetest." + rand.Text() }
+
+// want fails the test unless err is the expected error.
+func want(t *testing.T, what string, err, expected error) {
+	t.Helper()
+	if !errors.Is(err, expected) {
+		t.Fatalf("%s: error %v, want %v", what, err, expected)
+	}
+}
+
+// eventually asks until the answer is yes.
+func eventually(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(ttl / 4)
+	defer ticker.Stop()
+	for giveUp := time.Now().Add(patience); !ask(); <-ticker.C {
+		if time.Now().After(giveUp) {
+			t.Fatalf("%s has not happened for %v", what, patience)
+		}
+	}
+}
+
+// soon returns a context for what should happen soon.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// put puts a value that must not fail.
+func put(t *testing.T, s store.Store, key, value string, version uint64, ttl time.Duration) uint64 {
+	t.Helper()
+	next, err := s.Put(t.Context(), key, []byte(value), version, ttl)
+	want(t, "Put", err, nil)
+	if next == 0 || next == version {
+		t.Fatalf("Put at version %d returned version %d", version, next)
+	}
+	return next
+}
+
+// check checks that a key has a value.
+func check(t *testing.T, s store.Store, key, value string, version uint64) {
+	t.Helper()
+	got, gotVersion, err := s.Get(t.Context(), key)
+	want(t, "Get", err, nil)
+	if string(got) != value || gotVersion != version {
+		t.Fatalf("Get returned %q at version %d, want %q at %d", got, gotVersion, value, version)
+	}
+}

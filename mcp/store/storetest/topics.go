@@ -1,0 +1,131 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/go-psi/psi/mcp/store"
+)
+
+var topicsTests = []test{
+	{"TopicsDeliver", testDeliver},
+	{"TopicsOwnership", testMessageOwnership},
+	{"TopicsSlowSubscriber", testSlowSubscriber},
+	{"TopicsCancel", testCancel},
+	{"TopicsClose", testClose},
+}
+
+func subscribe(t *testing.T, s store.Store, topic string) store.Subscription {
+	t.Helper()
+	subscription, err := s.Subscribe(t.Context(), topic)
+	want(t, "Subscribe", err, nil)
+	t.Cleanup(func() { _ = subscription.Close() })
+	return subscription
+}
+
+func publish(t *testing.T, s store.Store, topic, message string) {
+	t.Helper()
+	want(t, "Publish", s.Publish(t.Context(), topic, []byte(message)), nil)
+}
+
+func receive(t *testing.T, subscription store.Subscription, expected ...string) {
+	t.Helper()
+	var got []string
+	for range expected {
+		message, err := subscription.Next(soon(t))
+		want(t, "Next", err, nil)
+		got = append(got, string(message))
+	}
+	if !slices.Equal(got, expected) {
+		t.Fatalf("received %q, want %q", got, expected)
+	}
+}
+
+func testDeliver(t *testing.T, s store.Store) {
+	topic, other := newKey(), newKey()
+	publish(t, s, topic, "to nobody")
+	one, two, third := subscribe(t, s, topic), subscribe(t, s, topic), subscribe(t, s, other)
+	for _, message := range []string{"a", "", "c"} {
+		publish(t, s, topic, message)
+	}
+	publish(t, s, other, "other")
+	receive(t, one, "a", "", "c")
+	receive(t, two, "a", "", "c")
+	receive(t, third, "other")
+}
+
+func testMessageOwnership(t *testing.T, s store.Store) {
+	topic, message := newKey(), []byte("message")
+	one, two := subscribe(t, s, topic), subscribe(t, s, topic)
+	want(t, "Publish", s.Publish(t.Context(), topic, message), nil)
+	message[0] = 'X'
+	got, err := one.Next(soon(t))
+	want(t, "Next", err, nil)
+	if string(got) != "message" {
+		t.Fatalf("received %q", got)
+	}
+	got[0] = 'X'
+	receive(t, two, "message")
+}
+
+// testSlowSubscriber publishes more than most queues hold. Messages may be missing
+// only where that is reported, and those published after the report must arrive.
+func testSlowSubscriber(t *testing.T, s store.Store) {
+	const flood, end = 10_000, "end"
+	topic := newKey()
+	slow := subscribe(t, s, topic)
+	for i := range flood {
+		publish(t, s, topic, strconv.Itoa(i))
+	}
+	for i := range flood {
+		message, err := slow.Next(soon(t))
+		if errors.Is(err, store.ErrOverflow) {
+			break
+		}
+		want(t, "Next", err, nil)
+		if string(message) != strconv.Itoa(i) {
+			t.Fatalf("message %s came where %d was due, without ErrOverflow", message, i)
+		}
+	}
+	publish(t, s, topic, end)
+	for message := ""; message != end; {
+		next, err := slow.Next(soon(t))
+		if !errors.Is(err, store.ErrOverflow) {
+			want(t, "Next", err, nil)
+		}
+		message = string(next)
+	}
+}
+
+func testCancel(t *testing.T, s store.Store) {
+	topic := newKey()
+	subscription := subscribe(t, s, topic)
+	ctx, cancel := context.WithTimeout(t.Context(), ttl)
+	defer cancel()
+	_, err := subscription.Next(ctx)
+	want(t, "Next", err, context.DeadlineExceeded)
+	publish(t, s, topic, "later")
+	receive(t, subscription, "later")
+}
+
+func testClose(t *testing.T, s store.Store) {
+	topic := newKey()
+	subscription := subscribe(t, s, topic)
+	ended := make(chan error)
+	go func() {
+		_, err := subscription.Next(soon(t))
+		ended <- err
+	}()
+	want(t, "Close", subscription.Close(), nil)
+	want(t, "Next that was waiting", <-ended, store.ErrClosed)
+	want(t, "second Close", subscription.Close(), nil)
+	publish(t, s, topic, "to nobody")
+	_, err := subscription.Next(soon(t))
+	want(t, "Next after Close", err, store.ErrClosed)
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// textInput decodes values that arrive as text, as the arguments of prompts and
+// the variables of templates do, into a struct or a map.
+type textInput struct {
+	names    []string // in the order of the struct; nil for a map
+	fields   map[string]textField
+	required []string
+	open     bool // other names are fine, too
+	schema   *jsonschema.Schema
+	defaults []byte
+}
+
+type textField struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Enum        []string `json:"enum"`
+}
+
+func newTextInput(t reflect.Type) (*textInput, error) {
+	raw, err := jsonschema.ForType(t)
+	if err != nil {
+		return nil, err
+	}
+	var root struct {
+		Type       string                     `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+	}
+	if err := unmarshal(raw, &root); err != nil || root.Type != "object" {
+		return nil, fmt.Errorf("%v is neither a struct nor a map with string keys", t)
+	}
+	in := &textInput{fields: map[string]textField{}, required: root.Required, open: string(root.Additional) != "false"}
+	in.names = memberNames(memberOf(raw, "properties"))
+	for name, property := range root.Properties {
+		var f textField
+		if err := unmarshal(property, &f); err != nil || f.Type == "object" || f.Type == "array" {
+			return nil, fmt.Errorf("the field %q must be a string, a number or a boolean", name)
+		}
+		in.fields[name] = f
+	}
+	in.defaults = defaultsOf(raw)
+	in.schema, err = jsonschema.Compile(raw, &jsonschema.Options{AssertFormats: true})
+	return in, err
+}
+
+func memberNames(object json.RawMessage) []string {
+	if object == nil {
+		return nil
+	}
+	s := jsonscan.Get(object, 0)
+	defer s.Release()
+	var names []string
+	s.Object()
+	for s.Member() {
+		names = append(names, string(s.Name()))
+		s.Skip()
+	}
+	return names
+}
+
+// decode fills dst with values. Its error is meant for the peer.
+func (in *textInput) decode(what string, values map[string]string, dst any) error {
+	for _, name := range in.required {
+		if _, ok := values[name]; !ok {
+			return Errorf(CodeInvalidParams, "%s: %q is missing", what, name)
+		}
+	}
+	object := []byte{'{'}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		f, known := in.fields[name]
+		if !known && !in.open {
+			return Errorf(CodeInvalidParams, "%s: %q is not known; expected one of %s", what, name, strings.Join(in.names, ", "))
+		}
+		if len(object) > 1 {
+			object = append(object, ',')
+		}
+		object = append(jsonscan.AppendString(object, name), ':')
+		object = f.append(object, values[name])
+	}
+	object = append(object, '}')
+	if err := in.schema.Validate(object); err != nil {
+		return Errorf(CodeInvalidParams, "%s:\n%w", what, err)
+	}
+	if in.defaults != nil {
+		if err := unmarshal(in.defaults, dst); err != nil {
+			return Errorf(CodeInternalError, "%s: defaults: %w", what, err)
+		}
+	}
+	if err := unmarshal(object, dst); err != nil {
+		return Errorf(CodeInvalidParams, "%s", decodeProblem(what, err))
+	}
+	return nil
+}
+
+// append writes text as a value of the field's type, or as a string if it is not
+// one, which the schema then refuses.
+func (f textField) append(dst []byte, text string) []byte {
+	if f.Type != "" && f.Type != "string" && jsonscan.Valid([]byte(text), 1) == nil {
+		return append(dst, text...)
+	}
+	return jsonscan.AppendString(dst, text)
+}
+
+func (in *textInput) enums() map[string][]string {
+	enums := map[string][]string{}
+	for name, f := range in.fields {
+		if f.Enum != nil {
+			enums[name] = f.Enum
+		}
+	}
+	return enums
+}

@@ -1,0 +1,238 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// ToolFunc makes the handler of a tool from a function. It panics if In or Out
+// is a type that has no schema.
+//
+// In is the tool's arguments: a struct, or a map with string keys. Its schema is
+// inferred (see package jsonschema) unless t has one; arguments that do not fit
+// it are refused with a result that tells the model what to mend, before fn is
+// called. Members that are absent and have a default in the schema get it.
+//
+// Out is what the tool returns:
+//   - string: a text block;
+//   - a [Content] or a list of them: those blocks;
+//   - [*CallToolResult]: the result itself;
+//   - struct{}: no content;
+//   - anything else: structured content, and its JSON as a text block. Its
+//     schema is inferred unless t has one, and checked against.
+//
+// An error that is or wraps an [*Error] is the error of the request; any other
+// becomes a result that tells the model, by its text, why the tool failed.
+//
+// A nil t means the zero Tool.
+func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *Tool) Handler {
+	f := &toolFunc[In, Out]{fn: fn}
+	if t != nil {
+		f.tool = *t
+	}
+	if err := f.prepareInput(); err != nil {
+		panic(fmt.Sprintf("mcp: ToolFunc at %s: arguments: %v", callSite(), err))
+	}
+	if err := f.prepareOutput(); err != nil {
+		panic(fmt.Sprintf("mcp: ToolFunc at %s: output: %v", callSite(), err))
+	}
+	return f
+}
+
+type toolFunc[In, Out any] struct {
+	fn       func(context.Context, In) (Out, error)
+	tool     Tool
+	in       *jsonschema.Schema
+	defaults []byte             // an object to decode before the arguments, nil if there is none
+	out      *jsonschema.Schema // nil if the output is not structured
+	result   func(f *toolFunc[In, Out], out Out) (Result, error)
+}
+
+func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
+
+func (f *toolFunc[In, Out]) prepareInput() (err error) {
+	if f.tool.InputSchema == nil {
+		if f.tool.InputSchema, err = jsonschema.For[In](); err != nil {
+			return err
+		}
+	}
+	if rootType(f.tool.InputSchema) != "object" {
+		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
+	}
+	f.defaults = defaultsOf(f.tool.InputSchema)
+	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true})
+	return err
+}
+
+// defaultsOf is an object of the defaults of a schema's properties, or nil.
+func defaultsOf(schema json.RawMessage) []byte {
+	var root struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if unmarshal(schema, &root) != nil {
+		return nil
+	}
+	defaults := map[string]json.RawMessage{}
+	for name, p := range root.Properties {
+		if p.Default != nil {
+			defaults[name] = p.Default
+		}
+	}
+	if len(defaults) == 0 {
+		return nil
+	}
+	return mustMarshal(defaults)
+}
+
+func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	var in In
+	if problem := f.decode(req.Arguments(), &in); problem != "" {
+		return ErrorResult(problem), nil
+	}
+	out, err := f.fn(ctx, in)
+	if err != nil {
+		return failedTool(err)
+	}
+	return f.result(f, out)
+}
+
+// decode returns what is wrong with the arguments, or "".
+func (f *toolFunc[In, Out]) decode(args json.RawMessage, in *In) string {
+	if args == nil {
+		args = json.RawMessage("{}")
+	}
+	if err := f.in.Validate(args); err != nil {
+		return "invalid arguments:\n" + err.Error()
+	}
+	if f.defaults != nil {
+		args = withoutNulls(args)
+		if err := unmarshal(f.defaults, in); err != nil {
+			return decodeProblem("the defaults of the arguments", err)
+		}
+	}
+	if err := unmarshal(args, in); err != nil {
+		return decodeProblem("invalid arguments", err)
+	}
+	return ""
+}
+
+// withoutNulls drops the members that are null, so that they get their default.
+func withoutNulls(args json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if unmarshal(args, &members) != nil {
+		return args
+	}
+	for name, value := range members {
+		if string(value) == "null" {
+			delete(members, name)
+		}
+	}
+	return mustMarshal(members)
+}
+
+// failedTool keeps what is meant for the protocol and tells the model the rest.
+func failedTool(err error) (Result, error) {
+	var coded *Error
+	var pending *pendingError
+	if errors.As(err, &coded) || errors.As(err, &pending) {
+		return nil, err
+	}
+	return ErrorResult(err.Error()), nil
+}
+
+func (f *toolFunc[In, Out]) prepareOutput() error {
+	t := reflect.TypeFor[Out]()
+	switch {
+	case t == reflect.TypeFor[*CallToolResult]():
+		f.result = asResult
+	case t == reflect.TypeFor[struct{}]():
+		f.result = func(*toolFunc[In, Out], Out) (Result, error) { return &CallToolResult{}, nil }
+	case t.Kind() == reflect.String && t.PkgPath() == "":
+		f.result = func(_ *toolFunc[In, Out], out Out) (Result, error) { return TextResult(any(out).(string)), nil }
+	case t.Implements(reflect.TypeFor[Content]()):
+		f.result = asContent
+	case t == reflect.TypeFor[[]Content]() || t == reflect.TypeFor[Contents]():
+		f.result = asContents
+	default:
+		f.result = asStructured
+		return f.prepareSchema()
+	}
+	return f.prepareGivenSchema()
+}
+
+func (f *toolFunc[In, Out]) prepareSchema() (err error) {
+	if f.tool.OutputSchema == nil {
+		if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
+			return err
+		}
+	}
+	return f.prepareGivenSchema()
+}
+
+func (f *toolFunc[In, Out]) prepareGivenSchema() (err error) {
+	if f.tool.OutputSchema != nil {
+		f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)
+	}
+	return err
+}
+
+func asResult[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
+	res := any(out).(*CallToolResult)
+	if res == nil {
+		return nil, Errorf(CodeInternalError, "the tool returned neither a result nor an error")
+	}
+	if f.out == nil || res.IsError || res.StructuredContent == nil {
+		return res, nil
+	}
+	return res, f.checkOutput(res.StructuredContent)
+}
+
+func asContent[In, Out any](_ *toolFunc[In, Out], out Out) (Result, error) {
+	block, _ := any(out).(Content) // nil is refused when it is encoded
+	return &CallToolResult{Content: Contents{block}}, nil
+}
+
+func asContents[In, Out any](_ *toolFunc[In, Out], out Out) (Result, error) {
+	if list, ok := any(out).([]Content); ok {
+		return &CallToolResult{Content: list}, nil
+	}
+	return &CallToolResult{Content: any(out).(Contents)}, nil
+}
+
+// structuredResult is a result and its only block in one allocation.
+type structuredResult struct {
+	CallToolResult
+	block [1]Content
+	text  TextContent
+}
+
+func asStructured[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
+	raw, err := marshal(out)
+	if err != nil {
+		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
+	}
+	if err := f.checkOutput(raw); err != nil {
+		return nil, err
+	}
+	r := &structuredResult{text: TextContent{Text: string(raw)}}
+	r.block[0] = &r.text
+	r.Content, r.StructuredContent = r.block[:], raw
+	return &r.CallToolResult, nil
+}
+
+func (f *toolFunc[In, Out]) checkOutput(raw json.RawMessage) error {
+	if err := f.out.Validate(raw); err != nil {
+		return Errorf(CodeInternalError, "the tool's output does not fit its schema: %w", err)
+	}
+	return nil
+}
