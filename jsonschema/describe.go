@@ -1,0 +1,154 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	jsonv1 "encoding/json"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// describeValue says what v is, in a few words: `string "abc"`, `number 3`, `object`.
+func describeValue(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean " + strconv.FormatBool(v)
+	case jsonv1.Number:
+		return "number " + clip(v.String(), maxValue)
+	case string:
+		return "string " + quote(v)
+	case []any:
+		return "array of " + count(len(v), "item")
+	case map[string]any:
+		return "object with " + count(len(v), "member")
+	}
+	return "value"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// compact returns v as JSON, cut if it is long.
+func compact(v any) string {
+	if n, ok := v.(jsonv1.Number); ok {
+		return clip(n.String(), maxValue)
+	}
+	if s, ok := v.(string); ok {
+		return quote(s)
+	}
+	b, err := json.Marshal(v, json.Deterministic(true), json.WithMarshalers(json.MarshalFunc(
+		func(n jsonv1.Number) ([]byte, error) { return []byte(n), nil })))
+	if err != nil {
+		return describeValue(v)
+	}
+	return clip(string(b), maxValue)
+}
+
+func compactAll(values []any) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = compact(v)
+	}
+	return list
+}
+
+// quote returns s as a JSON string, cut if it is long.
+func quote(s string) string {
+	return string(jsonscan.AppendString(nil, oneLine(clip(s, maxValue))))
+}
+
+// clip cuts s to about n bytes, between two characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// oneLine replaces what would break the line or hide in it.
+func oneLine(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s)
+}
+
+// fraction prints an exact number, as a decimal where it has a short one.
+func fraction(r *big.Rat) string {
+	if r.IsInt() {
+		return clip(r.Num().String(), maxValue)
+	}
+	if n, exact := r.FloatPrec(); exact && n <= maxValue {
+		return r.FloatString(n)
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+func typeList(types []string) string {
+	switch len(types) {
+	case 0:
+		return "value"
+	case 1:
+		return types[0]
+	}
+	last := len(types) - 1
+	return strings.Join(types[:last], ", ") + " or " + types[last]
+}
+
+// describeSchema says what a value of the schema found at pointer looks like,
+// for a value that is missing.
+func describeSchema(document any, pointer []string) string {
+	const hops = 8 // references to follow
+	for range hops {
+		schema, _ := lookup(document, pointer)
+		obj, ok := schema.(map[string]any)
+		if !ok {
+			return "value"
+		}
+		switch t := obj["type"].(type) {
+		case string:
+			return t
+		case []any:
+			return typeList(stringsOf(t))
+		}
+		ref, _ := obj["$ref"].(string)
+		at, local := localRef(ref)
+		if !local {
+			return "value"
+		}
+		pointer = splitPointer(at)
+	}
+	return "value"
+}
+
+func stringsOf(values []any) []string {
+	var list []string
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}

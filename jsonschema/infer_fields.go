@@ -1,0 +1,136 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A field is one Go field that becomes one JSON member, or, with rest set, all
+// members that no other field claims.
+type field struct {
+	reflect.StructField
+	name      string
+	tagged    bool  // the name comes from the tag
+	index     []int // from the outermost struct
+	omits     bool  // omitempty or omitzero
+	omitempty bool
+	quoted    bool // the "string" option
+	viaNil    bool // reached through an embedded pointer, which may be nil
+}
+
+// jsonFields returns the fields of struct type t that the JSON package reads and
+// writes, in the order it writes them, and the embedded fallback, if any.
+//
+// Structs are searched breadth first; of several fields with one name the
+// shallowest wins, then the one with a tag, and otherwise none.
+func jsonFields(t reflect.Type) (fields []field, rest *field) {
+	type entry struct {
+		typ    reflect.Type
+		index  []int
+		viaNil bool
+	}
+	var all, rests []field
+	seen := map[reflect.Type]bool{t: true}
+	for queue := []entry{{typ: t}}; len(queue) > 0; queue = queue[1:] {
+		e := queue[0]
+		for i := range e.typ.NumField() {
+			f, embed, ok := readField(e.typ.Field(i))
+			if !ok {
+				continue
+			}
+			f.index = append(slices.Clone(e.index), i)
+			f.viaNil = e.viaNil
+			inner := indirect(f.Type)
+			switch {
+			case !embed:
+				all = append(all, f)
+			case inner.Kind() != reflect.Struct:
+				rests = append(rests, f)
+			case !seen[inner]:
+				seen[inner] = true
+				queue = append(queue, entry{inner, f.index, e.viaNil || inner != f.Type})
+			}
+		}
+	}
+	if len(rests) == 1 || len(rests) > 1 && len(rests[0].index) != len(rests[1].index) {
+		rest = &rests[0]
+	}
+	return dominant(all), rest
+}
+
+// readField reads the json tag of f. It reports false for a field that JSON
+// never sees. The JSON package has already accepted the tag.
+func readField(f reflect.StructField) (out field, embed, ok bool) {
+	tag := f.Tag.Get("json")
+	if tag == "-" || !f.IsExported() && !f.Anonymous {
+		return field{}, false, false
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	out = field{StructField: f, name: cmp.Or(name, f.Name), tagged: name != ""}
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "omitempty":
+			out.omits, out.omitempty = true, true
+		case "omitzero":
+			out.omits = true
+		case "string":
+			out.quoted = true
+		case "embed":
+			embed = true
+		}
+	}
+	return out, embed || f.Anonymous && !out.tagged, true
+}
+
+// dominant keeps one field of each name and sorts by position in the struct.
+func dominant(all []field) []field {
+	slices.SortStableFunc(all, func(a, b field) int {
+		return cmp.Or(
+			strings.Compare(a.name, b.name),
+			cmp.Compare(len(a.index), len(b.index)),
+			compareTrueFirst(a.tagged, b.tagged))
+	})
+	var kept []field
+	for i, n := 0, 0; i < len(all); i += n {
+		for n = 1; i+n < len(all) && all[i+n].name == all[i].name; n++ {
+		}
+		if n == 1 || len(all[i].index) != len(all[i+1].index) || all[i].tagged != all[i+1].tagged {
+			kept = append(kept, all[i])
+		}
+	}
+	slices.SortFunc(kept, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	return kept
+}
+
+func compareTrueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return +1
+}
+
+// optional reports whether the JSON package may leave the member out, or the
+// type says that it may be absent.
+func (f *field) optional() bool {
+	return f.omits || f.viaNil || f.Type.Kind() == reflect.Pointer
+}
+
+// writesNull reports whether a nil pointer in the field is written as null,
+// not left out.
+func (f *field) writesNull() bool {
+	if f.Type.Kind() != reflect.Pointer || f.omitempty {
+		return false
+	}
+	return !f.omits || f.Type.Elem().Kind() == reflect.Pointer
+}
+
+// isRawObject reports whether the fallback field is uninterpreted JSON.
+func (f *field) isRawObject() bool { return indirect(f.Type) == jsontextValueType }

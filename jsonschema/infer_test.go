@@ -1,0 +1,215 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestGolden(t *testing.T) {
+	for _, tt := range golden {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := jsonschema.ForType(tt.typ)
+			if (err != nil) != tt.failing {
+				t.Fatalf("ForType(%v): error %v, want an error: %t", tt.typ, err, tt.failing)
+			}
+			if err != nil {
+				got = []byte(err.Error())
+			} else {
+				got = indent(t, got)
+			}
+			file := filepath.Join("testdata", tt.name+".golden")
+			if *update {
+				if err := os.WriteFile(file, append(got, '\n'), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != strings.TrimSuffix(string(want), "\n") {
+				t.Errorf("%s differs; if that is meant, run the test with -update. Got:\n%s", file, got)
+			}
+		})
+	}
+}
+
+func indent(t *testing.T, schema []byte) []byte {
+	t.Helper()
+	v := jsontext.Value(bytes.Clone(schema))
+	if err := v.Compact(); err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	if !bytes.Equal(v, schema) {
+		t.Errorf("schema is not compact: %s", schema)
+	}
+	if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// T55: what is inferred passes every provider's lint.
+func TestInferredIsPortable(t *testing.T) {
+	for _, tt := range golden {
+		if tt.failing || tt.name == "scalar" || tt.name == "list" { // no input schema of a tool
+			continue
+		}
+		schema, err := jsonschema.ForType(tt.typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range jsonschema.Lint(schema) {
+			t.Errorf("%s: %v", tt.name, f)
+		}
+	}
+}
+
+// Everything inferred but a schema given by a method is within reach of the proof.
+func TestInferredIsProvable(t *testing.T) {
+	for _, tt := range golden {
+		if tt.failing || tt.name == "keywords" { // uniqueItems, multipleOf 0.5
+			continue
+		}
+		if s := compileFor(t, tt.typ); !jsonschema.HasProof(s) {
+			t.Errorf("%s: no proof", tt.name)
+		}
+	}
+}
+
+func compileFor(t testing.TB, typ reflect.Type) *jsonschema.Schema {
+	t.Helper()
+	schema, err := jsonschema.ForType(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := jsonschema.Compile(schema, &jsonschema.Options{AssertFormats: true})
+	if err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	return s
+}
+
+// T56: one type in several places and goroutines has its full schema everywhere.
+func TestForConcurrent(t *testing.T) {
+	type here struct{ A, B pair[point, node] }
+	var wg sync.WaitGroup
+	results := make([]string, 8)
+	for i := range results {
+		wg.Go(func() {
+			schema, err := jsonschema.For[here]()
+			if err != nil {
+				t.Error(err)
+			}
+			results[i] = string(schema)
+		})
+	}
+	wg.Wait()
+	for _, r := range results {
+		if r != results[0] {
+			t.Errorf("schemas differ:\n%s\n%s", r, results[0])
+		}
+	}
+	if n := strings.Count(results[0], `"x":{"type":"integer"}`); n != 2 {
+		t.Errorf("point is expanded %d times, want 2: %s", n, results[0])
+	}
+}
+
+// T57: a recursive type validates a deep value, and its root says "object".
+func TestRecursive(t *testing.T) {
+	s := compileFor(t, reflect.TypeFor[node]())
+	deep := `{"value":1,"next":{"value":2,"next":{"value":3,"next":{"value":4,"next":{"value":5}}}}}`
+	if err := s.Validate([]byte(deep)); err != nil {
+		t.Error(err)
+	}
+	bad := strings.Replace(deep, "5", `"five"`, 1)
+	err := s.Validate([]byte(bad))
+	if err == nil || !strings.Contains(err.Error(), "/next/next/next/next/value: expected integer, got string") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestResultBelongsToCaller(t *testing.T) {
+	a, err := jsonschema.For[point]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(a)
+	clear(a)
+	if b, _ := jsonschema.For[*point](); string(b) != want {
+		t.Errorf("after the first result was changed: %q", b)
+	}
+}
+
+type selfPointer *selfPointer
+
+type brokenRef struct{}
+
+func (brokenRef) JSONSchema() jsontext.Value { return nil } // another type: not the method asked for
+
+func TestForErrors(t *testing.T) {
+	tests := []struct {
+		typ  reflect.Type
+		want string
+	}{
+		{nil, "no type"},
+		{reflect.TypeFor[struct{ P selfPointer }](), "struct.P: a pointer type that points to itself"},
+		{reflect.TypeFor[struct{ In map[string][]time.Duration }](), "struct.In[][]: time.Duration has no JSON form"},
+		{structOf("A", reflect.TypeFor[int](), `json:"a,omitEmpty"`), "omitEmpty"},
+		{reflect.TypeFor[struct{ hidden int }](), "no exported fields"},
+	}
+	for _, tt := range tests {
+		_, err := jsonschema.ForType(tt.typ)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("ForType(%v): error %v, want %q", tt.typ, err, tt.want)
+		}
+	}
+	if _, err := jsonschema.For[brokenRef](); err != nil {
+		t.Error(err)
+	}
+}
+
+// A type whose expansion doubles at every level stops at the bound.
+func TestForBounded(t *testing.T) {
+	typ := reflect.TypeFor[int]()
+	for range 20 {
+		typ = reflect.StructOf([]reflect.StructField{{Name: "A", Type: typ}, {Name: "B", Type: typ}})
+	}
+	_, err := jsonschema.ForType(typ)
+	if err == nil || !strings.Contains(err.Error(), "nodes") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzTags(f *testing.F) {
+	f.Add("name,omitempty", "minimum=1,enum=2,default=x", "text")
+	f.Add(",string", `pattern=^a\,b$,nullable,required`, "")
+	f.Add("a", "oneof_required=x,anyof_type=string;integer,format=date", "<&>")
+	f.Fuzz(func(t *testing.T, json, schema, description string) {
+		tag := reflect.StructTag("json:" + strconv.Quote(json) + " jsonschema:" + strconv.Quote(schema) + " jsonschema_description:" + strconv.Quote(description))
+		typ := reflect.StructOf([]reflect.StructField{
+			{Name: "A", Type: reflect.TypeFor[string](), Tag: tag},
+			{Name: "B", Type: reflect.TypeFor[[]int](), Tag: reflect.StructTag("jsonschema:" + strconv.Quote(schema))},
+		})
+		got, err := jsonschema.ForType(typ)
+		if err == nil && !jsontext.Value(got).IsValid() {
+			t.Errorf("not JSON: %s", got)
+		}
+	})
+}

@@ -1,0 +1,186 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// A node is a schema of the common subset, made to be held against the bytes of
+// a value in one pass. It can prove the value valid; that it cannot says nothing.
+// Whatever is rare or hard to decide is left to the full validator, which also
+// knows how to explain. Schemas that go beyond the subset have no node.
+type node struct {
+	nullOr *node // null, or else this; the other fields are unused
+	types  typeSet
+	enum   []constant
+
+	// Strings.
+	minLength, maxLength int // maxLength is -1 for none
+	pattern              *regexp.Regexp
+	format               func([]byte) bool
+
+	// Numbers.
+	minimum, maximum, above, below *bound
+	multipleOf                     int64
+
+	// Arrays.
+	items              *node
+	minItems, maxItems int // maxItems is -1 for none
+
+	// Objects.
+	properties []property
+	index      map[string]int // of properties, if they are many
+	required   uint64         // the bits of all required properties
+	others     *node          // nil: no other properties
+	nullAbsent bool           // Options.OptionalNull
+}
+
+type property struct {
+	name string
+	node *node
+	bit  uint64 // 0 for an optional property
+}
+
+type typeSet uint8
+
+const (
+	nullSet typeSet = 1 << iota
+	booleanSet
+	integerSet // numbers that are integers
+	numberSet  // all numbers
+	stringSet
+	arraySet
+	objectSet
+	everySet = nullSet | booleanSet | integerSet | numberSet | stringSet | arraySet | objectSet
+)
+
+var typeSets = map[string]typeSet{
+	"null": nullSet, "boolean": booleanSet, "integer": integerSet, "number": numberSet | integerSet,
+	"string": stringSet, "array": arraySet, "object": objectSet,
+}
+
+// proves reports whether data is certainly valid.
+func (s *Schema) proves(data []byte) bool {
+	if s.proof == nil {
+		return false
+	}
+	scan := jsonscan.Get(data, s.options.MaxInputDepth)
+	defer scan.Release()
+	return s.proof.proves(scan) && scan.End() == nil
+}
+
+// proves takes the next value of scan and reports whether it is valid. After
+// false the scanner is of no further use.
+func (n *node) proves(scan *jsonscan.Scanner) bool {
+	kind := scan.Kind()
+	if n.nullOr != nil {
+		if kind != 'n' {
+			return n.nullOr.proves(scan)
+		}
+		scan.Skip()
+		return true
+	}
+	switch kind {
+	case '{':
+		return n.types&objectSet != 0 && n.enum == nil && n.provesObject(scan)
+	case '[':
+		return n.types&arraySet != 0 && n.enum == nil && n.provesArray(scan)
+	case '"':
+		raw := scan.Value()
+		return raw != nil && n.types&stringSet != 0 && n.provesString(raw)
+	case '0':
+		raw := scan.Value()
+		return raw != nil && n.provesNumber(raw)
+	case 't', 'f':
+		raw := scan.Value()
+		return raw != nil && n.types&booleanSet != 0 && n.provesLiteral(raw)
+	case 'n':
+		scan.Skip()
+		return n.admitsNull()
+	}
+	return false
+}
+
+// admitsNull reports whether null is valid.
+func (n *node) admitsNull() bool {
+	return n.nullOr != nil || n.types&nullSet != 0 && n.provesLiteral([]byte("null"))
+}
+
+// provesLiteral is for true, false and null.
+func (n *node) provesLiteral(raw []byte) bool {
+	return n.enum == nil || slices.ContainsFunc(n.enum, func(c constant) bool {
+		return c.literal != "" && c.literal == string(raw)
+	})
+}
+
+func (n *node) provesArray(scan *jsonscan.Scanner) bool {
+	length := 0
+	for ok := scan.Array() && scan.Element(); ok; ok = scan.Element() {
+		if !n.items.proves(scan) {
+			return false
+		}
+		length++
+	}
+	return length >= n.minItems && (n.maxItems < 0 || length <= n.maxItems)
+}
+
+func (n *node) provesObject(scan *jsonscan.Scanner) bool {
+	var seen uint64
+	for ok := scan.Object() && scan.Member(); ok; ok = scan.Member() {
+		value, bit := n.others, uint64(0)
+		if p := n.find(scan.Name()); p != nil {
+			value, bit = p.node, p.bit
+		}
+		switch {
+		case value == nil:
+			return false
+		case n.nullAbsent && bit == 0 && scan.Kind() == 'n':
+			scan.Skip() // either admitted or as good as absent
+		case !value.proves(scan):
+			return false
+		}
+		seen |= bit
+	}
+	return seen == n.required
+}
+
+// manyProperties is where looking a name up beats comparing it with each.
+const manyProperties = 8
+
+// find returns the named property, or nil.
+func (n *node) find(name []byte) *property {
+	if n.index != nil {
+		if i, ok := n.index[string(name)]; ok {
+			return &n.properties[i]
+		}
+		return nil
+	}
+	for i := range n.properties {
+		if n.properties[i].name == string(name) {
+			return &n.properties[i]
+		}
+	}
+	return nil
+}
+
+func (n *node) provesString(raw []byte) bool {
+	if n.enum == nil && n.minLength <= 0 && n.maxLength < 0 && n.pattern == nil && n.format == nil {
+		return true
+	}
+	text := raw[1 : len(raw)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		text = jsonscan.Unquote(raw)
+	}
+	return n.provesLength(text) &&
+		(n.pattern == nil || n.pattern.Match(text)) &&
+		(n.format == nil || n.format(text)) &&
+		(n.enum == nil || slices.ContainsFunc(n.enum, func(c constant) bool {
+			return c.isText && c.text == string(text)
+		}))
+}

@@ -1,0 +1,321 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	jsonv1 "encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// buildProof returns the proof for a schema document, or nil if the document
+// uses more than the subset.
+func buildProof(document any, d dialect, opts Options) *node {
+	if d < draft7 {
+		return nil
+	}
+	b := &proofBuilder{document: document, opts: opts, known: map[string]*node{}}
+	root := b.schema("", document)
+	if b.beyond || b.circular() {
+		return nil
+	}
+	return root
+}
+
+// circular reports whether a node comes back to itself without taking a value
+// on the way.
+func (b *proofBuilder) circular() bool {
+	for _, n := range b.known {
+		for hops := 0; n.nullOr != nil; hops++ {
+			if hops == maxRefHops {
+				return true
+			}
+			n = n.nullOr
+		}
+	}
+	return false
+}
+
+// A proofBuilder builds the nodes of one document. Once a schema turns out to be
+// beyond the subset, the rest of the work is in vain but harmless.
+type proofBuilder struct {
+	document any
+	opts     Options
+	known    map[string]*node // by pointer, which is also how recursion ends
+	beyond   bool
+}
+
+var anyNode = func() *node {
+	n := newNode()
+	n.items, n.others = n, n
+	return n
+}()
+
+func newNode() *node {
+	return &node{types: everySet, maxLength: -1, maxItems: -1}
+}
+
+// giveUp returns something that is not nil.
+func (b *proofBuilder) giveUp() *node {
+	b.beyond = true
+	return anyNode
+}
+
+func (b *proofBuilder) schema(pointer string, schema any) *node {
+	if n := b.known[pointer]; n != nil {
+		return n
+	}
+	if schema == true {
+		return anyNode
+	}
+	obj, ok := schema.(map[string]any)
+	if !ok {
+		return b.giveUp()
+	}
+	if ref, ok := obj["$ref"]; ok {
+		return b.reference(ref, obj)
+	}
+	n := newNode()
+	n.items, n.others = anyNode, anyNode
+	n.nullAbsent = b.opts.OptionalNull
+	b.known[pointer] = n
+	if _, ok := obj["anyOf"]; ok {
+		b.nullable(n, pointer, obj)
+		return n
+	}
+	for _, key := range slices.Sorted(maps.Keys(obj)) {
+		if !isAnnotation(key) && !b.keyword(n, pointer, key, obj[key]) {
+			b.beyond = true
+		}
+	}
+	b.object(n, pointer, obj)
+	return n
+}
+
+// maxRefHops ends a chain of references that leads nowhere.
+const maxRefHops = 16
+
+// reference follows a reference that stands alone.
+func (b *proofBuilder) reference(ref any, obj map[string]any) *node {
+	for range maxRefHops {
+		text, _ := ref.(string)
+		pointer, local := localRef(text)
+		if !local || !annotatesOnly(obj, "$ref") {
+			return b.giveUp()
+		}
+		target, ok := lookup(b.document, splitPointer(pointer))
+		if !ok {
+			return b.giveUp()
+		}
+		obj, _ = target.(map[string]any)
+		if ref, ok = obj["$ref"]; !ok {
+			return b.schema(pointer, target)
+		}
+	}
+	return b.giveUp()
+}
+
+// nullable handles the one use of anyOf in the subset: a schema or null.
+func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
+	list, _ := obj["anyOf"].([]any)
+	if len(list) != 2 || !annotatesOnly(obj, "anyOf") {
+		b.beyond = true
+		return
+	}
+	null, _ := list[1].(map[string]any)
+	if len(null) != 1 || null["type"] != "null" {
+		b.beyond = true
+		return
+	}
+	n.nullOr = b.schema(pointer+"/anyOf/0", list[0])
+}
+
+// annotatesOnly reports whether key is all that obj asserts.
+func annotatesOnly(obj map[string]any, key string) bool {
+	for k := range obj {
+		if k != key && !isAnnotation(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// isAnnotation reports whether a keyword has no say in validity. Unknown
+// keywords have none either, but only those marked as extensions are believed.
+func isAnnotation(key string) bool {
+	switch key {
+	case "$schema", "$comment", "$defs", "definitions",
+		"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+		"contentEncoding", "contentMediaType", "contentSchema":
+		return true
+	}
+	return strings.HasPrefix(key, "x-")
+}
+
+// keyword adds one keyword to n and reports whether it could.
+func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
+	switch key {
+	case "properties", "required", "additionalProperties":
+		return true // see object
+	case "type":
+		return n.setTypes(value)
+	case "enum":
+		list, ok := value.([]any)
+		n.allow(list)
+		return ok
+	case "const":
+		n.allow([]any{value})
+		return true
+	case "items":
+		n.items = b.schema(pointer+"/items", value)
+		return true
+	case "minItems":
+		return setSize(&n.minItems, value)
+	case "maxItems":
+		return setSize(&n.maxItems, value)
+	}
+	return b.scalarKeyword(n, key, value)
+}
+
+func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
+	switch key {
+	case "minLength":
+		return setSize(&n.minLength, value)
+	case "maxLength":
+		return setSize(&n.maxLength, value)
+	case "minimum":
+		return setBound(&n.minimum, value)
+	case "maximum":
+		return setBound(&n.maximum, value)
+	case "exclusiveMinimum":
+		return setBound(&n.above, value)
+	case "exclusiveMaximum":
+		return setBound(&n.below, value)
+	case "multipleOf":
+		number, _ := value.(jsonv1.Number)
+		whole, ok := wholeNumber([]byte(number))
+		n.multipleOf = whole
+		return ok && whole > 0
+	case "pattern":
+		text, _ := value.(string)
+		re, err := regexp.Compile(text)
+		n.pattern = re
+		return err == nil
+	case "format":
+		n.format = b.format(value)
+		return true
+	}
+	return false
+}
+
+// allow narrows the values to the given ones. A second list, a const beside an
+// enum, allows nothing: rare enough to be left to the full validator.
+func (n *node) allow(values []any) {
+	if n.enum != nil {
+		values = nil
+	}
+	n.enum = make([]constant, len(values))
+	for i, v := range values {
+		n.enum[i] = newConstant(v)
+	}
+}
+
+func (n *node) setTypes(value any) bool {
+	names := []any{value}
+	if list, ok := value.([]any); ok {
+		names = list
+	}
+	n.types = 0
+	for _, name := range names {
+		text, _ := name.(string)
+		set := typeSets[text]
+		if set == 0 {
+			return false
+		}
+		n.types |= set
+	}
+	return true
+}
+
+func setSize(to *int, value any) bool {
+	const most = 1 << 30
+	number, _ := value.(jsonv1.Number)
+	size, ok := wholeNumber([]byte(number))
+	*to = int(min(size, most))
+	return ok && size >= 0 && size <= most
+}
+
+func setBound(to **bound, value any) bool {
+	number, ok := value.(jsonv1.Number)
+	if ok {
+		*to = newBound(number)
+	}
+	return ok
+}
+
+func (b *proofBuilder) format(value any) func([]byte) bool {
+	name, _ := value.(string)
+	switch {
+	case !b.opts.AssertFormats || !slices.Contains(assertable, name):
+		return nil
+	case name == "date-time":
+		return isDateTime
+	case name == "date":
+		return isDate
+	}
+	return never
+}
+
+// object adds the three keywords that together say which members there may be.
+func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
+	switch more := obj["additionalProperties"].(type) {
+	case nil:
+	case bool:
+		if !more {
+			n.others = nil
+		}
+	default:
+		n.others = b.schema(pointer+"/additionalProperties", more)
+	}
+	names, _ := obj["required"].([]any)
+	required := stringsOf(names)
+	props, _ := obj["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		p := property{name: name}
+		if props[name] != false { // a forbidden property keeps the node nil
+			p.node = b.schema(pointer+"/properties/"+escapeToken(name), props[name])
+		}
+		n.properties = append(n.properties, p)
+	}
+	for _, name := range required {
+		if _, ok := props[name]; !ok {
+			n.properties = append(n.properties, property{name: name, node: n.others})
+		}
+	}
+	b.require(n, required)
+}
+
+// require gives every required property its bit.
+func (b *proofBuilder) require(n *node, required []string) {
+	for i := range n.properties {
+		p := &n.properties[i]
+		if !slices.Contains(required, p.name) {
+			continue
+		}
+		p.bit = n.required + 1
+		n.required |= p.bit
+		if p.bit == 0 { // more than 64
+			b.beyond = true
+		}
+	}
+	if len(n.properties) < manyProperties {
+		return
+	}
+	n.index = make(map[string]int, len(n.properties))
+	for i, p := range n.properties {
+		n.index[p.name] = i
+	}
+}
