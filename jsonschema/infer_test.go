@@ -157,6 +157,29 @@ func TestResultBelongsToCaller(t *testing.T) {
 	}
 }
 
+// T58: a time is a date-time wherever it stands, and null only behind a pointer.
+func TestTimes(t *testing.T) {
+	type times struct {
+		Plain   time.Time    `json:"plain"`
+		Pointer *time.Time   `json:"pointer"`
+		Outer   embeddedTime `json:"outer"`
+	}
+	s := compileFor(t, reflect.TypeFor[times]())
+	const moment = `"2026-01-31T13:00:00Z"`
+	for data, valid := range map[string]bool{
+		`{"plain":` + moment + `,"pointer":null,"outer":` + moment + `}`:           true,
+		`{"plain":` + moment + `,"outer":` + moment + `}`:                          true,
+		`{"plain":null,"outer":` + moment + `}`:                                    false,
+		`{"plain":` + moment + `,"outer":{"Time":` + moment + `,"Lost":1}}`:        false,
+		`{"plain":` + moment + `,"pointer":"yesterday","outer":` + moment + `}`:    false,
+		`{"plain":` + moment + `,"pointer":` + moment + `,"outer":` + moment + `}`: true,
+	} {
+		if err := s.Validate([]byte(data)); (err == nil) != valid {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+}
+
 type selfPointer *selfPointer
 
 type brokenRef struct{}

@@ -39,7 +39,7 @@ const (
 	RuleUntyped         Rule = "untyped"           // Anthropic: a node without "type"
 	RuleNullInEnum      Rule = "null-in-enum"      // Gemini: an enum that contains null
 	RulePropertyName    Rule = "property-name"     // Anthropic: a property name not of 1 to 64 of A-Z a-z 0-9 _ . -
-	RuleUncheckedRegexp Rule = "regexp"            // none but this package: a regular expression that it cannot check
+	RuleUncheckedRegexp Rule = "regexp"            // all: a regular expression beyond RE2, which Validate does not check either
 )
 
 // refusedBy says which clients have a rule; no entry means all of them.

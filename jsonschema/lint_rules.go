@@ -91,7 +91,7 @@ func typesOf(obj map[string]any) []string {
 var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 func (l *linter) members(pointer string, obj map[string]any) {
-	props, _ := obj["properties"].(map[string]any)
+	props, declared := obj["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if !portableName.MatchString(name) {
 			l.report(pointer+"/properties/"+escapeToken(name), RulePropertyName,
@@ -100,7 +100,7 @@ func (l *linter) members(pointer string, obj map[string]any) {
 	}
 	required, _ := obj["required"].([]any)
 	for _, name := range stringsOf(required) {
-		if _, ok := props[name]; !ok && len(props) > 0 {
+		if _, ok := props[name]; !ok && declared {
 			l.report(pointer+"/required", RuleRequired, "%s is required but not among the properties", quote(name))
 		}
 	}

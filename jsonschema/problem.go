@@ -74,7 +74,7 @@ func (e *ValidationError) Error() string {
 }
 
 // String returns the problem as one line.
-func (p *Problem) String() string {
+func (p Problem) String() string {
 	var b strings.Builder
 	if p.Pointer == "" {
 		b.WriteString("(root)")
@@ -113,7 +113,7 @@ func newError(problems []Problem, limit int) *ValidationError {
 	return &ValidationError{Problems: kept, More: len(problems) - len(kept)}
 }
 
-func (p *Problem) rank() int {
+func (p Problem) rank() int {
 	if p.Keyword == "required" {
 		return 1
 	}

@@ -4,11 +4,8 @@
 package jsonschema
 
 import (
-	jsonv1 "encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 // buildProof returns the proof for a schema document, or nil if the document
@@ -141,132 +138,6 @@ func annotatesOnly(obj map[string]any, key string) bool {
 		}
 	}
 	return true
-}
-
-// isAnnotation reports whether a keyword has no say in validity. Unknown
-// keywords have none either, but only those marked as extensions are believed.
-func isAnnotation(key string) bool {
-	switch key {
-	case "$schema", "$comment", "$defs", "definitions",
-		"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
-		"contentEncoding", "contentMediaType", "contentSchema":
-		return true
-	}
-	return strings.HasPrefix(key, "x-")
-}
-
-// keyword adds one keyword to n and reports whether it could.
-func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
-	switch key {
-	case "properties", "required", "additionalProperties":
-		return true // see object
-	case "type":
-		return n.setTypes(value)
-	case "enum":
-		list, ok := value.([]any)
-		n.allow(list)
-		return ok
-	case "const":
-		n.allow([]any{value})
-		return true
-	case "items":
-		n.items = b.schema(pointer+"/items", value)
-		return true
-	case "minItems":
-		return setSize(&n.minItems, value)
-	case "maxItems":
-		return setSize(&n.maxItems, value)
-	}
-	return b.scalarKeyword(n, key, value)
-}
-
-func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
-	switch key {
-	case "minLength":
-		return setSize(&n.minLength, value)
-	case "maxLength":
-		return setSize(&n.maxLength, value)
-	case "minimum":
-		return setBound(&n.minimum, value)
-	case "maximum":
-		return setBound(&n.maximum, value)
-	case "exclusiveMinimum":
-		return setBound(&n.above, value)
-	case "exclusiveMaximum":
-		return setBound(&n.below, value)
-	case "multipleOf":
-		number, _ := value.(jsonv1.Number)
-		whole, ok := wholeNumber([]byte(number))
-		n.multipleOf = whole
-		return ok && whole > 0
-	case "pattern":
-		text, _ := value.(string)
-		re, err := regexp.Compile(text)
-		n.pattern = re
-		return err == nil
-	case "format":
-		n.format = b.format(value)
-		return true
-	}
-	return false
-}
-
-// allow narrows the values to the given ones. A second list, a const beside an
-// enum, allows nothing: rare enough to be left to the full validator.
-func (n *node) allow(values []any) {
-	if n.enum != nil {
-		values = nil
-	}
-	n.enum = make([]constant, len(values))
-	for i, v := range values {
-		n.enum[i] = newConstant(v)
-	}
-}
-
-func (n *node) setTypes(value any) bool {
-	names := []any{value}
-	if list, ok := value.([]any); ok {
-		names = list
-	}
-	n.types = 0
-	for _, name := range names {
-		text, _ := name.(string)
-		set := typeSets[text]
-		if set == 0 {
-			return false
-		}
-		n.types |= set
-	}
-	return true
-}
-
-func setSize(to *int, value any) bool {
-	const most = 1 << 30
-	number, _ := value.(jsonv1.Number)
-	size, ok := wholeNumber([]byte(number))
-	*to = int(min(size, most))
-	return ok && size >= 0 && size <= most
-}
-
-func setBound(to **bound, value any) bool {
-	number, ok := value.(jsonv1.Number)
-	if ok {
-		*to = newBound(number)
-	}
-	return ok
-}
-
-func (b *proofBuilder) format(value any) func([]byte) bool {
-	name, _ := value.(string)
-	switch {
-	case !b.opts.AssertFormats || !slices.Contains(assertable, name):
-		return nil
-	case name == "date-time":
-		return isDateTime
-	case name == "date":
-		return isDate
-	}
-	return never
 }
 
 // object adds the three keywords that together say which members there may be.

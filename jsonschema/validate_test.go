@@ -99,6 +99,9 @@ func TestExplainCombinators(t *testing.T) {
 		{`{"not":{"type":"null"}}`, `null`, `(root): expected a value that the schema does not exclude, got null`},
 		{`{"properties":{"a":false}}`, `{"a":1}`, `/a: expected nothing here, got number 1`},
 		{`{"propertyNames":{"pattern":"^x"}}`, `{"a":1}`, `/a: expected a property name that is a string that matches the regular expression ^x, got property name "a"`},
+		{`{"additionalProperties":{"propertyNames":{"maxLength":1}}}`, `{"p":{"aa":1},"q":{"bb":1}}`,
+			"/p/aa: expected a property name that is a string of at most 1 character, got property name \"aa\"\n" +
+				"/q/bb: expected a property name that is a string of at most 1 character, got property name \"bb\""},
 		{`{"uniqueItems":true}`, `[1,2,1.0]`, `(root): expected array without repeated items, got equal items at 0 and 2`},
 		{`{"contains":{"type":"string"}}`, `[1]`, `(root): expected array with at least 1 matching item, got 0 matching items`},
 		{`{"minProperties":1}`, `{}`, `(root): expected object with at least 1 member, got 0 members`},

@@ -215,3 +215,6 @@ func (e legacyEra) question(q InputRequest, id string) InputRequest {
 
 // batches reports whether the revision joins messages to arrays.
 func (e legacyEra) batches() bool { return e.rev == rev2025March }
+
+// resumes reports whether streams begin with an event that has nothing but an id.
+func (e legacyEra) resumes() bool { return e.rev == rev2025November }

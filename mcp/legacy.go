@@ -42,6 +42,9 @@ type LegacyOptions struct {
 	// request. After three in a row without an answer the session is closed. 0
 	// means no pings.
 	KeepAlive time.Duration
+	// State is that of a session to go on with, as [Legacy.State] returned it.
+	// Nil means a new one.
+	State *LegacyState
 	// Logger gets what there is to say to the operator. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -85,6 +88,9 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 	if l.opts.Logger == nil {
 		l.opts.Logger = slog.Default()
 	}
+	if l.opts.State != nil {
+		l.resume(l.opts.State)
+	}
 	l.session = &Session{l}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l
@@ -92,6 +98,9 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 
 // Session is the session as handlers see it.
 func (l *Legacy) Session() *Session { return l.session }
+
+// Context is done when the session has ended.
+func (l *Legacy) Context() context.Context { return l.ctx }
 
 // Close ends the session; see [Session.Close].
 func (l *Legacy) Close() { l.cancel(ErrClosed) }
@@ -112,6 +121,14 @@ func (l *Legacy) Batches() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.era.batches()
+}
+
+// Resumes reports whether the negotiated revision lets a server close the
+// connection of a stream, and its client come back for the rest.
+func (l *Legacy) Resumes() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.era.resumes()
 }
 
 func (l *Legacy) version() string {

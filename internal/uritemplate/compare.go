@@ -38,20 +38,21 @@ func (r Relation) String() string {
 
 // maxSpots bounds the work of Compare: how many spots may be visited, repeated
 // visits included. Routing patterns need some thousands.
-const maxSpots = 1 << 20
+const maxSpots = 1 << 18
 
 // Compare relates two templates, for the rules that net/http has for patterns:
 // where two match, the more specific one wins, and two that overlap, or are
 // equivalent, are a conflict.
 //
-// The answer is that of the automata behind the templates and conservative where
-// these know less than [Template.Match]: two templates that differ only in that
-// Match refuses a repeated name with two values are Equivalent, and two whose
-// comparison takes too long, which takes a large prefix or many variables in one
-// expression, are said to overlap.
+// The answer is that of the automata behind the templates, and conservative where
+// these know less than [Template.Match] or would take long. Two templates that
+// differ only in that Match refuses a repeated name with two values are
+// Equivalent. Two whose comparison exceeds its bound are said to overlap: that
+// takes a large prefix, or several query variables after text after a {+x}.
 func Compare(a, b *Template) Relation {
 	c := comparison{a: &a.program, b: &b.program, seen: map[string]bool{}}
 	c.symbols = alphabet(c.a, c.b)
+	c.textual = !slices.ContainsFunc(c.symbols, malformed)
 	c.visit(pair{c.a.begin(), c.b.begin()})
 	for len(c.todo) > 0 {
 		if c.spots > maxSpots || c.both && c.onlyA && c.onlyB {
@@ -80,6 +81,7 @@ func Compare(a, b *Template) Relation {
 type comparison struct {
 	a, b               *program
 	symbols            []string
+	textual            bool // no symbol is malformed
 	todo               []pair
 	seen               map[string]bool
 	spots              int  // visited so far, repeated visits included
@@ -126,8 +128,10 @@ func (p pair) key() string {
 	return string(key)
 }
 
-// accepting reports whether one of the spots is the end: state 0 of a program.
-func accepting(spots []spot) bool { return len(spots) > 0 && spots[0].state == 0 }
+// accepting reports whether one of the spots is the end, which is state 0.
+func accepting(spots []spot) bool {
+	return slices.ContainsFunc(spots, func(s spot) bool { return s.state == 0 })
+}
 
 // begin returns the spots before anything is read, sorted.
 func (p *program) begin() []spot { return sorted(p.closure(nil, spot{state: p.start})) }
@@ -150,7 +154,20 @@ func (c *comparison) step(p *program, from []spot, symbol string) []spot {
 		}
 	}
 	c.spots += len(from) + len(to)
+	for _, at := range to {
+		if c.textual && p.takesAll(at) {
+			return sorted(p.closure(nil, at)) // other spots add nothing
+		}
+	}
 	return sorted(to)
+}
+
+// takesAll reports whether every text leads to a match from a spot, as it does at
+// the {+x} of {+x}{?y}.
+func (p *program) takesAll(at spot) bool {
+	s := &p.states[at.state]
+	return s.kind == read && s.capture.allowed == unreserved|reserved && s.capture.max == unlimited &&
+		at.read >= s.capture.min && accepting(p.closure(nil, at))
 }
 
 func sorted(spots []spot) []spot {
@@ -213,11 +230,18 @@ func alphabet(programs ...*program) []string {
 	return slices.Compact(symbols)
 }
 
+// malformed reports whether a symbol is an octet that is not UTF-8 by itself. Only
+// a literal can hold it.
+func malformed(symbol string) bool {
+	_, size := nextChar(symbol, 0)
+	return size == 0
+}
+
 func appendSymbols(symbols []string, text string) []string {
 	for pos := 0; pos < len(text); {
 		_, size := nextChar(text, pos)
 		if size == 0 {
-			size = len("%00") // an octet that is not UTF-8 by itself
+			size = len("%00") // malformed
 		}
 		symbols = append(symbols, text[pos:pos+size])
 		pos += size

@@ -40,6 +40,8 @@ func TestCompare(t *testing.T) {
 		{"x{?a}", "x{?a,b}", specific},
 		{"x{?a}", "x{?b}", overlaps}, // both match "x"
 		{"x?a=1", "x{?a}", specific},
+		{"x{+p}{?a,b,c,d,e}", "x{+p}{?e,d,c,b,a}", equivalent},
+		{"x/{o}/{+p}{?a,b}", "x/y/{+p}{?b,a,c,d,e}", uritemplate.LessSpecific},
 		{"x{?a}", "x{?a*}", equivalent}, // conservative: repeated names
 		{"x://{a:3}", "x://{a}", specific},
 		{"x://{a:3}", "x://{a:3}", equivalent},

@@ -1,0 +1,48 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+type (
+	requestKey   struct{}
+	principalKey struct{}
+)
+
+// RequestFrom is the HTTP request that carried the MCP request of ctx, or nil. Its
+// body has been read.
+func RequestFrom(ctx context.Context) *http.Request {
+	r, _ := ctx.Value(requestKey{}).(*http.Request)
+	return r
+}
+
+// WithPrincipal returns r with an authenticated caller, for authenticating
+// middleware around a [Handler]: handlers find it in [mcp.Request.Principal], and
+// sessions are bound to it.
+func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
+}
+
+func principalOf(r *http.Request) *mcp.Principal {
+	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
+	return p
+}
+
+// requestContext carries the HTTP request; see mcp's for why it is a type.
+type requestContext struct {
+	context.Context
+	request *http.Request
+}
+
+func (c *requestContext) Value(key any) any {
+	if key == (requestKey{}) {
+		return c.request
+	}
+	return c.Context.Value(key)
+}

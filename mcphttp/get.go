@@ -1,0 +1,172 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// ownStream is the id of the stream of a session that belongs to no request.
+const ownStream = "0"
+
+// linger is for how long a session's own stream goes on without a client, so that
+// one that comes back has missed nothing.
+const linger = time.Minute
+
+// getting is a GET that has the session's own stream.
+type getting struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// serveGet opens the session's own stream, or goes on with any of its streams.
+func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" {
+		notAllowed(w, "there is no stream without a session; requests are sent with POST")
+		return
+	}
+	if accept := acceptable(r.Header); !accept.stream {
+		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", typeStream))
+		return
+	}
+	if !canFlush(w) {
+		writeProblem(w, http.StatusInternalServerError, cannotStream(w))
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	out := newOutput(w, h.opts.WriteTimeout)
+	last := r.Header.Get(headerLastEventID)
+	if last == "" {
+		h.serveOwn(r, s, out, nil)
+		return
+	}
+	id, position, ok := parseEventID(last)
+	switch {
+	case !ok:
+		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", headerLastEventID))
+	case id == ownStream:
+		h.serveOwn(r, s, out, &position)
+	default:
+		h.resume(r, s, out, id, position)
+	}
+}
+
+// resume goes on with the stream of a request.
+func (h *Handler) resume(r *http.Request, s *session, out *output, id string, position uint64) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	st := s.streamOf(id)
+	if st == nil {
+		_, err := s.events.replay(ctx, s.id, id, position, out)
+		h.endReplay(out, err)
+		return
+	}
+	if err := st.attach(ctx, out, position, cancel); err != nil {
+		h.endReplay(out, err)
+		return
+	}
+	defer st.detach(out)
+	st.heartbeat(ctx) // sends the head
+	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })()
+	defer context.AfterFunc(h.hard, cancel)()
+	<-ctx.Done()
+}
+
+// endReplay answers a client that asked for events that are not, or not any
+// more, there.
+func (h *Handler) endReplay(out *output, err error) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	switch {
+	case out.streaming:
+	case err == nil:
+		out.open()
+	case errors.Is(err, store.ErrTrimmed):
+		writeProblem(out.w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or not any more", headerLastEventID))
+	default:
+		h.opts.Logger.Warn("mcphttp: events were not replayed", "error", err)
+		writeProblem(out.w, http.StatusInternalServerError, mcp.Errorf(mcp.CodeInternalError, "the events could not be read"))
+	}
+}
+
+// serveOwn serves the session's own stream until another GET takes it over, the
+// session or the server ends, or the client has been gone for a while.
+func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *uint64) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer cancel(nil)
+	g := &getting{cancel, make(chan struct{})}
+	defer s.getDone(g)
+	s.replaceGet(g)
+	defer context.AfterFunc(h.ctx, func() { cancel(mcp.ErrClosed) })()
+	st := s.own(&h.opts)
+	if err := h.attachOwn(ctx, st, out, position, func() { cancel(mcp.ErrNotDelivered) }); err != nil {
+		h.endReplay(out, err)
+		return
+	}
+	defer st.detach(out)
+	defer context.AfterFunc(r.Context(), func() {
+		st.detach(out)
+		time.AfterFunc(linger, func() { cancel(context.Canceled) })
+	})()
+	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })()
+	_ = s.legacy.Listen(ctx, st) // why it ended does not matter here
+}
+
+// attachOwn writes the head of the stream at once: there are proxies that hold
+// back a response until it has a body.
+func (h *Handler) attachOwn(ctx context.Context, st *stream, out *output, position *uint64, broken func()) error {
+	if position != nil {
+		if err := st.attach(ctx, out, *position, broken); err != nil {
+			return err
+		}
+	} else {
+		st.mu.Lock()
+		st.out, st.broken = out, broken
+		st.mu.Unlock()
+	}
+	st.heartbeat(ctx)
+	return nil
+}
+
+// own is the session's own stream.
+func (s *session) own(opts *Options) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.streams[ownStream]; st != nil {
+		return st
+	}
+	return &stream{session: s, id: ownStream, opts: opts, prime: s.legacy.Resumes()}
+}
+
+// replaceGet makes g the GET that has the session's own stream, nil none, and
+// ends the one before.
+func (s *session) replaceGet(g *getting) {
+	s.mu.Lock()
+	before := s.getting
+	s.getting = g
+	s.mu.Unlock()
+	if before != nil {
+		before.cancel(mcp.ErrClosed)
+		<-before.done
+	}
+}
+
+func (s *session) getDone(g *getting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.getting == g {
+		s.getting = nil
+	}
+	close(g.done)
+}

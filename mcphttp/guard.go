@@ -1,0 +1,98 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// guard refuses what a web page on somebody else's host makes a browser send: it
+// looks at Host, against a page whose name resolves to this machine, and at
+// Origin, against a page that simply calls this server.
+type guard struct{ hosts, origins []string }
+
+// check returns why the request is refused, or "".
+func (g *guard) check(r *http.Request) string {
+	local := arrivedOnLoopback(r)
+	switch {
+	case local && isLoopback(hostname(r.Host)), matchesAny(g.hosts, r.Host):
+	case len(g.hosts) > 0:
+		return fmt.Sprintf("the host %q is not allowed (Options.AllowedHosts)", r.Host)
+	case local:
+		return fmt.Sprintf("the host %q is not allowed on a loopback address; behind a proxy on the same machine, list it (Options.AllowedHosts)", r.Host)
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" || matchesAny(g.origins, origin) {
+		return ""
+	}
+	u, err := url.Parse(origin)
+	if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
+		return ""
+	}
+	if err == nil && len(g.origins) == 0 && isLoopback(u.Hostname()) && isLoopback(hostname(r.Host)) {
+		return "" // a page of this machine
+	}
+	return fmt.Sprintf("the origin %q is not allowed (Options.AllowedOrigins)", origin)
+}
+
+func matchesAny(patterns []string, value string) bool {
+	for _, p := range patterns {
+		if matches(p, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches compares a host or an origin with a pattern. A port of "*" is any port,
+// and so is none at all in a pattern for hosts.
+func matches(pattern, value string) bool {
+	if pattern == "*" || strings.EqualFold(pattern, value) {
+		return true
+	}
+	if base, ok := strings.CutSuffix(pattern, ":*"); ok {
+		return strings.EqualFold(base, withoutPort(value))
+	}
+	return !strings.Contains(pattern, "://") && hostname(pattern) == pattern && strings.EqualFold(pattern, withoutPort(value))
+}
+
+func withoutPort(value string) string {
+	i := strings.LastIndexByte(value, ':')
+	if i < 0 || strings.Contains(value[i:], "]") || strings.HasPrefix(value[i:], "://") {
+		return value
+	}
+	return value[:i]
+}
+
+// hostname is a host without port and brackets.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return strings.Trim(host, "[]")
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// arrivedOnLoopback looks at the address that the connection was accepted on. It
+// is not known on a transport that is no network.
+func arrivedOnLoopback(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

@@ -1,0 +1,191 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// serveLegacy serves one message of the legacy era.
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+	if m.IsInitialize() && r.Header.Get(headerSession) == "" {
+		h.initialize(w, r, m)
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	if m.Request == nil || m.Request.IsNotification() {
+		s.legacy.Serve(legacyContext(r), nil, m, refused{})
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
+		return s.legacy.Serve(ctx, nil, m, out)
+	})
+	if m.ChangesSession() {
+		h.sessions.save(r.Context(), s)
+	}
+}
+
+// legacyContext outlives the connection: in the legacy era, a client that
+// disconnects has not cancelled.
+func legacyContext(r *http.Request) context.Context {
+	return &requestContext{context.WithoutCancel(r.Context()), r}
+}
+
+// initialize opens a session, and keeps it if the handshake succeeds.
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+	s := h.sessions.open(principalOf(r))
+	if s == nil {
+		w.Header().Set("Retry-After", "60")
+		writeResponse(w, http.StatusServiceUnavailable,
+			mcp.AppendErrorResponse(nil, m.ID, mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")))
+		return
+	}
+	defer h.sessions.release(s)
+	w.Header().Set(headerSession, s.id)
+	ok := false
+	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
+		response := s.legacy.Serve(ctx, nil, m, out)
+		if ok = s.legacy.Initialized(); !ok {
+			w.Header().Del(headerSession)
+		}
+		return response
+	})
+	if !ok {
+		s.legacy.Close()
+		return
+	}
+	h.sessions.save(r.Context(), s)
+}
+
+// sessionOf finds the session that a request names, in use until it is released.
+// It answers by itself if there is none.
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
+			"the request belongs to no session and names no version for itself: send initialize first and repeat its %s, or name the version in params._meta", headerSession))
+		return nil
+	}
+	if v := r.Header.Get(headerVersion); v != "" && !slices.Contains(mcp.LegacyVersions(), v) {
+		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", headerVersion, v, mcp.LegacyVersions()))
+		return nil
+	}
+	s := h.sessions.acquire(r.Context(), id, principalOf(r))
+	if s == nil {
+		writeProblem(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
+	}
+	return s
+}
+
+// answer writes what serve returns: as JSON if it said nothing before, otherwise
+// as the end of its stream.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *session, serve func(context.Context, mcp.Sender) []byte) {
+	accept := acceptable(r.Header)
+	reply, ok := h.newReply(w, accept)
+	if !ok {
+		return
+	}
+	ctx := legacyContext(r)
+	if !reply.accept.stream {
+		h.finishJSON(w, serve(ctx, refused{}))
+		return
+	}
+	st := s.newStream(&h.opts, reply.out)
+	ctx = context.WithValue(ctx, streamKey{}, st)
+	stop := every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })
+	message := serve(ctx, st)
+	stop()
+	if !st.begunNow() && reply.accept.json {
+		h.finishJSON(w, message)
+		return
+	}
+	st.finish(ctx, message)
+}
+
+func (st *stream) begunNow() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.begun
+}
+
+// finishJSON answers with a message, or, if there is none because the request was
+// cancelled, without.
+func (h *Handler) finishJSON(w http.ResponseWriter, message []byte) {
+	if len(message) == 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	writeResponse(w, http.StatusOK, message)
+}
+
+// every calls fn again and again, until it is stopped; it may then still be
+// running. An interval that is not positive means never.
+func every(interval time.Duration, fn func()) (stop func()) {
+	if interval <= 0 {
+		return func() {}
+	}
+	stopped := make(chan struct{})
+	var timer *time.Timer
+	timer = time.AfterFunc(interval, func() {
+		fn()
+		select {
+		case <-stopped:
+		default:
+			timer.Reset(interval)
+		}
+	})
+	return func() {
+		close(stopped)
+		timer.Stop()
+	}
+}
+
+// serveBatch serves an array of messages, which only the revision 2025-03-26 has.
+func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+	if r.Header.Get(headerSession) == "" {
+		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	if !s.legacy.Batches() {
+		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
+		return s.legacy.ServeBatch(ctx, nil, body, out)
+	})
+	h.sessions.save(r.Context(), s)
+}
+
+// serveDelete ends a session.
+func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" {
+		notAllowed(w, "there is nothing to delete: the request names no session")
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	h.sessions.forget(r.Context(), s)
+	w.WriteHeader(http.StatusNoContent)
+}

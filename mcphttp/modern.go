@@ -1,0 +1,206 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// serveModern serves one request of the modern era, which needs nothing from
+// before and leaves nothing behind.
+func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.Request) {
+	if status, err := checkModern(req); err != nil {
+		writeResponse(w, status, mcp.AppendErrorResponse(nil, req.ID, err))
+		return
+	}
+	if req.IsNotification() {
+		w.WriteHeader(http.StatusAccepted)
+		return // cancelled is the only one, and over HTTP means nothing
+	}
+	accept := acceptable(r.Header)
+	if req.Method == mcp.MethodListen {
+		accept.json = false
+	}
+	reply, ok := h.newReply(w, accept)
+	if !ok {
+		return
+	}
+	ctx, cancel := h.modernContext(r, req.Method)
+	defer cancel(nil)
+	reply.start()
+	res, err := mcp.Serve(ctx, h.mcp, req, reply, h.opts.Logger)
+	reply.finish(ctx, req, res, err)
+}
+
+// modernContext ends when the client disconnects, which is how it cancels. A
+// subscription also ends, in good order, when the server shuts down.
+func (h *Handler) modernContext(r *http.Request, method string) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(&requestContext{r.Context(), r})
+	ends := h.hard
+	if method == mcp.MethodListen {
+		ends = h.ctx
+	}
+	stop := context.AfterFunc(ends, func() { cancel(context.Cause(ends)) })
+	return ctx, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}
+
+// checkModern holds a request to what the specification asks of it before it is
+// looked at: headers present, metadata present, the two equal, the version known.
+func checkModern(req *mcp.Request) (int, error) {
+	checks := []func(*mcp.Request) error{requireHeaders, (*mcp.Request).CheckMeta, compareHeaders, (*mcp.Request).CheckVersion}
+	if req.IsNotification() {
+		checks = []func(*mcp.Request) error{compareVersion}
+	}
+	for _, check := range checks {
+		if err := check(req); err != nil {
+			return http.StatusBadRequest, err
+		}
+	}
+	return http.StatusOK, nil
+}
+
+// named are the methods whose name stands in a header.
+func named(method string) bool {
+	switch method {
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
+		return true
+	}
+	return false
+}
+
+func requireHeaders(req *mcp.Request) error {
+	keys := []string{headerVersion, headerMethod, headerName}
+	if !named(req.Method) {
+		keys = keys[:2]
+	}
+	for _, key := range keys {
+		switch n := len(req.Header[key]); {
+		case n == 0:
+			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is missing; requests of %s must have it", key, mcp.LatestVersion)
+		case n > 1:
+			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s stands %d times", key, n)
+		}
+	}
+	return nil
+}
+
+func compareHeaders(req *mcp.Request) error {
+	if err := compareVersion(req); err != nil {
+		return err
+	}
+	if method := req.Header[headerMethod][0]; method != req.Method {
+		return differs(headerMethod, method, "method", req.Method)
+	}
+	if !named(req.Method) {
+		return nil
+	}
+	name, err := mcp.DecodeHeaderValue(req.Header[headerName][0])
+	if err != nil {
+		return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s: %w", headerName, err)
+	}
+	if name != req.Name() {
+		return differs(headerName, name, "name or URI", req.Name())
+	}
+	return nil
+}
+
+func compareVersion(req *mcp.Request) error {
+	values := req.Header[headerVersion]
+	if len(values) == 0 || req.Version() == "" || values[0] == req.Version() {
+		return nil
+	}
+	return differs(headerVersion, values[0], "version", req.Version())
+}
+
+func differs(key, header, member, body string) error {
+	return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is %.80q, but the %s in the body is %.80q", key, header, member, body)
+}
+
+// reply is the answer to one request of the modern era: a JSON message, or, from
+// the moment when there is something to say before the answer, an event stream.
+type reply struct {
+	out    *output
+	accept accepts
+	beat   *time.Timer // nil without heartbeats
+	every  time.Duration
+}
+
+// newReply answers by itself, and reports false, if no answer could be given.
+func (h *Handler) newReply(w http.ResponseWriter, accept accepts) (*reply, bool) {
+	if accept.stream && !canFlush(w) {
+		accept.stream = false
+		if !accept.json {
+			writeProblem(w, http.StatusInternalServerError, cannotStream(w))
+			return nil, false
+		}
+	}
+	if !accept.json && !accept.stream {
+		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s or %s", typeJSON, typeStream))
+		return nil, false
+	}
+	return &reply{out: newOutput(w, h.opts.WriteTimeout), accept: accept, every: h.opts.Heartbeat}, true
+}
+
+// start begins the heartbeats: also of a request that takes long and has nothing
+// to say, which becomes a stream by the first.
+func (r *reply) start() {
+	if r.accept.stream && r.every > 0 {
+		r.beat = time.AfterFunc(r.every, r.heartbeat)
+	}
+}
+
+func (r *reply) heartbeat() {
+	r.out.mu.Lock()
+	defer r.out.mu.Unlock()
+	if !r.out.done && r.out.comment() == nil {
+		r.beat.Reset(r.every)
+	}
+}
+
+// Notify implements [mcp.Notifier].
+func (r *reply) Notify(ctx context.Context, method string, params jsonRaw) error {
+	if !r.accept.stream {
+		return mcp.ErrNotDelivered
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	buf := getBuffer()
+	defer buf.put()
+	buf.b = mcp.AppendNotification(buf.b, method, params)
+	r.out.mu.Lock()
+	defer r.out.mu.Unlock()
+	return r.out.event("", buf.b)
+}
+
+// finish answers, unless the client has gone.
+func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, err error) {
+	if r.beat != nil {
+		r.beat.Stop()
+	}
+	r.out.mu.Lock()
+	defer r.out.mu.Unlock()
+	defer func() { r.out.done = true }()
+	if aborted(err) {
+		panic(http.ErrAbortHandler)
+	}
+	if ctx.Err() != nil && res == nil && !r.out.alive(ctx) {
+		return
+	}
+	buf := getBuffer()
+	defer buf.put()
+	buf.b = mcp.AppendResponse(buf.b, req, res, err)
+	if r.out.streaming || !r.accept.json {
+		_ = r.out.event("", buf.b) // a client that is gone needs no answer
+		return
+	}
+	writeResponse(r.out.w, statusOf(err), buf.b)
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// Options configure a [Handler]. Nil means the zero Options.
+type Options struct {
+	// MaxBody is how many bytes the body of a request may have. 0 means 16 MiB.
+	MaxBody int64
+	// Heartbeat is the time between two comments on a stream that is silent
+	// otherwise, so that nobody between server and client takes it for dead. 0
+	// means 15 seconds, negative none.
+	Heartbeat time.Duration
+	// WriteTimeout is how long one write to a stream may take. A client that
+	// reads more slowly is cut off. It replaces http.Server.WriteTimeout, which
+	// would end every stream. 0 means 30 seconds.
+	WriteTimeout time.Duration
+
+	// AllowedHosts and AllowedOrigins are what the Host and Origin headers may
+	// be: hosts as "mcp.example.com", which means any port, or with a port as
+	// "mcp.example.com:8443"; origins as "https://app.example.com", with a port
+	// or ":*" if it is not the scheme's. "*" allows everything.
+	//
+	// Without AllowedHosts, a request that arrives on a loopback address must
+	// name a loopback host: a web page that has its own name resolved to
+	// 127.0.0.1 cannot reach the server. A proxy on the same machine that passes
+	// on the public name needs that name here. An Origin is allowed if it is
+	// listed, or is the host that the request names.
+	AllowedHosts, AllowedOrigins []string
+
+	// SessionIdle is how long a session of the legacy era may be idle: without a
+	// request being served and without a stream. 0 means 30 minutes.
+	SessionIdle time.Duration
+	// MaxSessions is how many sessions there may be at once. Beyond it, the one
+	// that is idle for longest ends; if none is idle, no more are opened. 0 means
+	// 10,000.
+	MaxSessions int
+	// KeepAlive, MaxRounds and AskTimeout are as in [mcp.LegacyOptions].
+	KeepAlive  time.Duration
+	MaxRounds  int
+	AskTimeout time.Duration
+
+	// Store keeps sessions and the events of their streams, so that another
+	// replica can go on with them. Nil means that sessions stay in this process,
+	// and events in its memory.
+	Store store.Store
+	// Replay bounds the events that are kept of one stream, for a client that
+	// comes back with Last-Event-ID. The zero value means 256 events, 4 MiB, 5
+	// minutes.
+	Replay store.Retention
+	// Retry is how long a client is told to wait before it comes back to a
+	// stream. 0 means one second.
+	Retry time.Duration
+
+	// Logger gets what there is to say to the operator. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+func (o *Options) withDefaults() Options {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.MaxBody = cmp.Or(opts.MaxBody, 16<<20)
+	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
+	opts.WriteTimeout = cmp.Or(opts.WriteTimeout, 30*time.Second)
+	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
+	opts.MaxSessions = cmp.Or(opts.MaxSessions, 10_000)
+	opts.Retry = cmp.Or(opts.Retry, time.Second)
+	if opts.Replay == (store.Retention{}) {
+		opts.Replay = store.Retention{Records: 256, Bytes: 4 << 20, TTL: 5 * time.Minute}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	return opts
+}
+
+func (o *Options) legacy(id string, p *mcp.Principal) *mcp.LegacyOptions {
+	return &mcp.LegacyOptions{
+		ID: id, Principal: p, MaxRounds: o.MaxRounds, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger,
+	}
+}

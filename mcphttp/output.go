@@ -1,0 +1,123 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/tmaxmax/go-sse"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+type jsonRaw = json.RawMessage
+
+// output writes an event stream to one HTTP response. Its methods need the lock.
+type output struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+
+	mu        sync.Mutex
+	streaming bool // the head of the stream is out
+	done      bool // the answer is out: no more heartbeats
+	err       error
+}
+
+func newOutput(w http.ResponseWriter, timeout time.Duration) *output {
+	return &output{w: w, control: http.NewResponseController(w), timeout: timeout}
+}
+
+// open writes the head of the stream, once.
+func (o *output) open() {
+	if o.streaming {
+		return
+	}
+	o.streaming = true
+	header := o.w.Header()
+	header["Content-Type"] = streamType
+	header["Cache-Control"] = noCache
+	header["X-Accel-Buffering"] = noBuffering
+	header["X-Content-Type-Options"] = noSniff
+	o.w.WriteHeader(http.StatusOK)
+}
+
+// event writes one message. The id is left out if it is empty.
+func (o *output) event(id string, message []byte) error {
+	var m sse.Message
+	if id != "" {
+		m.ID = sse.ID(id)
+	}
+	// The message does not outlive this call, and nobody writes to it meanwhile.
+	m.AppendData(unsafe.String(unsafe.SliceData(message), len(message)))
+	return o.write(&m)
+}
+
+// prime writes an event without a message: it gives the client an id to come
+// back with, and says when to.
+func (o *output) prime(id string, retry time.Duration) error {
+	m := sse.Message{ID: sse.ID(id), Retry: retry}
+	m.AppendData("")
+	return o.write(&m)
+}
+
+// comment writes a heartbeat.
+func (o *output) comment() error {
+	var m sse.Message
+	m.AppendComment(" keep-alive")
+	return o.write(&m)
+}
+
+// write gives every write a deadline of its own, and none to the silence after
+// it, so that neither the server's WriteTimeout nor a client that has stopped to
+// read decides how long a stream lives.
+func (o *output) write(m *sse.Message) error {
+	if o.err != nil {
+		return errors.Join(mcp.ErrNotDelivered, o.err)
+	}
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
+	o.open()
+	_, o.err = m.WriteTo(o.w)
+	if o.err == nil {
+		o.err = o.control.Flush()
+	}
+	if o.err == nil {
+		_ = o.control.SetWriteDeadline(time.Time{})
+	}
+	return o.err
+}
+
+// alive reports whether the client may still be there although ctx is done: it
+// was the server that ended the request.
+func (o *output) alive(ctx context.Context) bool {
+	return o.err == nil && errors.Is(context.Cause(ctx), mcp.ErrClosed)
+}
+
+func aborted(err error) bool { return errors.Is(err, mcp.ErrAbortHandler) }
+
+// canFlush reports whether what is written to w can be sent at once, by w itself
+// or by a writer that it wraps.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch f := w.(type) {
+		case http.Flusher, interface{ FlushError() error }:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = f.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+func cannotStream(w http.ResponseWriter) error {
+	return mcp.Errorf(mcp.CodeInternalError,
+		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", w)
+}

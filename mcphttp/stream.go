@@ -1,0 +1,241 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// stream is an event stream of the legacy era. What is sent on it is kept, and
+// written to the HTTP response that is attached to it, if one is: the one that
+// began it, or one of a client that came back for it.
+type stream struct {
+	session *session
+	id      string
+	opts    *Options
+	prime   bool // begin with an event that has nothing but an id
+
+	mu     sync.Mutex
+	out    *output // nil while nobody is attached
+	broken func()  // called when writing to out has failed; may be nil
+	begun  bool
+	done   bool
+}
+
+// newStream makes a stream of the session, with the next id.
+func (s *session) newStream(opts *Options, out *output) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	return &stream{session: s, id: itoa(s.last), opts: opts, prime: s.legacy.Resumes(), out: out}
+}
+
+// Send implements [mcp.Sender]. Without a client there is nobody to wait for: the
+// message is kept until somebody comes for it.
+func (st *stream) Send(ctx context.Context, message []byte) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done {
+		return mcp.ErrNotDelivered
+	}
+	st.begin(ctx)
+	return st.send(ctx, recordMessage, message)
+}
+
+// begin puts the stream among those that can be come back to, and primes it.
+func (st *stream) begin(ctx context.Context) {
+	if st.begun {
+		return
+	}
+	st.begun = true
+	st.session.enter(st)
+	if !st.prime {
+		return
+	}
+	id, err := st.session.events.append(ctx, st.session.id, st.id, recordPrime, nil)
+	if err == nil && st.out != nil {
+		st.write(func(o *output) error { return o.prime(id, st.opts.Retry) })
+	}
+}
+
+func (st *stream) send(ctx context.Context, kind byte, message []byte) error {
+	id, err := st.session.events.append(ctx, st.session.id, st.id, kind, message)
+	if err != nil {
+		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept", "session", st.session.id, "error", err)
+	}
+	if st.out == nil {
+		return err
+	}
+	if st.write(func(o *output) error { return o.event(id, message) }) != nil {
+		return err // it is kept
+	}
+	return nil
+}
+
+// write writes to the attached response, and detaches it if that fails.
+func (st *stream) write(event func(*output) error) error {
+	st.out.mu.Lock()
+	err := event(st.out)
+	st.out.mu.Unlock()
+	if err != nil {
+		st.out = nil
+		if st.broken != nil {
+			go st.broken()
+		}
+	}
+	return err
+}
+
+// finish sends the last message, if there is one, and ends the stream.
+func (st *stream) finish(ctx context.Context, message []byte) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done {
+		return
+	}
+	if len(message) > 0 {
+		st.begin(ctx)
+		_ = st.send(ctx, recordLast, message)
+	}
+	st.done = true
+	st.session.leave(st)
+	if st.broken != nil {
+		go st.broken()
+	}
+}
+
+// heartbeat writes a comment, which is not kept.
+func (st *stream) heartbeat(ctx context.Context) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done || st.out == nil {
+		return
+	}
+	st.begin(ctx)
+	_ = st.write((*output).comment)
+}
+
+// attach replays to out what came after a position and makes it the response of
+// the stream. Then broken is called when the stream has ended or cannot be
+// written to any more. An error means that nothing was written.
+func (st *stream) attach(ctx context.Context, out *output, position uint64, broken func()) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if _, err := st.session.events.replay(ctx, st.session.id, st.id, position, out); err != nil {
+		return err
+	}
+	st.out, st.broken = out, broken
+	if st.done {
+		go broken()
+	}
+	return nil
+}
+
+// detach takes out off the stream, if it is still the one attached.
+func (st *stream) detach(out *output) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.out == out {
+		st.out, st.broken = nil, nil
+	}
+}
+
+// replay writes the events of a stream after a position, and reports whether the
+// last one of the stream was among them.
+func (e *events) replay(ctx context.Context, session, stream string, position uint64, out *output) (done bool, err error) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	for {
+		records, err := e.logs.Read(ctx, logName(session, stream), position, 0)
+		if err != nil || len(records) == 0 {
+			return done, err
+		}
+		for _, r := range records {
+			position = r.Position
+			if len(r.Data) == 0 || r.Data[0] == recordPrime {
+				continue
+			}
+			done = r.Data[0] == recordLast
+			if err := out.event(eventID(stream, position), r.Data[1:]); err != nil {
+				return done, err
+			}
+		}
+	}
+}
+
+func (s *session) enter(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams == nil {
+		s.streams = map[string]*stream{}
+	}
+	s.streams[st.id] = st
+}
+
+func (s *session) leave(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st.id)
+}
+
+func (s *session) streamOf(id string) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[id]
+}
+
+// refused is the [mcp.Sender] of a client that takes no stream: nothing can be
+// said to it but the answer.
+type refused struct{}
+
+func (refused) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }
+
+type streamKey struct{}
+
+// ErrNoStream is returned by [CloseStream] if there is no stream that could be
+// closed and come back to.
+var ErrNoStream = errors.New("mcphttp: the request has no stream that its client could come back to")
+
+// CloseStream closes the connection on which the client waits for the answer to
+// the request of ctx, but not the request: the client comes back for the answer.
+// It spares a long request a long connection. The client must speak 2025-11-25
+// and accept event streams; otherwise CloseStream returns [ErrNoStream].
+func CloseStream(ctx context.Context) error {
+	st, _ := ctx.Value(streamKey{}).(*stream)
+	if st == nil || !st.prime {
+		return ErrNoStream
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done {
+		return ErrNoStream
+	}
+	st.begin(ctx)
+	if st.out != nil {
+		st.out.mu.Lock()
+		defer st.out.mu.Unlock()
+		st.out.disconnect()
+		st.out, st.broken = nil, nil
+	}
+	return nil
+}
+
+// disconnect ends the response although its handler goes on.
+func (o *output) disconnect() {
+	o.err = mcp.ErrNotDelivered
+	conn, rw, err := o.control.Hijack()
+	if err != nil { // HTTP/2, which resets the stream when its time is up
+		_ = o.control.SetWriteDeadline(time.Unix(1, 0))
+		return
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(o.timeout))
+	_, _ = rw.WriteString("0\r\n\r\n") // the end of a chunked body
+	_ = rw.Flush()
+	_ = conn.Close()
+}
