@@ -158,6 +158,11 @@ func (m *Message) IsInitialize() bool {
 	return m.Request != nil && m.Request.Method == legacyInitialize && !m.Request.IsNotification()
 }
 
+// IsInitialized reports whether m ends the handshake.
+func (m *Message) IsInitialized() bool {
+	return m.Request != nil && m.Request.Method == legacyInitialized
+}
+
 // Serve takes one message of the session. What a request makes the server say on
 // the way, questions included, goes to out; Serve returns the response, appended
 // to dst, when the handler is done. It returns dst as it is if there is nothing

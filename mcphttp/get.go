@@ -78,7 +78,7 @@ func (h *Handler) resume(r *http.Request, s *session, out *output, id string, po
 	}
 	defer st.detach(out)
 	st.heartbeat(ctx) // sends the head
-	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })()
+	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) }).stop()
 	defer context.AfterFunc(h.hard, cancel)()
 	<-ctx.Done()
 }
@@ -119,7 +119,7 @@ func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *u
 		st.detach(out)
 		time.AfterFunc(linger, func() { cancel(context.Canceled) })
 	})()
-	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })()
+	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) }).stop()
 	_ = s.legacy.Listen(ctx, st) // why it ended does not matter here
 }
 

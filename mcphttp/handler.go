@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -34,11 +33,10 @@ type Handler struct {
 	ctx   context.Context // of subscriptions; ends when the server begins to shut down
 	close context.CancelCauseFunc
 
-	mu     sync.Mutex
-	active int           // HTTP requests being served
-	idle   chan struct{} // closed when active is 0 while shutting down; nil before
-	hard   context.Context
-	kill   context.CancelCauseFunc // ends all requests
+	hard context.Context // of all requests
+	kill context.CancelCauseFunc
+
+	requests tracker
 }
 
 // NewHandler makes a Handler; opts may be nil.
@@ -69,11 +67,11 @@ func (a abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, 
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.enter() {
-		writeProblem(w, http.StatusServiceUnavailable, mcp.Errorf(mcp.CodeInternalError, "the server is shutting down"))
+	if !h.requests.enter() {
+		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
 		return
 	}
-	defer h.leave()
+	defer h.requests.leave()
 	if why := h.guard.check(r); why != "" {
 		writeProblem(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 		return
@@ -93,6 +91,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
+
 const allowed = "POST, GET, DELETE, OPTIONS"
 
 func notAllowed(w http.ResponseWriter, why string) {
@@ -106,7 +106,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", typeJSON, contentType))
 		return
 	}
-	body, err := h.readBody(w, r)
+	body, err := readBody(w, r, h.opts.MaxBody)
 	if err != nil {
 		writeBodyProblem(w, err)
 		return
@@ -139,8 +139,7 @@ func isModern(header http.Header, m *mcp.Message) bool {
 }
 
 // readBody reads the whole body, in one allocation if its length is known.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	limit := h.opts.MaxBody
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, &http.MaxBytesError{Limit: limit}
 	}

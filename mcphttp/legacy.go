@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -106,20 +105,24 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *session, ser
 	}
 	st := s.newStream(&h.opts, reply.out)
 	ctx = context.WithValue(ctx, streamKey{}, st)
-	stop := every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })
+	beat := every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })
 	message := serve(ctx, st)
-	stop()
-	if !st.begunNow() && reply.accept.json {
+	beat.stop()
+	if reply.accept.json && st.abandon() {
 		h.finishJSON(w, message)
 		return
 	}
 	st.finish(ctx, message)
 }
 
-func (st *stream) begunNow() bool {
+// abandon ends a stream on which nothing was said, and reports whether it did.
+func (st *stream) abandon() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.begun
+	if !st.begun {
+		st.done = true
+	}
+	return st.done
 }
 
 // finishJSON answers with a message, or, if there is none because the request was
@@ -130,28 +133,6 @@ func (h *Handler) finishJSON(w http.ResponseWriter, message []byte) {
 		return
 	}
 	writeResponse(w, http.StatusOK, message)
-}
-
-// every calls fn again and again, until it is stopped; it may then still be
-// running. An interval that is not positive means never.
-func every(interval time.Duration, fn func()) (stop func()) {
-	if interval <= 0 {
-		return func() {}
-	}
-	stopped := make(chan struct{})
-	var timer *time.Timer
-	timer = time.AfterFunc(interval, func() {
-		fn()
-		select {
-		case <-stopped:
-		default:
-			timer.Reset(interval)
-		}
-	})
-	return func() {
-		close(stopped)
-		timer.Stop()
-	}
 }
 
 // serveBatch serves an array of messages, which only the revision 2025-03-26 has.

@@ -6,7 +6,6 @@ package mcphttp
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -32,7 +31,9 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 	}
 	ctx, cancel := h.modernContext(r, req.Method)
 	defer cancel(nil)
-	reply.start()
+	if reply.accept.stream {
+		defer every(h.opts.Heartbeat, reply.heartbeat).stop()
+	}
 	res, err := mcp.Serve(ctx, h.mcp, req, reply, h.opts.Logger)
 	reply.finish(ctx, req, res, err)
 }
@@ -129,8 +130,6 @@ func differs(key, header, member, body string) error {
 type reply struct {
 	out    *output
 	accept accepts
-	beat   *time.Timer // nil without heartbeats
-	every  time.Duration
 }
 
 // newReply answers by itself, and reports false, if no answer could be given.
@@ -146,22 +145,15 @@ func (h *Handler) newReply(w http.ResponseWriter, accept accepts) (*reply, bool)
 		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s or %s", typeJSON, typeStream))
 		return nil, false
 	}
-	return &reply{out: newOutput(w, h.opts.WriteTimeout), accept: accept, every: h.opts.Heartbeat}, true
+	return &reply{out: newOutput(w, h.opts.WriteTimeout), accept: accept}, true
 }
 
-// start begins the heartbeats: also of a request that takes long and has nothing
-// to say, which becomes a stream by the first.
-func (r *reply) start() {
-	if r.accept.stream && r.every > 0 {
-		r.beat = time.AfterFunc(r.every, r.heartbeat)
-	}
-}
-
+// heartbeat makes a stream of a request that takes long, if it is none yet.
 func (r *reply) heartbeat() {
 	r.out.mu.Lock()
 	defer r.out.mu.Unlock()
-	if !r.out.done && r.out.comment() == nil {
-		r.beat.Reset(r.every)
+	if !r.out.done {
+		_ = r.out.comment() // a client that is gone needs none
 	}
 }
 
@@ -183,9 +175,6 @@ func (r *reply) Notify(ctx context.Context, method string, params jsonRaw) error
 
 // finish answers, unless the client has gone.
 func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, err error) {
-	if r.beat != nil {
-		r.beat.Stop()
-	}
 	r.out.mu.Lock()
 	defer r.out.mu.Unlock()
 	defer func() { r.out.done = true }()

@@ -49,6 +49,13 @@ func (o *output) open() {
 	o.w.WriteHeader(http.StatusOK)
 }
 
+// named writes an event of a type of its own.
+func (o *output) named(kind, data string) error {
+	m := sse.Message{Type: sse.Type(kind)}
+	m.AppendData(data)
+	return o.write(&m)
+}
+
 // event writes one message. The id is left out if it is empty.
 func (o *output) event(id string, message []byte) error {
 	var m sse.Message
@@ -64,14 +71,14 @@ func (o *output) event(id string, message []byte) error {
 // back with, and says when to.
 func (o *output) prime(id string, retry time.Duration) error {
 	m := sse.Message{ID: sse.ID(id), Retry: retry}
-	m.AppendData("")
+	m.AppendData("\n") // a data field that is there, and empty
 	return o.write(&m)
 }
 
 // comment writes a heartbeat.
 func (o *output) comment() error {
 	var m sse.Message
-	m.AppendComment(" keep-alive")
+	m.AppendComment("keep-alive")
 	return o.write(&m)
 }
 

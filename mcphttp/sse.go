@@ -1,0 +1,248 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"sync"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// An SSEHandler serves the transport of 2024-11-05: an event stream by GET, on
+// which the server says everything, and messages by POST, to a URL that the
+// stream names first. The specification has deprecated it; it is for old clients.
+//
+// One SSEHandler serves both methods on one path. A session ends with its stream.
+type SSEHandler struct {
+	mcp   mcp.Handler
+	opts  Options
+	guard guard
+
+	ctx  context.Context // of all sessions
+	kill context.CancelCauseFunc
+
+	mu       sync.Mutex
+	sessions map[string]*sseSession
+	tracker  tracker
+}
+
+// NewSSEHandler makes an SSEHandler. Of the options, those about sessions that
+// outlive a connection have no meaning here.
+func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
+	o := opts.withDefaults()
+	s := &SSEHandler{mcp: abortable{h}, opts: o, guard: guard{o.AllowedHosts, o.AllowedOrigins}, sessions: map[string]*sseSession{}}
+	s.ctx, s.kill = context.WithCancelCause(context.Background())
+	return s
+}
+
+// sseSession is one event stream and the conversation on it.
+type sseSession struct {
+	legacy *mcp.Legacy
+	out    *output
+	end    context.CancelFunc
+	ready  chan struct{} // closed after the handshake
+	once   sync.Once
+}
+
+// Send implements [mcp.Sender].
+func (s *sseSession) Send(_ context.Context, message []byte) error {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	err := s.out.message(message)
+	if err != nil {
+		s.end()
+	}
+	return err
+}
+
+// ServeHTTP implements http.Handler.
+func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.tracker.enter() {
+		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
+		return
+	}
+	defer h.tracker.leave()
+	if why := h.guard.check(r); why != "" {
+		writeProblem(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+		return
+	}
+	switch r.Method {
+	case http.MethodGet:
+		h.serveStream(w, r)
+	case http.MethodPost:
+		h.serveMessage(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		writeProblem(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "the endpoint takes GET and POST"))
+	}
+}
+
+// sessionParam is the query parameter that names a session in the URL for
+// messages.
+const sessionParam = "sessionId"
+
+// serveStream serves one session.
+func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
+	if !acceptable(r.Header).stream {
+		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", typeStream))
+		return
+	}
+	if !canFlush(w) {
+		writeProblem(w, http.StatusInternalServerError, cannotStream(w))
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	id := rand.Text()
+	s := &sseSession{
+		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, principalOf(r))),
+		out:    newOutput(w, h.opts.WriteTimeout), end: cancel, ready: make(chan struct{}),
+	}
+	defer s.legacy.Close()
+	defer context.AfterFunc(s.legacy.Context(), cancel)()
+	if !h.enter(id, s) {
+		w.Header().Set("Retry-After", "60")
+		writeProblem(w, http.StatusServiceUnavailable, mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later"))
+		return
+	}
+	defer h.leave(id)
+	h.converse(ctx, s, id)
+}
+
+// converse names the URL for messages, relative to that of the stream so that it
+// is right behind any proxy, and then tells what belongs to no request.
+func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
+	s.out.mu.Lock()
+	err := s.out.named("endpoint", "?"+sessionParam+"="+id)
+	s.out.mu.Unlock()
+	if err != nil {
+		return
+	}
+	defer every(h.opts.Heartbeat, s.heartbeat).stop()
+	select {
+	case <-ctx.Done():
+	case <-s.ready:
+		_ = s.legacy.Listen(ctx, s) // why it ended does not matter here
+	}
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	s.out.err = mcp.ErrNotDelivered // the response must not be written to any more
+}
+
+func (s *sseSession) heartbeat() {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	if s.out.comment() != nil {
+		s.end()
+	}
+}
+
+// message writes an event of the type that this transport has for all messages.
+func (o *output) message(m []byte) error { return o.named("message", string(m)) }
+
+func (h *SSEHandler) enter(id string, s *sseSession) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sessions) >= h.opts.MaxSessions {
+		return false
+	}
+	h.sessions[id] = s
+	return true
+}
+
+func (h *SSEHandler) leave(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sessions, id)
+}
+
+func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[r.URL.Query().Get(sessionParam)]
+	if s == nil || !s.legacy.Session().Principal().Is(principalOf(r)) {
+		return nil
+	}
+	return s
+}
+
+// serveMessage takes one message; its answer, if it has one, goes to the stream.
+func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
+	s := h.sessionOf(r)
+	if s == nil {
+		writeProblem(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: open a stream by GET"))
+		return
+	}
+	if contentType := r.Header.Get("Content-Type"); !isJSON(contentType) {
+		writeProblem(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", typeJSON, contentType))
+		return
+	}
+	body, err := readBody(w, r, h.opts.MaxBody)
+	if err != nil {
+		writeBodyProblem(w, err)
+		return
+	}
+	ctx := legacyContext(r)
+	if mcp.IsBatch(body) && s.legacy.Batches() {
+		h.later(func() { s.say(ctx, s.legacy.ServeBatch(ctx, nil, body, s)) })
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	m, err := mcp.ParseMessage(body)
+	if err != nil {
+		writeResponse(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, m.ID, err))
+		return
+	}
+	if m.Request != nil {
+		m.Request.Principal, m.Request.Header = principalOf(r), r.Header
+	}
+	h.take(ctx, s, m)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// take serves a request in the background, since the client waits for the end of
+// its POST; anything else has been dealt with when it returns.
+func (h *SSEHandler) take(ctx context.Context, s *sseSession, m mcp.Message) {
+	if m.Request != nil && !m.Request.IsNotification() {
+		h.later(func() { s.say(ctx, s.legacy.Serve(ctx, nil, m, s)) })
+		return
+	}
+	s.legacy.Serve(ctx, nil, m, s)
+	if m.IsInitialized() && s.legacy.Initialized() {
+		s.once.Do(func() { close(s.ready) })
+	}
+}
+
+func (s *sseSession) say(ctx context.Context, message []byte) {
+	if len(message) > 0 {
+		_ = s.Send(ctx, message) // a client that is gone needs no answer
+	}
+}
+
+func (h *SSEHandler) later(fn func()) {
+	if !h.tracker.enter() {
+		return
+	}
+	go func() {
+		defer h.tracker.leave()
+		fn()
+	}()
+}
+
+// Shutdown ends all sessions and waits for their requests to end, until ctx is
+// done.
+func (h *SSEHandler) Shutdown(ctx context.Context) error {
+	idle := h.tracker.refuse()
+	h.kill(mcp.ErrClosed)
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
