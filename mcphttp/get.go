@@ -101,39 +101,40 @@ func (h *Handler) endReplay(out *output, err error) {
 }
 
 // serveOwn serves the session's own stream until another GET takes it over, the
-// session or the server ends, or the client has been gone for a while.
+// session or the server ends, or the client has been gone for a while. The head
+// of the response is not written before it can tell of every change, and the GET
+// before this one goes on until then.
 func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *uint64) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
 	g := &getting{cancel, make(chan struct{})}
+	before := s.takeOver(g)
 	defer s.getDone(g)
-	s.replaceGet(g)
 	defer context.AfterFunc(h.ctx, func() { cancel(mcp.ErrClosed) })()
 	st := s.own(&h.opts)
-	if err := h.attachOwn(ctx, st, out, position, func() { cancel(mcp.ErrNotDelivered) }); err != nil {
-		h.endReplay(out, err)
-		return
-	}
 	defer st.detach(out)
 	defer context.AfterFunc(r.Context(), func() {
 		st.detach(out)
 		time.AfterFunc(linger, func() { cancel(context.Canceled) })
 	})()
 	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) }).stop()
-	_ = s.legacy.Listen(ctx, st) // why it ended does not matter here
+	_ = s.legacy.Listen(ctx, st, func() { // why it ended does not matter here
+		if err := st.attachOwn(ctx, out, position, func() { cancel(mcp.ErrNotDelivered) }); err != nil {
+			h.endReplay(out, err)
+			cancel(err)
+		}
+		before.end()
+	})
+	before.end()
 }
 
 // attachOwn writes the head of the stream at once: there are proxies that hold
 // back a response until it has a body.
-func (h *Handler) attachOwn(ctx context.Context, st *stream, out *output, position *uint64, broken func()) error {
-	if position != nil {
-		if err := st.attach(ctx, out, *position, broken); err != nil {
-			return err
-		}
-	} else {
-		st.mu.Lock()
-		st.out, st.broken = out, broken
-		st.mu.Unlock()
+func (st *stream) attachOwn(ctx context.Context, out *output, position *uint64, broken func()) error {
+	if position == nil {
+		st.open(ctx, out, broken)
+	} else if err := st.attach(ctx, out, *position, broken); err != nil {
+		return err
 	}
 	st.heartbeat(ctx)
 	return nil
@@ -149,16 +150,20 @@ func (s *session) own(opts *Options) *stream {
 	return &stream{session: s, id: ownStream, opts: opts, prime: s.legacy.Resumes()}
 }
 
-// replaceGet makes g the GET that has the session's own stream, nil none, and
-// ends the one before.
-func (s *session) replaceGet(g *getting) {
+// takeOver makes g the GET that has the session's own stream, nil none, and
+// returns the one before, which goes on until it is ended.
+func (s *session) takeOver(g *getting) (before *getting) {
 	s.mu.Lock()
-	before := s.getting
-	s.getting = g
-	s.mu.Unlock()
-	if before != nil {
-		before.cancel(mcp.ErrClosed)
-		<-before.done
+	defer s.mu.Unlock()
+	before, s.getting = s.getting, g
+	return before
+}
+
+// end ends a GET and waits for it; nil is none.
+func (g *getting) end() {
+	if g != nil {
+		g.cancel(mcp.ErrClosed)
+		<-g.done
 	}
 }
 

@@ -170,7 +170,7 @@ func (ss *sessions) closeAll() {
 // endStreams ends the sessions' own streams; requests go on.
 func (ss *sessions) endStreams() {
 	for _, s := range ss.all() {
-		s.replaceGet(nil)
+		s.takeOver(nil).end()
 	}
 }
 

@@ -127,7 +127,7 @@ func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
 	select {
 	case <-ctx.Done():
 	case <-s.ready:
-		_ = s.legacy.Listen(ctx, s) // why it ended does not matter here
+		_ = s.legacy.Listen(ctx, s, nil) // why it ended does not matter here
 	}
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()

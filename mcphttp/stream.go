@@ -55,6 +55,11 @@ func (st *stream) begin(ctx context.Context) {
 	}
 	st.begun = true
 	st.session.enter(st)
+	st.primed(ctx)
+}
+
+// primed gives the client an id to come back with before there is a message.
+func (st *stream) primed(ctx context.Context) {
 	if !st.prime {
 		return
 	}
@@ -119,6 +124,17 @@ func (st *stream) heartbeat(ctx context.Context) {
 	}
 	st.begin(ctx)
 	_ = st.write((*output).comment)
+}
+
+// open makes out the response of the stream, which goes on from here.
+func (st *stream) open(ctx context.Context, out *output, broken func()) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.out, st.broken = out, broken
+	if st.begun {
+		st.primed(ctx)
+	}
+	st.begin(ctx)
 }
 
 // attach replays to out what came after a position and makes it the response of

@@ -1,0 +1,378 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// A session from its handshake to its end.
+func TestSessionLifecycle(t *testing.T) {
+	handler := newHandler(t, tools(), nil)
+	s := serve(t, handler)
+	for _, version := range mcp.LegacyVersions() {
+		h := s.open(version)
+		if res := whole(t, s.post(call(1, "hello"), h)); res.status != 200 || !strings.Contains(res.body, `"text":"hello"`) || strings.Contains(res.body, "resultType") {
+			t.Errorf("%s: %d %s", version, res.status, res.body)
+		}
+		open := slices.Collect(handler.Sessions())
+		if len(open) != 1 || open[0].Version() != version || open[0].ClientInfo().Name != "test" {
+			t.Errorf("%s: open sessions: %v", version, open)
+		}
+		if res := s.do(s.request(t.Context(), http.MethodDelete, "", h)); res.StatusCode != http.StatusNoContent {
+			t.Errorf("%s: DELETE: %d", version, res.StatusCode)
+		}
+		if res := whole(t, s.post(call(2, "hello"), h)); res.status != 404 || res.code(t) == 0 {
+			t.Errorf("%s: after DELETE: %d %s", version, res.status, res.body)
+		}
+	}
+}
+
+// What a client of the legacy era can do wrong.
+func TestLegacyErrors(t *testing.T) {
+	s := serve(t, newHandler(t, tools(), nil))
+	h := s.open("2025-11-25")
+	cases := []struct {
+		name, method, body string
+		header             header
+		status             int
+	}{
+		{"no session", "POST", call(1, "hello"), nil, 400},
+		{"unknown session", "POST", call(1, "hello"), header{"Mcp-Session-Id": "forged"}, 404},
+		{"unknown session, DELETE", "DELETE", "", header{"Mcp-Session-Id": "forged"}, 404},
+		{"no session, DELETE", "DELETE", "", nil, 405},
+		{"unknown session, GET", "GET", "", header{"Mcp-Session-Id": "forged"}, 404},
+		{"no session, GET", "GET", "", nil, 405},
+		{"GET that takes no stream", "GET", "", with(h, header{"Accept": "application/json"}), 406},
+		{"unknown version", "POST", call(1, "hello"), with(h, header{"MCP-Protocol-Version": "1999-01-01"}), 400},
+		{"no version", "POST", call(1, "hello"), with(h, header{"MCP-Protocol-Version": ""}), 200},
+		{"second initialize", "POST", initialize("2025-11-25"), h, 200},
+		{"initialize in an unknown session", "POST", initialize("2025-11-25"), header{"Mcp-Session-Id": "forged"}, 404},
+		{"batch", "POST", "[" + call(1, "hello") + "]", h, 400},
+		{"batch without session", "POST", "[" + initialize("2025-03-26") + "]", nil, 400},
+		{"PUT", "PUT", "", h, 405},
+		{"HEAD", "HEAD", "", h, 405},
+		{"OPTIONS", "OPTIONS", "", nil, 204},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			res := s.do(s.request(t.Context(), c.method, c.body, c.header))
+			if res.StatusCode != c.status {
+				t.Errorf("status %d, want %d", res.StatusCode, c.status)
+			}
+			if allow := res.Header.Get("Allow"); c.status == 405 && !strings.Contains(allow, "POST") {
+				t.Errorf("405 with Allow %q", allow) // T30
+			}
+		})
+	}
+	if got := whole(t, s.post(initialize("2025-11-25"), h)); got.code(t) != mcp.CodeInvalidRequest {
+		t.Errorf("a second initialize: %s", got.body)
+	}
+	missing := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"test://none"}}`
+	if got := whole(t, s.post(missing, h)); got.code(t) != mcp.CodeLegacyResourceNotFound {
+		t.Errorf("an unknown resource: %s", got.body)
+	}
+	if got := whole(t, s.post(call(1, "none"), h)); got.status != 200 || got.code(t) != mcp.CodeInvalidParams {
+		t.Errorf("an unknown tool: %d %s", got.status, got.body)
+	}
+}
+
+// T65: a session belongs to who opened it.
+func TestSessionPrincipal(t *testing.T) {
+	inner := newHandler(t, tools(), nil)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user := r.Header.Get("X-User"); user != "" {
+			r = mcphttp.WithPrincipal(r, &mcp.Principal{Issuer: "test", Subject: user})
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	res := s.post(initialize("2025-11-25"), header{"X-User": "ann"})
+	h := header{"Mcp-Session-Id": res.Header.Get("Mcp-Session-Id")}
+	for user, want := range map[string]int{"ann": 200, "bob": 404, "": 404} {
+		if res := s.post(call(1, "hello"), with(h, header{"X-User": user})); res.StatusCode != want {
+			t.Errorf("user %q: %d, want %d", user, res.StatusCode, want)
+		}
+	}
+}
+
+// T35: an id that is in use is refused, and its owner unharmed.
+func TestDuplicateID(t *testing.T) {
+	mux := tools()
+	began := make(chan struct{})
+	goOn := make(chan struct{})
+	mux.Tool("hold", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+		began <- struct{}{}
+		<-goOn
+		return "held", nil
+	}, nil))
+	s := serve(t, newHandler(t, mux, nil))
+	h := s.open("2025-11-25")
+	first := make(chan reply)
+	go func() { first <- whole(t, s.post(call(7, "hold"), h)) }()
+	<-began
+	if second := whole(t, s.post(call(7, "hello"), h)); second.code(t) != mcp.CodeInvalidRequest {
+		t.Errorf("the second: %s", second.body)
+	}
+	close(goOn)
+	if res := <-first; !strings.Contains(res.body, "held") {
+		t.Errorf("the first: %s", res.body)
+	}
+}
+
+// T48: in the legacy era only notifications/cancelled cancels; what is cancelled
+// is not answered.
+func TestLegacyCancel(t *testing.T) {
+	mux := tools()
+	began, ended := waiting(mux)
+	s := serve(t, newHandler(t, mux, nil))
+	h := s.open("2025-11-25")
+	ctx, disconnect := context.WithCancel(t.Context())
+	go func() { <-began; disconnect() }()
+	_, _ = s.client.Do(s.request(ctx, http.MethodPost, call(1, "wait"), h)) //nolint:bodyclose // it fails
+	select {
+	case err := <-ended:
+		t.Fatalf("the handler ended with its client's connection: %v", err)
+	default:
+	}
+	answer := make(chan reply)
+	go func() { answer <- whole(t, s.post(call(2, "wait"), h)) }()
+	<-began
+	for _, id := range []int{1, 2} {
+		whole(t, s.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"enough"}}`, id), h))
+		var cancelled *mcp.CancelError
+		if err := <-ended; !errors.As(err, &cancelled) || cancelled.Reason != "enough" {
+			t.Errorf("the cause is %v", err)
+		}
+	}
+	if res := <-answer; res.body != "" {
+		t.Errorf("a cancelled request was answered: %s", res.body)
+	}
+}
+
+// The questions of a call go on the stream of its POST, without a GET (T50); a
+// handler that asks twice is asked for twice.
+func TestAskOnPost(t *testing.T) {
+	s := serve(t, newHandler(t, tools(), nil))
+	h := s.open("2025-06-18")
+	stream := read(t, s.post(call(1, "ask"), h))
+	for _, name := range []string{"Ada", "Lovelace"} {
+		q := stream.message()
+		if !strings.Contains(q, "elicitation/create") || strings.Contains(q, `"mode"`) {
+			t.Fatalf("got %s, want a question as 2025-06-18 asks it", q)
+		}
+		id := q[strings.Index(q, `"id":`)+5 : strings.Index(q, `,"method"`)]
+		whole(t, s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, id, name), h))
+	}
+	if got := stream.message(); !strings.Contains(got, "Ada Lovelace") {
+		t.Errorf("the answer is %s", got)
+	}
+	res := whole(t, s.post(call(2, "ask"), with(h, header{"Accept": "application/json"})))
+	if !strings.Contains(res.body, `"isError":true`) {
+		t.Errorf("a client that takes no stream was told %s", res.body)
+	}
+}
+
+// A stream can be closed by the server and come back to; every event comes once.
+func TestPolling(t *testing.T) {
+	mux := tools()
+	goOn := make(chan struct{})
+	mux.Tool("poll", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		mcp.Progress(ctx, 1, 2, "")
+		if err := mcphttp.CloseStream(ctx); err != nil {
+			return "", err
+		}
+		<-goOn
+		mcp.Progress(ctx, 2, 2, "")
+		return "polled", nil
+	}, nil))
+	s := serve(t, newHandler(t, mux, &mcphttp.Options{Retry: 500 * time.Millisecond}))
+	h := s.open("2025-11-25")
+	res := s.post(call(1, "poll"), h)
+	all := events(t, res, 0)
+	if len(all) != 2 || all[0].Data != "" || all[0].LastEventID == "" {
+		t.Fatalf("the first connection: %v, want a priming event and one notification", all)
+	}
+	back := s.do(s.request(t.Context(), http.MethodGet, "", with(h, header{"Last-Event-ID": all[0].LastEventID})))
+	stream := read(t, back)
+	if got := stream.message(); !strings.Contains(got, `"progress":1`) {
+		t.Errorf("replayed: %s", got)
+	}
+	close(goOn)
+	if got := stream.message(); !strings.Contains(got, `"progress":2`) {
+		t.Errorf("went on with: %s", got)
+	}
+	if got := stream.message(); !strings.Contains(got, "polled") {
+		t.Errorf("ended with: %s", got)
+	}
+	if e, ok := stream.next(); ok {
+		t.Errorf("after the answer came %v", e)
+	}
+	again := s.do(s.request(t.Context(), http.MethodGet, "", with(h, header{"Last-Event-ID": all[1].LastEventID})))
+	if got := events(t, again, 0); len(got) != 2 || !strings.Contains(got[1].Data, "polled") {
+		t.Errorf("replayed once more: %v", got)
+	}
+}
+
+// T25: forged event ids, and those of others, give nothing away.
+func TestForgedEventIDs(t *testing.T) {
+	s := serve(t, newHandler(t, tools(), nil))
+	ann, bob := s.open("2025-11-25"), s.open("2025-11-25")
+	all := events(t, s.post(call(1, "steps"), ann), 0)
+	last := all[len(all)-2].LastEventID
+	for _, c := range []struct {
+		name, id string
+		session  header
+		status   int
+	}{
+		{"garbage", "garbage", ann, 400},
+		{"empty parts", "-", ann, 400},
+		{"negative", "1--1", ann, 400},
+		{"long", strings.Repeat("1", 100) + "-1", ann, 400},
+		{"path", "../../x-1", ann, 400},
+		{"past the end", strings.Split(last, "-")[0] + "-999999", ann, 404},
+		{"unknown stream", "77-1", ann, 404},
+		{"another session", last, bob, 404},
+		{"its own", last, ann, 200},
+	} {
+		res := s.do(s.request(t.Context(), http.MethodGet, "", with(c.session, header{"Last-Event-ID": c.id})))
+		if res.StatusCode != c.status {
+			t.Errorf("%s: %d, want %d", c.name, res.StatusCode, c.status)
+		}
+	}
+}
+
+// T30: a second GET takes the session's stream over at once; what happens in
+// between is not lost.
+func TestSecondGet(t *testing.T) {
+	mux := tools()
+	s := serve(t, newHandler(t, mux, nil))
+	h := s.open("2025-11-25")
+	get := func(more header) *reader {
+		res := s.do(s.request(t.Context(), http.MethodGet, "", with(h, more)))
+		if res.StatusCode != 200 {
+			t.Fatalf("GET: %d", res.StatusCode)
+		}
+		return read(t, res)
+	}
+	first := get(nil)
+	primed, _ := first.next() // T23: there is something to read at once
+	second := get(nil)
+	if _, ok := first.next(); ok {
+		t.Error("the first stream goes on")
+	}
+	second.next()
+	mux.Tool("new", mcp.HandlerFunc(nil))
+	if got := second.message(); !strings.Contains(got, "tools/list_changed") {
+		t.Errorf("the second stream got %s", got)
+	}
+	third := get(header{"Last-Event-ID": primed.LastEventID})
+	if got := third.message(); !strings.Contains(got, "tools/list_changed") {
+		t.Errorf("who came back for it got %s", got)
+	}
+}
+
+// T13, T14: a session ends when it has been idle for long enough, but not while a
+// request is served, however long that takes.
+func TestSessionIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		mux.Tool("hour", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			<-time.After(time.Hour)
+			return "an hour later", nil
+		}, nil))
+		handler := newHandler(t, mux, &mcphttp.Options{SessionIdle: 10 * time.Minute, Heartbeat: -1})
+		s := serve(t, handler)
+		h := s.open("2025-11-25")
+		for range 1000 {
+			s.open("2025-11-25")
+		}
+		if res := whole(t, s.post(call(1, "hour"), h)); !strings.Contains(res.body, "an hour later") {
+			t.Errorf("after an hour: %d %s", res.status, res.body)
+		}
+		if n := len(slices.Collect(handler.Sessions())); n != 1 {
+			t.Errorf("%d sessions are open, want the one that was busy", n)
+		}
+		<-time.After(20 * time.Minute)
+		if n := len(slices.Collect(handler.Sessions())); n != 0 {
+			t.Errorf("%d sessions are open after being idle", n)
+		}
+		if res := s.post(call(2, "hello"), h); res.StatusCode != 404 {
+			t.Errorf("an expired session: %d", res.StatusCode)
+		}
+		s.close()
+	})
+}
+
+// Beyond the limit, the session that is idle for longest makes room.
+func TestMaxSessions(t *testing.T) {
+	mux := tools()
+	began, _ := waiting(mux)
+	handler := newHandler(t, mux, &mcphttp.Options{MaxSessions: 2})
+	s := serve(t, handler)
+	busy := s.open("2025-11-25")
+	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), busy)) }() //nolint:bodyclose // it fails
+	<-began
+	idle := s.open("2025-11-25")
+	other := s.open("2025-11-25")
+	if res := s.post(call(1, "hello"), idle); res.StatusCode != 404 {
+		t.Errorf("the idle session: %d, want 404", res.StatusCode)
+	}
+	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), other)) }() //nolint:bodyclose // it fails
+	<-began
+	if res := s.post(initialize("2025-11-25"), nil); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("a session too many: %d", res.StatusCode)
+	}
+}
+
+// Only 2025-03-26 joins messages to arrays.
+func TestBatch(t *testing.T) {
+	s := serve(t, newHandler(t, tools(), nil))
+	h := s.open("2025-03-26")
+	batch := "[" + call(1, "hello") + `,{"jsonrpc":"2.0","method":"notifications/progress"},` + call(2, "none") + `,{"x":1}]`
+	res := whole(t, s.post(batch, h))
+	for _, want := range []string{`"id":1,"result"`, `"id":2,"error"`, `"code":-32600`} {
+		if !strings.HasPrefix(res.body, "[") || !strings.Contains(res.body, want) {
+			t.Errorf("the answer to a batch lacks %s: %s", want, res.body)
+		}
+	}
+	if res := whole(t, s.post(`[{"jsonrpc":"2.0","method":"notifications/progress"}]`, h)); res.status != 202 || res.body != "" {
+		t.Errorf("a batch without requests: %d %s", res.status, res.body)
+	}
+	if res := whole(t, s.post(`[]`, h)); res.code(t) != mcp.CodeInvalidRequest {
+		t.Errorf("an empty batch: %s", res.body)
+	}
+}
+
+// Two replicas that share a store share sessions and events.
+func TestSharedStore(t *testing.T) {
+	shared := store.NewMemory(nil)
+	one := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
+	two := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
+	h := one.open("2025-11-25")
+	all := events(t, one.post(call(1, "steps"), h), 0)
+	if res := whole(t, two.post(call(2, "hello"), h)); !strings.Contains(res.body, "hello") {
+		t.Errorf("the other replica: %d %s", res.status, res.body)
+	}
+	back := two.do(two.request(t.Context(), http.MethodGet, "", with(h, header{"Last-Event-ID": all[0].LastEventID})))
+	if got := events(t, back, 0); len(got) != len(all)-1 {
+		t.Errorf("the other replica replayed %d events, want %d", len(got), len(all)-1)
+	}
+	one.do(one.request(t.Context(), http.MethodDelete, "", h))
+	three := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
+	if res := three.post(call(3, "hello"), h); res.StatusCode != 404 {
+		t.Errorf("a session that was deleted elsewhere: %d", res.StatusCode)
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// T10: Shutdown ends subscriptions and streams in good order, waits for requests
+// as long as it may, and returns.
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		began, ended := waiting(mux)
+		mux.Tool("soon", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			began <- struct{}{}
+			<-time.After(2 * time.Second)
+			return "in time", nil
+		}, nil))
+		h := newHandler(t, mux, nil)
+		s := serve(t, h)
+		legacy := s.open("2025-11-25")
+		get := read(t, s.do(s.request(t.Context(), http.MethodGet, "", legacy)))
+		get.next()
+		body, listen := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
+		listening := read(t, s.post(body, listen))
+		listening.message()
+		soon, never := make(chan reply, 1), make(chan reply, 1)
+		go func() { soon <- whole(t, s.post(call(1, "soon"), legacy)) }()
+		<-began
+		go func() { body, h := callModern("wait"); never <- whole(t, s.post(body, h)) }()
+		<-began
+
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := h.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
+			t.Errorf("Shutdown returned %v after %v", err, time.Since(start))
+		}
+		if got := listening.message(); !strings.Contains(got, `"result":{"resultType":"complete"`) || !strings.Contains(got, "subscriptionId") {
+			t.Errorf("the subscription ended with %s", got)
+		}
+		if _, ok := get.next(); ok {
+			t.Error("the session's stream goes on")
+		}
+		if res := <-soon; !strings.Contains(res.body, "in time") {
+			t.Errorf("a request that could finish: %s", res.body)
+		}
+		if err := <-ended; !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("a request that could not was cancelled by %v", err)
+		}
+		<-never
+		body, after := callModern("hello")
+		if res := s.post(body, after); res.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("a request after Shutdown: %d", res.StatusCode)
+		}
+		if err := h.Shutdown(t.Context()); err != nil {
+			t.Errorf("a second Shutdown returned %v", err)
+		}
+		s.close()
+	})
+}
+
+// The router puts the endpoints together.
+func TestRouter(t *testing.T) {
+	r := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}})
+	s := serve(t, r)
+	body, h := callModern("hello")
+	if res := s.post(body, h); res.StatusCode != 200 {
+		t.Errorf("/mcp: %d", res.StatusCode)
+	}
+	health := func() int {
+		req := s.request(t.Context(), http.MethodGet, "", nil)
+		req.URL.Path = "/healthz"
+		return s.do(req).StatusCode
+	}
+	if got := health(); got != 200 {
+		t.Errorf("/healthz: %d", got)
+	}
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := health(); got != 503 {
+		t.Errorf("/healthz after Shutdown: %d", got)
+	}
+}

@@ -1,0 +1,73 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// The transport of 2024-11-05: a handler that asks twice works on it as on all
+// others, and changes are told.
+func TestSSE(t *testing.T) {
+	mux := tools()
+	h := mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})
+	s := serve(t, http.StripPrefix("/prefix", h))
+	req := s.request(t.Context(), http.MethodGet, "", header{"Accept": "text/event-stream"})
+	req.URL.Path = "/prefix/sse"
+	stream := read(t, s.do(req))
+	first, _ := stream.next()
+	if first.Type != "endpoint" {
+		t.Fatalf("the first event is %+v", first)
+	}
+	endpoint, err := req.URL.Parse(first.Data)
+	if err != nil || endpoint.Path != "/prefix/sse" {
+		t.Fatalf("the endpoint is %q: %v", first.Data, err)
+	}
+	send := func(to *url.URL, body string) int {
+		r := s.request(t.Context(), http.MethodPost, body, nil)
+		r.URL = to
+		return s.do(r).StatusCode
+	}
+	if got := send(endpoint, initialize("2024-11-05")); got != http.StatusAccepted {
+		t.Fatalf("initialize: %d", got)
+	}
+	if got := stream.message(); !strings.Contains(got, `"protocolVersion":"2024-11-05"`) {
+		t.Fatalf("initialize was answered with %s", got)
+	}
+	send(endpoint, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send(endpoint, call(1, "ask"))
+	for _, name := range []string{"Ada", "Lovelace"} {
+		q := stream.message()
+		id := q[strings.Index(q, `"id":`)+5 : strings.Index(q, `,"method"`)]
+		send(endpoint, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, id, name))
+	}
+	if got := stream.message(); !strings.Contains(got, "Ada Lovelace") {
+		t.Errorf("the answer is %s", got)
+	}
+	mux.Tool("new", mcp.HandlerFunc(nil))
+	if got := stream.message(); !strings.Contains(got, "tools/list_changed") {
+		t.Errorf("after a change came %s", got)
+	}
+	forged := *endpoint
+	forged.RawQuery = "sessionId=forged"
+	if got := send(&forged, call(2, "hello")); got != http.StatusNotFound {
+		t.Errorf("an unknown session: %d", got)
+	}
+	if got := send(endpoint, "{"); got != http.StatusBadRequest {
+		t.Errorf("malformed JSON: %d", got)
+	}
+	if err := h.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, ok := stream.next(); ok {
+		t.Error("the stream outlives Shutdown")
+	}
+}
