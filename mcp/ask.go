@@ -202,7 +202,7 @@ func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	req.call.mu.Lock()
 	req.call.sealer, req.call.asked = h.sealer, nil
 	req.call.mu.Unlock()
-	res, err := h.Handler.ServeMCP(ctx, req)
+	res, err := h.Handler.ServeMCP(contextWithRequest(ctx, req), req) // middleware may have changed it
 	var pending *pendingError
 	if err != nil && errors.As(err, &pending) {
 		return pending.asking.inputRequired(), nil

@@ -38,6 +38,16 @@ type call struct {
 	asked    *asking
 }
 
+// newRequest makes a request and its call in one allocation.
+func newRequest() *Request {
+	both := new(struct {
+		Request
+		call
+	})
+	both.Request.call = &both.call
+	return &both.Request
+}
+
 // Notify sends a notification about the request on the request's own stream.
 // Params are as in [NewRequest]. After the handler has returned, and on requests
 // that came without a stream, it returns [ErrNotDelivered].

@@ -100,6 +100,22 @@ func (e *entry) parseTemplate() {
 	e.template = t
 }
 
+// templateChecker is a handler of resources that does not go with every pattern;
+// t is nil if the pattern is a URI.
+type templateChecker interface {
+	checkTemplate(t *uritemplate.Template) error
+}
+
+func (e *entry) checkTemplate(h Handler) {
+	c, ok := h.(templateChecker)
+	if !ok {
+		return
+	}
+	if err := c.checkTemplate(e.template); err != nil {
+		panic(fmt.Sprintf("mcp: resource %q at %s: %v", e.name, e.site, err))
+	}
+}
+
 // describeResource also fills in what is listed for a template.
 func describeResource(e *entry) *Resource {
 	given, ok := e.described.(*Resource)

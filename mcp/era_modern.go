@@ -55,6 +55,9 @@ func appendServerMeta(dst []byte, meta Meta, info []byte) []byte {
 }
 
 func appendMeta(dst []byte, meta Meta) []byte {
+	if len(meta) == 0 {
+		return dst
+	}
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')

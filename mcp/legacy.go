@@ -68,7 +68,7 @@ type Legacy struct {
 	questions     map[ID]chan *Response
 	asked         int64
 	subscriptions map[string]struct{}
-	resubscribed  chan struct{} // of one place; nil while nobody listens
+	feeding       *feeding      // nil while nobody listens
 	standalone    Sender        // nil while nobody listens
 	gone          chan struct{} // closed when the client cannot answer any more
 }

@@ -16,49 +16,81 @@ import (
 // Listen sends to out what belongs to no request: changes of lists, updates of
 // the resources that the session subscribed to, pings. It listens to the handler
 // as a client of the modern era does, until ctx or the session ends, and returns
-// why. Only one Listen may run at a time; out is what [Session.Notify] uses
-// meanwhile.
-func (l *Legacy) Listen(ctx context.Context, out Sender) error {
+// why. It calls ready, unless that is nil, when no change from then on is missed.
+//
+// While a second Listen takes the place of a first, both may run, and both tell of
+// what changes meanwhile; [Session.Notify] uses the out of the last one begun.
+func (l *Legacy) Listen(ctx context.Context, out Sender, ready func()) error {
+	return l.listen(ctx, out, func() {}, ready)
+}
+
+// listen calls attached when subscriptions from then on are in effect as soon as
+// they are answered.
+func (l *Legacy) listen(ctx context.Context, out Sender, attached, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
-	resubscribed := l.attach(out)
-	defer l.detach(resubscribed)
+	f := &feeding{ctx: ctx, out: out}
+	f.mu.Lock() // whoever subscribes meanwhile waits for the first feed
+	l.attach(f)
+	defer l.detach(f)
+	attached()
+	f.current = l.feed(ctx, out)
+	f.mu.Unlock()
+	if ready != nil {
+		ready()
+	}
 	if l.opts.KeepAlive > 0 {
 		var pinging sync.WaitGroup
 		pinging.Go(func() { l.keepAlive(ctx) })
 		defer pinging.Wait()
 		defer cancel(nil)
 	}
-	var current *feed
-	for {
-		next := l.feed(ctx, out)
-		if current != nil {
-			current.stop()
-		}
-		current = next
-		select {
-		case <-ctx.Done():
-			current.stop()
-			return context.Cause(ctx)
-		case <-resubscribed:
-		}
+	<-ctx.Done()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.current.stop()
+	return context.Cause(ctx)
+}
+
+// feeding is what one Listen does.
+type feeding struct {
+	ctx context.Context
+	out Sender
+
+	mu      sync.Mutex
+	current *feed
+}
+
+func (l *Legacy) attach(f *feeding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.standalone, l.feeding = f.out, f
+}
+
+func (l *Legacy) detach(f *feeding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.feeding == f {
+		l.standalone, l.feeding = nil, nil
 	}
 }
 
-func (l *Legacy) attach(out Sender) chan struct{} {
+// refeed feeds what the session is subscribed to now. When it returns, the
+// handler tells of it: an update that a client causes after it has subscribed is
+// one that it hears of.
+func (l *Legacy) refeed() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.standalone, l.resubscribed = out, make(chan struct{}, 1)
-	return l.resubscribed
-}
-
-func (l *Legacy) detach(resubscribed chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.resubscribed == resubscribed {
-		l.standalone, l.resubscribed = nil, nil
+	f := l.feeding
+	l.mu.Unlock()
+	if f == nil {
+		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := l.feed(f.ctx, f.out)
+	f.current.stop()
+	f.current = next
 }
 
 // feed is one subscriptions/listen request to the handler.
@@ -157,17 +189,24 @@ func (l *Legacy) subscribe(ctx context.Context, req *Request) (Result, error) {
 	if !ok {
 		return nil, ResourceNotFound(uri)
 	}
+	if err := l.remember(uri); err != nil {
+		return nil, err
+	}
+	l.refeed()
+	return &EmptyResult{}, nil
+}
+
+func (l *Legacy) remember(uri string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.subscriptions == nil {
 		l.subscriptions = map[string]struct{}{}
 	}
 	if _, known := l.subscriptions[uri]; !known && len(l.subscriptions) >= maxSubscriptions {
-		return nil, Errorf(CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
+		return Errorf(CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
 	}
 	l.subscriptions[uri] = struct{}{}
-	l.refeed()
-	return &EmptyResult{}, nil
+	return nil
 }
 
 // maxSubscriptions bounds what a session can make the server remember.
@@ -208,20 +247,10 @@ func (l *Legacy) unsubscribe(req *Request) (Result, error) {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	delete(l.subscriptions, req.Name())
+	l.mu.Unlock()
 	l.refeed()
 	return &EmptyResult{}, nil
-}
-
-func (l *Legacy) refeed() {
-	if l.resubscribed == nil {
-		return
-	}
-	select {
-	case l.resubscribed <- struct{}{}:
-	default:
-	}
 }
 
 // maxMisses is how many pings in a row may go unanswered.

@@ -25,10 +25,12 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	defer g.hub.remove(s.listener)
 	mounts := mountListeners{registry: g, req: req, filter: accepted, listener: s.listener}
 	defer mounts.stop()
+	for _, m := range mounts.refresh(ctx) {
+		m.await(ctx) // or what changes there from now on could get lost
+	}
 	if err := s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *accepted, Meta: s.meta}); err != nil {
 		return nil, err
 	}
-	mounts.refresh(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -116,45 +118,59 @@ type mountListeners struct {
 	req      *Request
 	filter   *SubscriptionFilter
 	listener *listener
-	running  map[*mount]context.CancelFunc
+	running  map[*mount]*mountListener
 	done     sync.WaitGroup
 }
 
-// refresh listens to new mounts and no longer to old ones.
-func (ls *mountListeners) refresh(ctx context.Context) {
+// mountListener listens to one mount.
+type mountListener struct {
+	mount    *mount
+	listener *listener
+	cancel   context.CancelFunc
+	settled  chan struct{} // closed when the mount has agreed or refused to tell
+	settle   sync.Once
+}
+
+// refresh listens to new mounts, which it returns, and no longer to old ones.
+func (ls *mountListeners) refresh(ctx context.Context) []*mountListener {
 	mounts := ls.registry.load().mounts
-	for m, cancel := range ls.running {
+	for m, l := range ls.running {
 		if !slices.Contains(mounts, m) {
-			cancel()
+			l.cancel()
 			delete(ls.running, m)
 		}
 	}
+	var begun []*mountListener
 	for _, m := range mounts {
 		if ls.running[m] != nil {
 			continue
 		}
 		if ls.running == nil {
-			ls.running = map[*mount]context.CancelFunc{}
+			ls.running = map[*mount]*mountListener{}
 		}
 		inner, cancel := context.WithCancel(ctx)
-		ls.running[m] = cancel
-		ls.done.Go(func() { ls.forward(inner, m) })
+		l := &mountListener{mount: m, listener: ls.listener, cancel: cancel, settled: make(chan struct{})}
+		ls.running[m] = l
+		begun = append(begun, l)
+		ls.done.Go(func() { ls.forward(inner, l) })
 	}
+	return begun
 }
 
 func (ls *mountListeners) stop() {
-	for _, cancel := range ls.running {
-		cancel()
+	for _, l := range ls.running {
+		l.cancel()
 	}
 	ls.done.Wait()
 }
 
 // forward marks, on the listener, what a mount tells.
-func (ls *mountListeners) forward(ctx context.Context, m *mount) {
+func (ls *mountListeners) forward(ctx context.Context, l *mountListener) {
+	defer l.settle.Do(func() { close(l.settled) })
 	filter := *ls.filter
 	filter.ResourceSubscriptions = nil
 	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner, ok := m.innerName("resource", uri); ok {
+		if inner, ok := l.mount.innerName("resource", uri); ok {
 			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
 		}
 	}
@@ -162,26 +178,34 @@ func (ls *mountListeners) forward(ctx context.Context, m *mount) {
 	req.ID = ls.req.ID
 	// How it ends does not matter: a mount that cannot tell of changes is one
 	// whose changes nobody hears of.
-	_, _ = Serve(contextWithRequest(ctx, req), m.serve, req, mountNotifier{m, ls.listener}, ls.registry.opts.Logger)
+	_, _ = Serve(contextWithRequest(ctx, req), l.mount.serve, req, l, ls.registry.opts.Logger)
 }
 
-type mountNotifier struct {
-	mount    *mount
-	listener *listener
+// await waits until nothing that changes in the mount gets lost.
+func (l *mountListener) await(ctx context.Context) {
+	select {
+	case <-l.settled:
+	case <-ctx.Done():
+	}
 }
 
-func (n mountNotifier) Notify(_ context.Context, method string, params json.RawMessage) error {
-	if method == NotificationResourceUpdated {
+// Notify implements [Notifier].
+func (l *mountListener) Notify(_ context.Context, method string, params json.RawMessage) error {
+	switch method {
+	case NotificationAcknowledged:
+		l.settle.Do(func() { close(l.settled) })
+		return nil
+	case NotificationResourceUpdated:
 		var p ResourceUpdatedParams
 		if err := unmarshal(params, &p); err != nil {
 			return err
 		}
-		n.listener.markUpdated(n.mount.uriPrefix() + p.URI)
+		l.listener.markUpdated(l.mount.uriPrefix() + p.URI)
 		return nil
 	}
 	for _, c := range changeNotifications {
 		if c.method == method {
-			n.listener.mark(c.change)
+			l.listener.mark(c.change)
 		}
 	}
 	return nil

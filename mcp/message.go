@@ -61,7 +61,7 @@ func SplitBatch(data []byte) ([][]byte, error) {
 // The error is an [*Error] to be sent back; the Message then still has the ID if
 // that could be read.
 func ParseMessage(data []byte) (Message, error) {
-	e := envelope{request: &Request{call: new(call)}}
+	e := envelope{request: newRequest()}
 	s := jsonscan.Get(data, 0)
 	defer s.Release()
 	e.scan(s)

@@ -164,6 +164,7 @@ func (m *Mux) Resource(pattern string, h Handler) {
 	}
 	e := m.entry("resource", pattern, h)
 	e.parseTemplate()
+	e.checkTemplate(h)
 	e.resource = describeResource(e)
 	if e.template != nil {
 		m.registerTemplate(e)

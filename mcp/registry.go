@@ -36,11 +36,11 @@ type registry struct {
 	snap     atomic.Pointer[snapshot]
 
 	// The rest is guarded by registration.
-	use                                            []Middleware
-	tools, prompts, resources, templates, methods  map[string]*entry
-	mounts                                         map[string]*mount
-	parents                                        []*mount // where this mux is mounted
-	everTools, everPrompts, everResources, everRef bool     // whether there ever was one
+	use                                           []Middleware
+	tools, prompts, resources, templates, methods map[string]*entry
+	mounts                                        map[string]*mount
+	parents                                       []*mount // where this mux is mounted
+	everTools, everPrompts, everResources         bool     // whether there ever was one
 }
 
 // entry is one registered handler.
@@ -120,6 +120,9 @@ func (g *registry) update(change func()) {
 	registration.Lock()
 	defer registration.Unlock()
 	change()
+	g.everTools = g.everTools || len(g.tools) > 0
+	g.everPrompts = g.everPrompts || len(g.prompts) > 0
+	g.everResources = g.everResources || len(g.resources)+len(g.templates) > 0
 	g.snap.Store(nil)
 }
 
@@ -351,7 +354,7 @@ func (g *registry) dispatch(ctx context.Context, req *Request) (Result, error) {
 		return serve(g, ctx, req)
 	}
 	if e := g.load().methods[req.Method]; e != nil {
-		return e.handler.ServeMCP(ctx, req)
+		return e.handler.ServeMCP(contextWithRequest(ctx, req), req)
 	}
 	if req.IsNotification() {
 		return nil, nil

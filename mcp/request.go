@@ -50,7 +50,8 @@ func NewRequest(method string, params any) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: params of %s: %w", method, err)
 	}
-	req := &Request{Method: method, call: new(call)}
+	req := newRequest()
+	req.Method = method
 	if err := req.setParams(raw); err != nil {
 		return nil, err
 	}

@@ -104,9 +104,6 @@ func (g *registry) ownCapabilities() *ServerCapabilities {
 		*caps = *c
 		caps.Extensions = maps.Clone(c.Extensions)
 	}
-	g.everTools = g.everTools || len(g.tools) > 0
-	g.everPrompts = g.everPrompts || len(g.prompts) > 0
-	g.everResources = g.everResources || len(g.resources)+len(g.templates) > 0
 	if g.everTools && caps.Tools == nil {
 		caps.Tools = &ListCapability{ListChanged: true}
 	}

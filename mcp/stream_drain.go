@@ -43,6 +43,17 @@ func (s *streamServer) drain() {
 	s.legacy.Close()
 }
 
+// serveLate takes what arrives while the server drains: it can still cancel a
+// request, but no more.
+func (s *streamServer) serveLate(data []byte) {
+	m, err := ParseMessage(data)
+	if err != nil || m.Request == nil || m.Request.Method != NotificationCancelled {
+		return
+	}
+	s.cancelled(m.Request)
+	s.legacy.cancelled(m.Request)
+}
+
 func (s *streamServer) stop() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

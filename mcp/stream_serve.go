@@ -176,6 +176,7 @@ func (l *leader) resign() {
 // serve serves one message, or a batch. It calls resign if that will take long.
 func (s *streamServer) serve(data []byte, resign func()) {
 	if !s.enter() {
+		s.serveLate(data)
 		return
 	}
 	defer s.leave()
@@ -212,8 +213,7 @@ func (s *streamServer) route(m *Message, resign func()) {
 	}
 	s.serveLegacy(m)
 	if m.Request != nil && m.Request.Method == legacyInitialized && s.legacy.Initialized() {
-		resign()
-		_ = s.legacy.Listen(s.listening, s) // until the stream ends
+		_ = s.legacy.listen(s.listening, s, resign, nil) // until the stream ends
 	}
 }
 

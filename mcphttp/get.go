@@ -16,9 +16,9 @@ import (
 // ownStream is the id of the stream of a session that belongs to no request.
 const ownStream = "0"
 
-// linger is for how long a session's own stream goes on without a client, so that
-// one that comes back has missed nothing.
-const linger = time.Minute
+// lingering is for how long a session's own stream goes on without a client, so
+// that one that comes back has missed nothing.
+const lingering = time.Minute
 
 // getting is a GET that has the session's own stream.
 type getting struct {
@@ -45,7 +45,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.sessions.release(s)
-	out := newOutput(w, h.opts.WriteTimeout)
+	out := &output{w: w, timeout: h.opts.WriteTimeout}
 	last := r.Header.Get(headerLastEventID)
 	if last == "" {
 		h.serveOwn(r, s, out, nil)
@@ -100,10 +100,10 @@ func (h *Handler) endReplay(out *output, err error) {
 	}
 }
 
-// serveOwn serves the session's own stream until another GET takes it over, the
-// session or the server ends, or the client has been gone for a while. The head
-// of the response is not written before it can tell of every change, and the GET
-// before this one goes on until then.
+// serveOwn serves the session's own stream until another GET takes it over, or the
+// client, the session or the server ends. The head of the response is not written
+// before it can tell of every change, and the GET before this one goes on until
+// then.
 func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *uint64) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
@@ -115,7 +115,8 @@ func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *u
 	defer st.detach(out)
 	defer context.AfterFunc(r.Context(), func() {
 		st.detach(out)
-		time.AfterFunc(linger, func() { cancel(context.Canceled) })
+		h.linger(s, st, g)
+		cancel(context.Canceled)
 	})()
 	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) }).stop()
 	_ = s.legacy.Listen(ctx, st, func() { // why it ended does not matter here
@@ -126,6 +127,36 @@ func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *u
 		before.end()
 	})
 	before.end()
+}
+
+// linger keeps what is said on the session's own stream for a while after the
+// client of g has gone, unless another client has taken it over.
+func (h *Handler) linger(s *session, st *stream, g *getting) {
+	if !h.requests.enter() {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	after := &getting{cancel, make(chan struct{})}
+	if !s.handOver(g, after) {
+		cancel(nil)
+		h.requests.leave()
+		return
+	}
+	h.sessions.retain(s)
+	listening := make(chan struct{})
+	go func() {
+		defer h.requests.leave()
+		defer h.sessions.release(s)
+		defer s.getDone(after)
+		defer cancel(nil)
+		defer context.AfterFunc(h.ctx, func() { cancel(mcp.ErrClosed) })()
+		defer time.AfterFunc(lingering, func() { cancel(nil) }).Stop()
+		_ = s.legacy.Listen(ctx, st, func() { close(listening) }) // why it ended does not matter here
+	}()
+	select {
+	case <-listening:
+	case <-after.done:
+	}
 }
 
 // attachOwn writes the head of the stream at once: there are proxies that hold
@@ -157,6 +188,17 @@ func (s *session) takeOver(g *getting) (before *getting) {
 	defer s.mu.Unlock()
 	before, s.getting = s.getting, g
 	return before
+}
+
+// handOver makes after the GET that has the session's own stream, if g has it.
+func (s *session) handOver(g, after *getting) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.getting != g {
+		return false
+	}
+	s.getting = after
+	return true
 }
 
 // end ends a GET and waits for it; nil is none.

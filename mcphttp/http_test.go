@@ -272,7 +272,7 @@ func waiting(mux *mcp.Mux) (began chan struct{}, ended chan error) {
 	return began, ended
 }
 
-func newHandler(t *testing.T, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.Handler {
+func newHandler(t testing.TB, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.Handler {
 	t.Helper()
 	if opts == nil {
 		opts = &mcphttp.Options{}

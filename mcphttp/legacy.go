@@ -54,9 +54,9 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Messa
 		return
 	}
 	defer h.sessions.release(s)
-	w.Header().Set(headerSession, s.id)
 	ok := false
 	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
+		w.Header().Set(headerSession, s.id)
 		response := s.legacy.Serve(ctx, nil, m, out)
 		if ok = s.legacy.Initialized(); !ok {
 			w.Header().Del(headerSession)
@@ -103,7 +103,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *session, ser
 		h.finishJSON(w, serve(ctx, refused{}))
 		return
 	}
-	st := s.newStream(&h.opts, reply.out)
+	st := s.newStream(&h.opts, &reply.out)
 	ctx = context.WithValue(ctx, streamKey{}, st)
 	beat := every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })
 	message := serve(ctx, st)

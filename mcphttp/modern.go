@@ -128,7 +128,7 @@ func differs(key, header, member, body string) error {
 // reply is the answer to one request of the modern era: a JSON message, or, from
 // the moment when there is something to say before the answer, an event stream.
 type reply struct {
-	out    *output
+	out    output
 	accept accepts
 }
 
@@ -145,7 +145,7 @@ func (h *Handler) newReply(w http.ResponseWriter, accept accepts) (*reply, bool)
 		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s or %s", typeJSON, typeStream))
 		return nil, false
 	}
-	return &reply{out: newOutput(w, h.opts.WriteTimeout), accept: accept}, true
+	return &reply{out: output{w: w, timeout: h.opts.WriteTimeout}, accept: accept}, true
 }
 
 // heartbeat makes a stream of a request that takes long, if it is none yet.

@@ -22,8 +22,8 @@ type jsonRaw = json.RawMessage
 // output writes an event stream to one HTTP response. Its methods need the lock.
 type output struct {
 	w       http.ResponseWriter
-	control *http.ResponseController
 	timeout time.Duration
+	control *http.ResponseController // nil before the stream is open
 
 	mu        sync.Mutex
 	streaming bool // the head of the stream is out
@@ -31,16 +31,14 @@ type output struct {
 	err       error
 }
 
-func newOutput(w http.ResponseWriter, timeout time.Duration) *output {
-	return &output{w: w, control: http.NewResponseController(w), timeout: timeout}
-}
-
-// open writes the head of the stream, once.
+// open begins the stream, unless that is done.
 func (o *output) open() {
 	if o.streaming {
 		return
 	}
 	o.streaming = true
+	o.control = http.NewResponseController(o.w)
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
 	header := o.w.Header()
 	header["Content-Type"] = streamType
 	header["Cache-Control"] = noCache
@@ -89,7 +87,9 @@ func (o *output) write(m *sse.Message) error {
 	if o.err != nil {
 		return errors.Join(mcp.ErrNotDelivered, o.err)
 	}
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
+	if o.streaming {
+		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
+	}
 	o.open()
 	_, o.err = m.WriteTo(o.w)
 	if o.err == nil {

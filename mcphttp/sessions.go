@@ -92,6 +92,13 @@ func (ss *sessions) acquire(ctx context.Context, id string, p *mcp.Principal) *s
 	return s
 }
 
+// retain keeps a session that is in use in use; release must follow.
+func (ss *sessions) retain(s *session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s.active++
+}
+
 func (ss *sessions) release(s *session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

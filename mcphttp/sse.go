@@ -101,7 +101,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	s := &sseSession{
 		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, principalOf(r))),
-		out:    newOutput(w, h.opts.WriteTimeout), end: cancel, ready: make(chan struct{}),
+		out:    &output{w: w, timeout: h.opts.WriteTimeout}, end: cancel, ready: make(chan struct{}),
 	}
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()

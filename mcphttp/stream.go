@@ -232,6 +232,11 @@ func CloseStream(ctx context.Context) error {
 	if st.done {
 		return ErrNoStream
 	}
+	if st.out != nil && RequestFrom(ctx).ProtoMajor == 1 {
+		st.out.mu.Lock()
+		st.out.announceClose()
+		st.out.mu.Unlock()
+	}
 	st.begin(ctx)
 	if st.out != nil {
 		st.out.mu.Lock()
@@ -242,8 +247,18 @@ func CloseStream(ctx context.Context) error {
 	return nil
 }
 
+// announceClose tells the client, if the head of the stream is not out yet, that
+// its connection will be closed. One that does not know reads the stream to its
+// end and sends its next request, which is then lost.
+func (o *output) announceClose() {
+	if !o.streaming {
+		o.w.Header().Set("Connection", "close")
+	}
+}
+
 // disconnect ends the response although its handler goes on.
 func (o *output) disconnect() {
+	o.open()
 	o.err = mcp.ErrNotDelivered
 	conn, rw, err := o.control.Hijack()
 	if err != nil { // HTTP/2, which resets the stream when its time is up

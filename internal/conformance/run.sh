@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Runs the MCP conformance suite against psi's conformance server, for every
+# revision that the suite has scenarios for. It fails on any failure and any
+# warning, in scenarios that the suite scores and in those that it does not, unless
+# accepted.txt accepts it.
+#
+#   bash internal/conformance/run.sh
+#
+# It needs Go, node and npm. The suite, and a newer node if the one at hand is too
+# old for it, are installed into PSI_CONFORMANCE_DIR, by default .cache/conformance
+# at the root of the repository, and only once. What the suite found stays in
+# internal/conformance/results.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+exec </dev/null
+
+package=@modelcontextprotocol/conformance
+version=0.2.0-alpha.12
+oldest_node=22
+
+cache=${PSI_CONFORMANCE_DIR:-$PWD/.cache/conformance}
+results=$PWD/internal/conformance/results/server
+server=
+
+finish() {
+	if [ -n "$server" ]; then
+		kill -KILL "$server" 2>/dev/null || true
+	fi
+}
+trap finish EXIT
+
+fail() {
+	echo "conformance: $*" >&2
+	exit 1
+}
+
+node_is_new() {
+	command -v node >/dev/null && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge "$oldest_node" ]
+}
+
+# node_package prints the package that has node for this machine.
+node_package() {
+	local system machine
+	case $(uname -s) in
+	Linux) system=linux ;;
+	Darwin) system=darwin ;;
+	*) fail "node $oldest_node or newer must be installed on $(uname -s)" ;;
+	esac
+	case $(uname -m) in
+	x86_64 | amd64) machine=x64 ;;
+	aarch64 | arm64) machine=arm64 ;;
+	*) fail "node $oldest_node or newer must be installed on $(uname -m)" ;;
+	esac
+	echo "node-$system-$machine"
+}
+
+# installed reports whether a package is there, in a version that matches a pattern.
+installed() {
+	local manifest=$cache/node_modules/$1/package.json
+	[ -f "$manifest" ] && grep -q "\"version\": *\"$2\"" "$manifest"
+}
+
+# need installs a package unless it is there, in a version that matches a pattern.
+need() {
+	installed "$1" "$3" && return 0
+	echo "installing $1@$2 into $cache"
+	mkdir -p "$cache"
+	npm install --prefix "$cache" --save-exact --no-audit --no-fund --loglevel=error "$1@$2"
+}
+
+prepare() {
+	local own
+	need "$package" "$version" "${version//./\\.}"
+	if ! node_is_new; then
+		own=$(node_package)
+		need "$own" "$oldest_node" "$oldest_node\..*"
+		PATH=$cache/node_modules/$own/bin:$PATH
+	fi
+	rm -rf "$results"
+	mkdir -p "$results"
+	go build -o "$results/server" ./internal/conformance/server
+	go build -o "$results/report" ./internal/conformance/report
+}
+
+# start starts the server on a free port and sets url.
+start() {
+	"$results/server" -http 127.0.0.1:0 2>"$results/server.log" &
+	server=$!
+	for _ in $(seq 200); do
+		url=$(grep -m 1 '^http://' "$results/server.log" || true)
+		[ -z "$url" ] || return 0
+		kill -0 "$server" 2>/dev/null || break
+		sleep 0.05
+	done
+	cat "$results/server.log" >&2
+	fail "the server did not start"
+}
+
+# stop ends the server as an operator would, which must work, too. All that the
+# server may have had to say is its URL.
+stop() {
+	local status=0
+	kill -TERM "$server"
+	wait "$server" || status=$?
+	server=
+	[ "$status" -eq 0 ] || fail "the server did not shut down in good order: exit status $status"
+	if [ "$(wc -l <"$results/server.log")" -ne 1 ]; then
+		cat "$results/server.log" >&2
+		fail "the server had something to complain of"
+	fi
+}
+
+legs=()
+
+# leg NAME SCENARIOS OPTION... runs a leg of the suite. What the suite thinks of it
+# does not matter: report is stricter, and knows how many scenarios there must be.
+leg() {
+	local name=$1 scenarios=$2
+	shift 2
+	echo "=== $name"
+	node "$cache/node_modules/$package/dist/index.js" server --url "$url" --output-dir "$results/$name" "$@" \
+		>"$results/$name.log" 2>&1 || true
+	legs+=("$name=$scenarios")
+}
+
+prepare
+start
+leg 2025-03-26 1 --suite all --spec-version 2025-03-26
+leg 2025-06-18 27 --suite all --spec-version 2025-06-18
+leg 2025-11-25 33 --requirements 2025-11-25
+leg 2026-07-28 50 --requirements 2026-07-28
+stop
+"$results/report" -accepted internal/conformance/accepted.txt "$results" "${legs[@]}"

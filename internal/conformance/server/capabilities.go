@@ -1,0 +1,42 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// addCapabilities adds the tools that depend on what the client can be asked.
+func addCapabilities(mux *mcp.Mux) {
+	mux.Tool("test_missing_capability", mcp.ToolFunc(needingSampling, about("Cannot do without the client's model.")))
+	mux.Tool("test_input_required_result_capabilities", mcp.ToolFunc(askingWhatItCan, about("Asks whom it can.")))
+}
+
+// needingSampling leaves it to Sample to refuse clients without a model.
+func needingSampling(ctx context.Context, _ none) (string, error) {
+	return sample(ctx, "question", "Are you there?")
+}
+
+// askingWhatItCan asks the user, the model or the client: all whom the client lets
+// a server ask.
+func askingWhatItCan(ctx context.Context, _ none) (string, error) {
+	caps := mcp.RequestFrom(ctx).ClientCapabilities()
+	var questions []mcp.Question
+	if caps.Elicitation.AllowsForm() {
+		questions = append(questions, mcp.Form("user_name", "What is your name?", new(person)))
+	}
+	if caps.Sampling != nil {
+		questions = append(questions, mcp.Sampling("greeting", ask("Say hello."), new(mcp.CreateMessageResult)))
+	}
+	if caps.Roots != nil {
+		questions = append(questions, mcp.RootsQuestion("client_roots", new([]mcp.Root)))
+	}
+	if err := mcp.Ask(ctx, questions...); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d questions were answered.", len(questions)), nil
+}

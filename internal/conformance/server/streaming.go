@@ -1,0 +1,72 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// addStreaming adds the tools that say something before they answer, or answer on
+// another connection than the one they were called on.
+func addStreaming(mux *mcp.Mux) {
+	mux.Tool("test_tool_with_logging", mcp.ToolFunc(logging, about("Logs three messages while it works.")))
+	mux.Tool("test_logging_tool", mcp.ToolFunc(logging, about("Logs to those who want to hear it.")))
+	mux.Tool("test_tool_with_progress", mcp.ToolFunc(progressing, about("Reports its progress three times.")))
+	mux.Tool("test_reconnection", mcp.ToolFunc(reconnecting, about("Lets go of its caller's connection before it answers.")))
+}
+
+// step is how long one step of a tool takes that pretends to work.
+const step = 50 * time.Millisecond
+
+func logging(ctx context.Context, _ none) (string, error) {
+	log := mcp.Logger(ctx)
+	for i, message := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
+		if i > 0 {
+			if err := work(ctx, step); err != nil {
+				return "", err
+			}
+		}
+		log.InfoContext(ctx, message)
+	}
+	return "The tool has said what it had to say.", nil
+}
+
+func progressing(ctx context.Context, _ none) (string, error) {
+	const total = 100
+	for done := 0; done <= total; done += total / 2 {
+		mcp.Progress(ctx, float64(done), total, "working")
+		if err := work(ctx, step); err != nil {
+			return "", err
+		}
+	}
+	return "The work is done.", nil
+}
+
+// reconnecting gives up the connection, if its client can do without: it comes
+// back for the answer.
+func reconnecting(ctx context.Context, _ none) (string, error) {
+	if err := mcphttp.CloseStream(ctx); err != nil && !errors.Is(err, mcphttp.ErrNoStream) {
+		return "", err
+	}
+	if err := work(ctx, 2*step); err != nil {
+		return "", err
+	}
+	return "The answer came, whatever became of the connection.", nil
+}
+
+func work(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

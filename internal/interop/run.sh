@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Has the official TypeScript clients of MCP, of both eras, talk to the quickstart
+# over standard input and output and over HTTP:
+#
+#   bash internal/interop/run.sh
+#
+# It needs Go, node 20 or newer, and npm.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+exec </dev/null
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+go build -o "$work/quickstart" ../../examples/quickstart
+node main.mjs "$work/quickstart"

@@ -1,0 +1,275 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/go-psi/psi/internal/uritemplate"
+)
+
+// FileServerOptions configure [FileServerFS] and [FileServerRoot]. Nil means the
+// zero FileServerOptions.
+type FileServerOptions struct {
+	// Resource describes the template. Nil means the zero Resource.
+	Resource *Resource
+	// Hidden serves also what has a name, or lies in a directory with a name, that
+	// begins with a dot.
+	Hidden bool
+	// WithinRoots serves only what lies within the roots that the client names
+	// when it is asked for them; see [Roots]. The template must make file URIs.
+	// Since a client cannot be asked while it lists, nothing is listed then.
+	WithinRoots bool
+	// MaxBytes is how large a file may be to be read. Larger ones are listed all
+	// the same. 0 means 16 MiB.
+	MaxBytes int64
+	// PageSize is how many files a page of the list holds at most. 0 means 1000.
+	PageSize int
+	// Cache are the hints of what is listed and read; the zero value means do not
+	// keep it, and private.
+	Cache Cacheable
+}
+
+func (o *FileServerOptions) withDefaults() FileServerOptions {
+	var opts FileServerOptions
+	if o != nil {
+		opts = *o
+	}
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = 16 << 20
+	}
+	opts.MaxBytes = min(opts.MaxBytes, math.MaxInt-bytes.MinRead)
+	if opts.PageSize <= 0 {
+		opts.PageSize = 1000
+	}
+	return opts
+}
+
+// pathVariable is the variable of a file server's template.
+const pathVariable = "path"
+
+// FileServerFS makes a handler of the files in a file system, to be registered
+// under a template that has the variable path and no other:
+//
+//	mux.Resource("file:///docs/{+path}", mcp.FileServerFS(os.DirFS("docs"), nil))
+//
+// All regular files stand in resources/list, each with its size, its MIME type
+// and the time it was modified, in the order of [fs.WalkDir]. A directory is not
+// listed, but can be read: its contents have the type inode/directory, and the
+// text has a line for each entry, a URI reference relative to the directory, with
+// a slash at the end of what is itself a directory. Files are text if their type
+// allows it and all of them is UTF-8, otherwise binary. Paths complete.
+//
+// What is not there, hidden or not below the file system's root is
+// [ResourceNotFound], however its URI is written: with dots, with encoded
+// slashes, with backslashes. So is any path that has a symbolic link in it, if
+// fsys tells links apart, as os.DirFS does; one that implements neither
+// [fs.ReadLinkFS] nor knows links at all, as embed.FS, is taken at its word. Links
+// are looked for before a file is opened: a tree that somebody else can change at
+// the same time is served with [FileServerRoot].
+//
+// Directories of more than 65,536 entries, files whose name is not UTF-8 or has a
+// backslash, and files whose URI would be longer than 8 KiB, are left out of the
+// list.
+func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
+	if fsys == nil {
+		panic(fmt.Sprintf("mcp: FileServerFS at %s: the file system is nil", callSite()))
+	}
+	return newFileServer(fsys, opts)
+}
+
+// FileServerRoot is [FileServerFS] for a directory of the operating system.
+// Symbolic links that stay in it are followed, unless the options say
+// WithinRoots; a link to a directory is not followed by the list. That nothing
+// leads out of the directory is guaranteed by root, whatever happens in it
+// meanwhile. Root must not be closed while the handler is used.
+func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
+	if root == nil {
+		panic(fmt.Sprintf("mcp: FileServerRoot at %s: the root is nil", callSite()))
+	}
+	s := newFileServer(root.FS(), opts)
+	s.follow = !s.opts.WithinRoots // where a link leads cannot be compared with the client's roots
+	return s
+}
+
+type fileServer struct {
+	fsys     fs.FS
+	opts     FileServerOptions
+	follow   bool // symbolic links are the file system's own business
+	resource Resource
+}
+
+func newFileServer(fsys fs.FS, opts *FileServerOptions) *fileServer {
+	s := &fileServer{fsys: fsys, opts: opts.withDefaults()}
+	if s.opts.Resource != nil {
+		s.resource = *s.opts.Resource
+	}
+	if s.resource.Completers == nil && !s.opts.WithinRoots {
+		s.resource.Completers = map[string]Completer{pathVariable: s.complete}
+	}
+	return s
+}
+
+func (s *fileServer) Describe() Description { return &s.resource }
+
+// checkTemplate implements [templateChecker].
+func (s *fileServer) checkTemplate(t *uritemplate.Template) error {
+	const example = "file:///docs/{+path}"
+	if t == nil || len(t.Names()) != 1 || t.Names()[0] != pathVariable {
+		return fmt.Errorf("a file server needs a template with the variable %q and no other, such as %q", pathVariable, example)
+	}
+	uri, ok := uriOf(t, "a/b")
+	if !ok || strings.Contains(strings.ToLower(uri), "%2f") {
+		return fmt.Errorf("a file server needs a template that keeps the slashes of paths, such as %q", example)
+	}
+	if _, ok := filePath(uri); s.opts.WithinRoots && !ok {
+		return errors.New("a file server with WithinRoots needs a template of file URIs, to compare them with the roots")
+	}
+	return nil
+}
+
+func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	uri := req.Name()
+	name, ok := s.nameOf(uri, req.PathValue(pathVariable))
+	if !ok {
+		return nil, ResourceNotFound(uri)
+	}
+	if s.opts.WithinRoots {
+		roots, err := Roots(ctx, "roots")
+		if err != nil {
+			return nil, err
+		}
+		if !withinRoots(uri, roots) {
+			return nil, ResourceNotFound(uri)
+		}
+	}
+	info, err := s.stat(name)
+	if err == nil && strings.HasSuffix(req.PathValue(pathVariable), "/") && !info.IsDir() {
+		err = errNotServed
+	}
+	if err != nil {
+		return nil, fileNotFound(uri, err)
+	}
+	part := &ResourceContents{URI: uri}
+	if info.IsDir() {
+		err = s.readDirectory(name, part)
+	} else {
+		err = s.readFile(name, info.Size(), part)
+	}
+	if err != nil {
+		return nil, fileProblem(uri, err)
+	}
+	return &ReadResourceResult{Cacheable: s.opts.Cache, Contents: []*ResourceContents{part}}, nil
+}
+
+// fileNotFound tells a log why.
+func fileNotFound(uri string, why error) *Error {
+	e := ResourceNotFound(uri)
+	e.Cause = why
+	return e
+}
+
+// fileProblem does not tell the peer what an operating system says.
+func fileProblem(uri string, err error) error {
+	var coded *Error
+	switch {
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fileNotFound(uri, err)
+	}
+	return &Error{Code: CodeInternalError, Message: fmt.Sprintf("resource %q could not be read", uri), Cause: err}
+}
+
+// stat finds a regular file or a directory. Nothing else is ever opened: opening
+// a named pipe would wait for its writer.
+func (s *fileServer) stat(name string) (fs.FileInfo, error) {
+	if s.follow {
+		return served(fs.Stat(s.fsys, name))
+	}
+	for i := range len(name) {
+		if name[i] != '/' {
+			continue
+		}
+		if info, err := fs.Lstat(s.fsys, name[:i]); err != nil || !info.IsDir() {
+			return nil, cmp.Or(err, errNotServed)
+		}
+	}
+	return served(fs.Lstat(s.fsys, name))
+}
+
+func served(info fs.FileInfo, err error) (fs.FileInfo, error) {
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, errNotServed
+	}
+	return info, err
+}
+
+var errNotServed = errors.New("mcp: neither a regular file nor a directory, or behind a symbolic link")
+
+func (s *fileServer) readFile(name string, size int64, part *ResourceContents) error {
+	if size > s.opts.MaxBytes {
+		return s.tooLarge(part.URI)
+	}
+	f, err := s.fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var content bytes.Buffer
+	content.Grow(int(max(size, 0)) + bytes.MinRead)
+	if _, err := content.ReadFrom(io.LimitReader(f, s.opts.MaxBytes+1)); err != nil {
+		return err
+	}
+	if int64(content.Len()) > s.opts.MaxBytes { // it has grown, or hides its size
+		return s.tooLarge(part.URI)
+	}
+	data := content.Bytes()
+	part.MIMEType = cmp.Or(typeByName(name), typeOf(data))
+	if isText(part.MIMEType, data) {
+		part.Text = string(data)
+	} else {
+		part.Blob = data
+	}
+	return nil
+}
+
+func (s *fileServer) tooLarge(uri string) error {
+	return Errorf(CodeInternalError, "resource %q is larger than %d bytes, which is what this server reads at most", uri, s.opts.MaxBytes)
+}
+
+// readDirectory makes text of the names in a directory.
+func (s *fileServer) readDirectory(name string, part *ResourceContents) error {
+	entries, err := s.entries(name)
+	if errors.Is(err, errTooManyEntries) {
+		return Errorf(CodeInternalError, "resource %q has more than %d entries, which is what this server reads at most", part.URI, maxEntries)
+	}
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, e := range entries {
+		info, err := s.entryInfo(name, e)
+		if err != nil {
+			continue
+		}
+		text.WriteString((&url.URL{Path: e.Name()}).String())
+		if info.IsDir() {
+			text.WriteByte('/')
+		}
+		text.WriteByte('\n')
+	}
+	part.Text, part.MIMEType = text.String(), typeDirectory
+	return nil
+}

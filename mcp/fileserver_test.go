@@ -1,0 +1,511 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+const filesTemplate = "file:///docs/{+path}"
+
+func serveFiles(h mcp.Handler, template string) *mcp.Mux {
+	mux := mcp.NewMux("files", "v1.0.0", nil)
+	mux.Resource(template, h)
+	return mux
+}
+
+func readURI(t *testing.T, h mcp.Handler, uri string) (*mcp.ResourceContents, error) {
+	t.Helper()
+	res, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}))
+	if err != nil {
+		return nil, err
+	}
+	contents := res.(*mcp.ReadResourceResult).Contents
+	if len(contents) != 1 || contents[0].URI != uri {
+		t.Fatalf("reading %q: contents %+v", uri, contents)
+	}
+	return contents[0], nil
+}
+
+func listPage(t *testing.T, h mcp.Handler, cursor *string) *mcp.ListResourcesResult {
+	t.Helper()
+	res, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodListResources, &mcp.ListParams{Cursor: cursor}))
+	if err != nil {
+		t.Fatalf("listing: %v", err)
+	}
+	return res.(*mcp.ListResourcesResult)
+}
+
+// listPages lists all pages. Its bound is there for lists that never end.
+func listPages(t *testing.T, h mcp.Handler) (all []*mcp.Resource, sizes []int) {
+	t.Helper()
+	var cursor *string
+	for range 1000 {
+		page := listPage(t, h, cursor)
+		all = append(all, page.Resources...)
+		sizes = append(sizes, len(page.Resources))
+		if cursor = page.NextCursor; cursor == nil {
+			return all, sizes
+		}
+	}
+	t.Fatal("the list does not end")
+	return nil, nil
+}
+
+func namesOf(resources []*mcp.Resource) []string {
+	var names []string
+	for _, r := range resources {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+func isNotFound(err error, uri string) bool {
+	want := mcp.ResourceNotFound(uri)
+	var got *mcp.Error
+	if e, ok := err.(*mcp.Error); ok { //nolint:errorlint // it must be the error itself
+		got = e
+	}
+	return got != nil && got.Code == want.Code && got.Message == want.Message && bytes.Equal(got.Data, want.Data)
+}
+
+func TestFileServerReads(t *testing.T) {
+	png := "\x89PNG\r\n\x1a\n\x00\x00"
+	tests := []struct{ name, uri, data, kind, text string }{
+		{"readme.md", "file:///docs/readme.md", "# Hi", "text/markdown", "# Hi"},
+		{"a/b/c.json", "file:///docs/a/b/c.json", "{}", "application/json", "{}"},
+		{"UPPER.TXT", "file:///docs/UPPER.TXT", "x", "text/plain", "x"},
+		{"empty.txt", "file:///docs/empty.txt", "", "text/plain", ""},
+		{"Makefile", "file:///docs/Makefile", "all:\n", "text/plain", "all:\n"},
+		{"grüße & co.txt", "file:///docs/gr%C3%BC%C3%9Fe%20&%20co.txt", "ü", "text/plain", "ü"},
+		{"what?#.txt", "file:///docs/what%3F%23.txt", "x", "text/plain", "x"},
+		{"50%25.txt", "file:///docs/50%2525.txt", "x", "text/plain", "x"},
+		{"a:b", "file:///docs/a:b", "x", "text/plain", "x"},
+		{"latin1.txt", "file:///docs/latin1.txt", "gr\xfc\xdfe", "text/plain", ""},
+		{"nul.txt", "file:///docs/nul.txt", "a\x00b", "text/plain", ""},
+		{"pixel.png", "file:///docs/pixel.png", png, "image/png", ""},
+		{"plain.png", "file:///docs/plain.png", "no picture", "image/png", ""},
+		{"logo.svg", "file:///docs/logo.svg", "<svg/>", "image/svg+xml", "<svg/>"},
+		{"image", "file:///docs/image", png, "image/png", ""},
+		{"data", "file:///docs/data", "\x01\x02\xff", "application/octet-stream", ""},
+	}
+	files := fstest.MapFS{}
+	for _, test := range tests {
+		files[test.name] = &fstest.MapFile{Data: []byte(test.data)}
+	}
+	mux := serveFiles(mcp.FileServerFS(files, nil), filesTemplate)
+	listed, _ := listPages(t, mux)
+	if len(listed) != len(tests) {
+		t.Errorf("listed %d files, want %d: %q", len(listed), len(tests), namesOf(listed))
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := readURI(t, mux, test.uri)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.MIMEType != test.kind || c.Text != test.text {
+				t.Errorf("got %q %q, want %q %q", c.MIMEType, c.Text, test.kind, test.text)
+			}
+			if wantBlob := test.text == "" && test.data != ""; wantBlob != (c.Blob != nil) || wantBlob && string(c.Blob) != test.data {
+				t.Errorf("blob is %q", c.Blob)
+			}
+			i := slices.IndexFunc(listed, func(r *mcp.Resource) bool { return r.Name == test.name })
+			if i < 0 {
+				t.Fatal("not listed")
+			}
+			if r := listed[i]; r.URI != test.uri || r.MIMEType != test.kind || *r.Size != int64(len(test.data)) {
+				t.Errorf("listed as %q, %q, %d bytes", r.URI, r.MIMEType, *r.Size)
+			}
+		})
+	}
+}
+
+func TestFileServerDirectories(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{
+		"b.txt": {}, "a b.txt": {}, "c:d": {}, "sub/x.txt": {}, "sub/deep/y.txt": {}, ".hidden/z.txt": {},
+	}, nil), filesTemplate)
+	for uri, want := range map[string]string{
+		"file:///docs/":         "a%20b.txt\nb.txt\n./c:d\nsub/\n",
+		"file:///docs/sub":      "deep/\nx.txt\n",
+		"file:///docs/sub/":     "deep/\nx.txt\n",
+		"file:///docs/sub/deep": "y.txt\n",
+	} {
+		c, err := readURI(t, mux, uri)
+		if err != nil || c.Text != want || c.MIMEType != "inode/directory" {
+			t.Errorf("%s: got %+v, %v; want %q", uri, c, err, want)
+		}
+	}
+}
+
+func TestFileServerHidden(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{".env": {Data: []byte("x")}, ".git/config": {}, "a": {}}, &mcp.FileServerOptions{Hidden: true}), filesTemplate)
+	listed, _ := listPages(t, mux)
+	if got, want := namesOf(listed), []string{".env", ".git/config", "a"}; !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+	if _, err := readURI(t, mux, "file:///docs/.git/config"); err != nil {
+		t.Error(err)
+	}
+	if _, err := readURI(t, mux, "file:///docs/.git/../.env"); !isNotFound(err, "file:///docs/.git/../.env") {
+		t.Error(err)
+	}
+}
+
+// endless is a file that is longer than it says.
+type endless struct{ fs.FS }
+
+func (e endless) Open(name string) (fs.File, error) {
+	f, err := e.FS.Open(name)
+	if name == "." {
+		return f, err
+	}
+	return endlessFile{f}, err
+}
+
+type endlessFile struct{ fs.File }
+
+func (endlessFile) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}
+
+func TestFileServerMaxBytes(t *testing.T) {
+	files := fstest.MapFS{"fits.txt": {Data: make([]byte, 10)}, "large.txt": {Data: make([]byte, 11)}}
+	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{MaxBytes: 10}), filesTemplate)
+	if _, err := readURI(t, mux, "file:///docs/fits.txt"); err != nil {
+		t.Error(err)
+	}
+	mustBeTooLarge := func(mux *mcp.Mux, uri string) {
+		t.Helper()
+		if _, err := readURI(t, mux, uri); mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "larger than 10 bytes") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	mustBeTooLarge(mux, "file:///docs/large.txt")
+	if listed, _ := listPages(t, mux); len(listed) != 2 {
+		t.Errorf("listed %q", namesOf(listed))
+	}
+	grown := serveFiles(mcp.FileServerFS(endless{files}, &mcp.FileServerOptions{MaxBytes: 10}), filesTemplate)
+	mustBeTooLarge(grown, "file:///docs/fits.txt")
+}
+
+func TestFileServerPages(t *testing.T) {
+	files := fstest.MapFS{}
+	for i := range 25 {
+		for _, name := range []string{"%02d.txt", "a/%02d", "a/b/%02d", "a-b/%02d", "a.b/%02d", ".x/%02d"} {
+			files[fmt.Sprintf(name, i)] = &fstest.MapFile{}
+		}
+	}
+	var want []string
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, _ error) error {
+		if !d.IsDir() && !strings.HasPrefix(name, ".") {
+			want = append(want, name)
+		}
+		return nil
+	})
+	for _, size := range []int{1, 2, 7, 25, 1000} {
+		mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{PageSize: size}), filesTemplate)
+		listed, sizes := listPages(t, mux)
+		if got := namesOf(listed); !slices.Equal(got, want) {
+			t.Errorf("pages of %d: got %q, want %q", size, got, want)
+		}
+		if slices.Max(sizes) > size || len(sizes) > len(want)/size+2 {
+			t.Errorf("pages of %d have the sizes %d", size, sizes)
+		}
+	}
+}
+
+// Files that come and go between two pages neither repeat nor hide others.
+func TestFileServerPagesWhileChanging(t *testing.T) {
+	files := fstest.MapFS{"b/1": {}, "b/2": {}, "d": {}, "e": {}}
+	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{PageSize: 2}), filesTemplate)
+	page := listPage(t, mux, nil)
+	delete(files, "b/1")
+	delete(files, "b/2") // the cursor's own
+	files["a"], files["b/3"], files["c/1"] = &fstest.MapFile{}, &fstest.MapFile{}, &fstest.MapFile{}
+	var rest []string
+	for page.NextCursor != nil {
+		page = listPage(t, mux, page.NextCursor)
+		rest = append(rest, namesOf(page.Resources)...)
+	}
+	if want := []string{"b/3", "c/1", "d", "e"}; !slices.Equal(rest, want) {
+		t.Errorf("the rest is %q, want %q", rest, want)
+	}
+}
+
+func TestFileServerCursors(t *testing.T) {
+	h := mcp.FileServerFS(fstest.MapFS{"a": {}, "sub/b": {}, "z": {}}, nil).(mcp.ResourceLister)
+	for cursor, want := range map[string]int{
+		"a": 2, "sub": 2, "sub/b": 1, "sub/b/c": 1, "sub/zzz": 1, "nowhere/at/all": 2, "zz": 0, ".": 3, ".hidden": 3,
+		"": -1, "..": -1, "../x": -1, "/": -1, "/etc": -1, "sub/../..": -1, "a//b": -1, "\xff": -1,
+		strings.Repeat("sub/", 2000) + "x": 1,
+	} {
+		page, err := h.ListResources(t.Context(), filesTemplate, &cursor)
+		switch {
+		case want < 0 && mcp.CodeOf(err) != mcp.CodeInvalidParams:
+			t.Errorf("cursor %.40q: %v", cursor, err)
+		case want >= 0 && (err != nil || len(page.Resources) != want):
+			t.Errorf("cursor %.40q: %q, %v; want %d files", cursor, namesOf(page.Resources), err, want)
+		}
+	}
+}
+
+// huge is a directory with more entries than anyone should read.
+type huge struct{ fs.FS }
+
+func (h huge) Open(name string) (fs.File, error) {
+	f, err := h.FS.Open(name)
+	if name == "huge" && err == nil {
+		return &hugeDir{ReadDirFile: f.(fs.ReadDirFile)}, nil
+	}
+	return f, err
+}
+
+type hugeDir struct {
+	fs.ReadDirFile
+	read int
+}
+
+func (d *hugeDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	entries := make([]fs.DirEntry, n)
+	for i := range entries {
+		d.read++
+		f, _ := fstest.MapFS{"x": {}}.Stat("x")
+		entries[i] = fs.FileInfoToDirEntry(f)
+	}
+	if d.read > 100_000 {
+		panic("that is unbounded")
+	}
+	return entries, nil
+}
+
+func TestFileServerBoundsDirectories(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(huge{fstest.MapFS{"a": {}, "huge/x": {}, "z": {}}}, nil), filesTemplate)
+	listed, _ := listPages(t, mux)
+	if got, want := namesOf(listed), []string{"a", "z"}; !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+	if _, err := readURI(t, mux, "file:///docs/huge"); mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "65536 entries") {
+		t.Error(err)
+	}
+	if _, err := readURI(t, mux, "file:///docs/huge/x"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many directories without anything to list make short pages, not long work.
+func TestFileServerBoundsPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes many files")
+	}
+	files := fstest.MapFS{}
+	for i := range 4 {
+		for j := range 30_000 {
+			files[fmt.Sprintf("%d/.%05d", i, j)] = &fstest.MapFile{}
+			files[fmt.Sprintf("%d/x%05d/.y", i, j)] = &fstest.MapFile{}
+		}
+	}
+	files["last"] = &fstest.MapFile{}
+	mux := serveFiles(mcp.FileServerFS(cached{files, map[string][]fs.DirEntry{}}, nil), filesTemplate)
+	listed, sizes := listPages(t, mux)
+	if len(listed) != 1 || len(sizes) < 2 {
+		t.Errorf("listed %q on %d pages", namesOf(listed), len(sizes))
+	}
+}
+
+// cached makes opening a directory of a MapFS cheap.
+type cached struct {
+	fs.FS
+	dirs map[string][]fs.DirEntry
+}
+
+func (c cached) Open(name string) (fs.File, error) {
+	if len(c.dirs) == 0 {
+		files := c.FS.(fstest.MapFS)
+		seen := map[string]bool{}
+		for file := range files {
+			for child := file; child != "."; child = parent(child) {
+				if seen[child] {
+					break
+				}
+				seen[child] = true
+				mode := fs.FileMode(0)
+				if child != file {
+					mode = fs.ModeDir
+				}
+				one := fstest.MapFS{"x/" + base(child): {Mode: mode}}
+				entries, _ := one.ReadDir("x")
+				c.dirs[parent(child)] = append(c.dirs[parent(child)], entries...)
+			}
+		}
+	}
+	entries, ok := c.dirs[name]
+	if !ok {
+		return c.FS.Open(name)
+	}
+	return &cachedDir{entries: entries}, nil
+}
+
+func parent(name string) string { return filepath.ToSlash(filepath.Dir(name)) }
+func base(name string) string   { return filepath.Base(name) }
+
+type cachedDir struct {
+	fs.File
+	entries []fs.DirEntry
+}
+
+func (*cachedDir) Close() error { return nil }
+
+func (d *cachedDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	n = min(n, len(d.entries))
+	some := slices.Clone(d.entries[:n])
+	d.entries = d.entries[n:]
+	if n == 0 {
+		return nil, io.EOF
+	}
+	return some, nil
+}
+
+//go:embed fileserver_test.go
+var embedded embed.FS
+
+func TestFileServerTimes(t *testing.T) {
+	modified := time.Date(2026, 7, 28, 12, 30, 0, 5, time.FixedZone("", 7200))
+	listed, _ := listPages(t, serveFiles(mcp.FileServerFS(fstest.MapFS{"a.txt": {ModTime: modified}}, nil), filesTemplate))
+	raw, err := json.Marshal(listed[0].Annotations)
+	if err != nil || string(raw) != `{"lastModified":"2026-07-28T10:30:00Z"}` {
+		t.Errorf("annotations are %s, %v", raw, err)
+	}
+	listed, _ = listPages(t, serveFiles(mcp.FileServerFS(embedded, nil), filesTemplate))
+	if len(listed) != 1 || listed[0].Annotations != nil {
+		t.Errorf("an embedded file has no time, but was listed as %+v", listed[0])
+	}
+}
+
+func TestFileServerWithinRoots(t *testing.T) {
+	files := fstest.MapFS{"home/u/proj/a.txt": {Data: []byte("x")}, "home/u/project2/b.txt": {}, "home/u/proj?x": {}, "etc/passwd": {}}
+	opts := &mcp.FileServerOptions{WithinRoots: true}
+	mux := serveFiles(mcp.FileServerFS(files, opts), "file:///{+path}")
+	var roots []mcp.Root
+	client := &mcptest.Client{Roots: func(context.Context) ([]mcp.Root, error) { return roots, nil }}
+	conn := client.Connect(t, mux)
+	for _, test := range []struct {
+		root, uri string
+		ok        bool
+	}{
+		{"file:///home/u/proj", "file:///home/u/proj/a.txt", true},
+		{"file:///home/u/proj/", "file:///home/u/proj/a.txt", true},
+		{"file://localhost/home/u/proj", "file:///home/u/proj/a.txt", true},
+		{"file:///home/u/../u/proj", "file:///home/u/proj/a.txt", true},
+		{"file:///home/u/proj/a.txt", "file:///home/u/proj/a.txt", true},
+		{"file:///", "file:///etc/passwd", true},
+		{"file:///home/u/proj", "file:///home/u/proj", true},
+		{"file:///home/u/proj", "file:///home/u/project2/b.txt", false},
+		{"file:///home/u/proj", "file:///home/u/proj?x", false},
+		{"file:///home/u/proj", "file:///home/u/proj%3Fx", false},
+		{"file:///home/u/proj", "file:///home/u", false},
+		{"file:///home/u/proj", "file:///etc/passwd", false},
+		{"file://elsewhere/etc", "file:///etc/passwd", false},
+		{"https:///etc", "file:///etc/passwd", false},
+		{"file:etc", "file:///etc/passwd", false},
+		{"", "file:///etc/passwd", false},
+		{"%zz", "file:///etc/passwd", false},
+	} {
+		roots = []mcp.Root{{URI: test.root}}
+		_, err := conn.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: test.uri})
+		if ok := err == nil; ok != test.ok || !ok && !isNotFound(err, test.uri) {
+			t.Errorf("%s within %s: %v", test.uri, test.root, err)
+		}
+	}
+	if listed, _ := listPages(t, mux); len(listed) != 0 {
+		t.Errorf("listed %q", namesOf(listed))
+	}
+	_, err := mcptest.Connect(t, mux).ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///etc/passwd"})
+	if mcp.CodeOf(err) != mcp.CodeMissingCapability {
+		t.Errorf("a client without roots got %v", err)
+	}
+}
+
+func TestFileServerCompletes(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{"guide/a.md": {}, "guide/b.md": {}, "go.mod": {}, ".git/x": {}}, nil), filesTemplate)
+	for typed, want := range map[string][]string{
+		"": {"go.mod", "guide/"}, "g": {"go.mod", "guide/"}, "gui": {"guide/"}, "guide/": {"guide/a.md", "guide/b.md"},
+		"guide/b": {"guide/b.md"}, "../": nil, "/": nil, ".git/": nil, "go.mod/": nil, "nowhere/": nil, "x": nil,
+	} {
+		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{
+			Ref: mcp.CompleteRef{Type: "ref/resource", URI: filesTemplate}, Argument: mcp.CompleteArgument{Name: "path", Value: typed},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.(*mcp.CompleteResult).Completion.Values; !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", typed, got, want)
+		}
+	}
+}
+
+func TestFileServerTemplates(t *testing.T) {
+	for pattern, ok := range map[string]bool{
+		"file:///docs/{+path}": true, "docs:{+path}": true, "file:///docs/{+path}.md": true, "x:/{path}": false,
+		"file:///docs": false, "file:///{user}/{+path}": false, "file:///docs/{+name}": false, "file:///docs{?path}": false, "file:///docs{/path*}": false,
+	} {
+		func() {
+			defer func() {
+				v := recover()
+				if (v == nil) != ok || v != nil && !strings.Contains(fmt.Sprint(v), "fileserver_test.go:") {
+					t.Errorf("%s: %v", pattern, v)
+				}
+			}()
+			serveFiles(mcp.FileServerFS(fstest.MapFS{}, nil), pattern)
+		}()
+	}
+}
+
+func TestFileServerCache(t *testing.T) {
+	opts := &mcp.FileServerOptions{Cache: mcp.CacheFor(time.Minute, mcp.CachePublic)}
+	mux := mcp.NewMux("files", "v1.0.0", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	mux.Resource(filesTemplate, mcp.FileServerFS(fstest.MapFS{"a": {}}, opts))
+	if page := listPage(t, mux, nil); *page.TTLMs != 60_000 || page.CacheScope != mcp.CachePublic {
+		t.Errorf("hints are %+v", page.Cacheable)
+	}
+}
+
+// unreadable is a file that is there, but does not open.
+type unreadable struct{ fs.FS }
+
+func (u unreadable) Open(name string) (fs.File, error) {
+	if name == "a" {
+		return nil, &fs.PathError{Op: "open", Path: "/srv/private/a", Err: fs.ErrPermission}
+	}
+	return u.FS.Open(name)
+}
+
+func (u unreadable) Stat(name string) (fs.FileInfo, error) { return fs.Stat(u.FS, name) }
+
+func TestFileServerKeepsItsPathsToItself(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(unreadable{fstest.MapFS{"a": {}}}, nil), filesTemplate)
+	_, err := readURI(t, mux, "file:///docs/a")
+	e, ok := err.(*mcp.Error) //nolint:errorlint // as it is sent
+	if !ok || e.Code != mcp.CodeInternalError || strings.Contains(e.Message, "srv") {
+		t.Errorf("got %v", err)
+	}
+}

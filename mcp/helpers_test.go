@@ -1,0 +1,135 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// quiet are the options of a mux that says nothing.
+func quiet() *mcp.MuxOptions {
+	return &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+// none is the input of tools without arguments.
+type none struct{}
+
+// says is a tool that returns a text.
+func says(text string) mcp.Handler {
+	return mcp.ToolFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
+}
+
+// promptSays is a prompt, reads a resource, of a text.
+func promptSays(text string) mcp.Handler {
+	return mcp.PromptFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
+}
+
+func reads(text string) mcp.Handler {
+	return mcp.ResourceFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
+}
+
+func tool(name, args string) *mcp.CallToolParams {
+	p := &mcp.CallToolParams{Name: name}
+	if args != "" {
+		p.Arguments = json.RawMessage(args)
+	}
+	return p
+}
+
+// textOf is the text of a result's blocks.
+func textOf(res *mcp.CallToolResult) string {
+	var texts []string
+	for _, block := range res.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			texts = append(texts, text.Text)
+		} else {
+			texts = append(texts, fmt.Sprintf("%T", block))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// mustCall calls a tool over a connection and returns its text.
+func mustCall(t *testing.T, c *mcptest.Conn, name, args string) string {
+	t.Helper()
+	res, err := c.CallTool(t.Context(), tool(name, args))
+	if err != nil {
+		t.Fatalf("calling %s: %v", name, err)
+	}
+	return textOf(res)
+}
+
+// callTool calls a tool of a handler, without a wire.
+func callTool(t *testing.T, h mcp.Handler, name, args string) (*mcp.CallToolResult, error) {
+	t.Helper()
+	res, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodCallTool, tool(name, args)))
+	if err != nil {
+		return nil, err
+	}
+	return res.(*mcp.CallToolResult), nil
+}
+
+// wantCode checks the code of an error.
+func wantCode(t *testing.T, err error, code int) {
+	t.Helper()
+	if mcp.CodeOf(err) != code {
+		t.Errorf("got the error %v, want one with code %d", err, code)
+	}
+}
+
+// wantPanic checks that fn panics with a text that has all the parts.
+func wantPanic(t *testing.T, fn func(), parts ...string) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		v := recover()
+		if v == nil {
+			t.Error("there was no panic")
+			return
+		}
+		for _, part := range append(parts, "mcp: ") {
+			if !strings.Contains(fmt.Sprint(v), part) {
+				t.Errorf("the panic %q does not say %q", v, part)
+			}
+		}
+	}()
+	fn()
+}
+
+// next is the next notification of a method; others are passed over.
+func next(t *testing.T, c *mcptest.Conn, method string) mcptest.Notification {
+	t.Helper()
+	for {
+		select {
+		case n := <-c.Notifications():
+			if n.Method == method {
+				return n
+			}
+		case <-t.Context().Done():
+			t.Fatalf("waiting for %s: %v", method, context.Cause(t.Context()))
+		}
+	}
+}
+
+// received are the notifications that are there.
+func received(c *mcptest.Conn) []mcptest.Notification {
+	var all []mcptest.Notification
+	for {
+		select {
+		case n := <-c.Notifications():
+			all = append(all, n)
+		default:
+			return all
+		}
+	}
+}

@@ -1,0 +1,207 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+func TestPages(t *testing.T) {
+	opts := quiet()
+	opts.PageSize = 3
+	mux := mcp.NewMux("m", "v1", opts)
+	var want []string
+	for i := range 10 {
+		name := fmt.Sprintf("t%d", i)
+		want = append(want, name)
+		mux.Tool(name, says(""))
+		mux.Prompt(name, promptSays(""))
+		mux.Resource("r:"+name, reads(""))
+		mux.Resource("r:"+name+"/{x}", reads(""))
+	}
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		res, err := c.ListTools(t.Context(), nil)
+		if err != nil || len(res.Tools) != 3 || res.NextCursor == nil {
+			t.Fatalf("first page %+v, %v", res, err)
+		}
+		lists := map[string][]string{}
+		for v, err := range c.Tools(t.Context(), nil) {
+			collect(t, lists, "tools", err, func() string { return v.Name })
+		}
+		for v, err := range c.Prompts(t.Context(), nil) {
+			collect(t, lists, "prompts", err, func() string { return v.Name })
+		}
+		for v, err := range c.Resources(t.Context(), nil) {
+			collect(t, lists, "resources", err, func() string { return v.URI[len("r:"):] })
+		}
+		for v, err := range c.ResourceTemplates(t.Context(), nil) {
+			collect(t, lists, "templates", err, func() string { return v.URITemplate[len("r:") : len(v.URITemplate)-len("/{x}")] })
+		}
+		for kind, got := range lists {
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: listed %q", kind, got)
+			}
+		}
+		if len(lists) != 4 {
+			t.Errorf("listed only %d kinds", len(lists))
+		}
+	})
+}
+
+func collect(t *testing.T, lists map[string][]string, kind string, err error, name func() string) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists[kind] = append(lists[kind], name())
+}
+
+func TestBadCursor(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", says(""))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		for _, cursor := range []string{"", "?", "bm90IGpzb24", "e30=", "W10"} {
+			_, err := c.ListTools(t.Context(), &mcp.ListParams{Cursor: &cursor})
+			if cursor == "" && err == nil {
+				continue // an empty cursor may be one
+			}
+			wantCode(t, err, mcp.CodeInvalidParams)
+		}
+	})
+}
+
+// T41: pages neither repeat nor skip what stays, while others come and go.
+func TestPagesWhileRegistering(t *testing.T) {
+	opts := quiet()
+	opts.PageSize = 7
+	mux := mcp.NewMux("m", "v1", opts)
+	var stay []string
+	for i := range 50 {
+		name := fmt.Sprintf("stay%02d", i)
+		stay = append(stay, name)
+		mux.Tool(name, says(""))
+	}
+	stop := make(chan struct{})
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer close(stop)
+	for _, prefix := range []string{"a", "stay10x", "z"} {
+		working.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					name := fmt.Sprintf("%s%d", prefix, i%20)
+					mux.Tool(name, says(""))
+					mux.RemoveTool(name)
+				}
+			}
+		})
+	}
+	c := mcptest.Connect(t, mux)
+	for range 100 {
+		var all, got []string
+		for tool, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, tool.Name)
+			if slices.Contains(stay, tool.Name) {
+				got = append(got, tool.Name)
+			}
+		}
+		if !slices.Equal(got, stay) || !slices.IsSorted(all) || len(slices.Compact(all)) != len(all) {
+			t.Fatalf("listed %q", all)
+		}
+	}
+}
+
+func TestCacheHints(t *testing.T) {
+	opts := quiet()
+	opts.ListCache = mcp.CacheFor(1500*time.Millisecond, mcp.CachePublic)
+	kept := mcp.NewMux("kept", "v1", opts)
+	kept.Tool("t", says(""))
+	kept.Resource("r:r", reads(""))
+	unsaid := mcp.NewMux("unsaid", "v1", quiet())
+	unsaid.Tool("t", says(""))
+	both := mcp.NewMux("both", "v1", opts)
+	both.Tool("t", says(""))
+	both.Mount("in_", unsaid)
+	for _, test := range []struct {
+		mux   *mcp.Mux
+		ttl   int64
+		scope string
+	}{
+		{kept, 1500, mcp.CachePublic},
+		{unsaid, 0, mcp.CachePrivate},
+		{both, 0, mcp.CachePrivate}, // no more than what it is made of
+	} {
+		c := mcptest.Connect(t, test.mux)
+		res, err := c.ListTools(t.Context(), nil)
+		if err != nil || *res.TTLMs != test.ttl || res.CacheScope != test.scope {
+			t.Errorf("got %+v, %v; want %d %s", res.Cacheable, err, test.ttl, test.scope)
+		}
+		old := (&mcptest.Client{Version: mcp.Version20251125}).Connect(t, test.mux)
+		if res, err = old.ListTools(t.Context(), nil); err != nil || res.TTLMs != nil || res.CacheScope != "" || res.ResultType != "" {
+			t.Errorf("the legacy era got %+v, %v", res, err)
+		}
+	}
+	// What is read is private, and stale at once, unless the handler says otherwise.
+	c := mcptest.Connect(t, kept)
+	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "r:r"})
+	if err != nil || *res.TTLMs != 0 || res.CacheScope != mcp.CachePrivate {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+func TestDiscover(t *testing.T) {
+	opts := quiet()
+	opts.Title, opts.Instructions, opts.WebsiteURL = "The M", "Be kind.", "https://example.com"
+	opts.Capabilities = &mcp.ServerCapabilities{Extensions: mcp.Extensions{"example.com/x": []byte(`{}`)}}
+	mux := mcp.NewMux("m", "v1", opts)
+	mux.Tool("t", says(""))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		d, err := c.Discover(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var info mcp.Implementation
+		if !d.Meta.Get(mcp.MetaServerInfo, &info) || info.Name != "m" || info.Version != "v1" || info.Title != "The M" {
+			t.Errorf("the server is %+v", info)
+		}
+		if d.Instructions != "Be kind." || d.Capabilities.Tools == nil || d.Capabilities.Prompts != nil {
+			t.Errorf("got %+v", d)
+		}
+		if _, ok := d.Capabilities.Extensions["example.com/x"]; !ok {
+			t.Errorf("extensions %v", d.Capabilities.Extensions)
+		}
+		if !slices.Contains(d.SupportedVersions, c.Version()) {
+			t.Errorf("supports %q", d.SupportedVersions)
+		}
+	})
+}
+
+// Every result of the modern era says of what type it is and who made it.
+func TestResultHead(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", says(""))
+	c := mcptest.Connect(t, mux)
+	res, err := c.CallTool(t.Context(), tool("t", ""))
+	var info mcp.Implementation
+	if err != nil || res.ResultType != mcp.ResultComplete || !res.Meta.Get(mcp.MetaServerInfo, &info) || info.Name != "m" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	old := (&mcptest.Client{Version: mcp.Version20241105}).Connect(t, mux)
+	if res, err = old.CallTool(t.Context(), tool("t", "")); err != nil || res.ResultType != "" || res.Meta != nil {
+		t.Errorf("the legacy era got %+v, %v", res, err)
+	}
+}

@@ -1,0 +1,51 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+func greet(_ context.Context, in struct {
+	Name string `json:"name"`
+}) (string, error) {
+	return "Hello, " + in.Name + "!", nil
+}
+
+// The body runs eight times: in both eras, over each transport.
+func ExampleRun() {
+	mux := mcp.NewMux("greeter", "v1.0.0", nil)
+	mux.Tool("greet", mcp.ToolFunc(greet, nil))
+
+	_ = func(t *testing.T) { // func TestGreet(t *testing.T)
+		mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: []byte(`{"name":"Ada"}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.Content[0].(*mcp.TextContent).Text; got != "Hello, Ada!" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func ExampleNewRequest() {
+	mux := mcp.NewMux("greeter", "v1.0.0", nil)
+	mux.Tool("greet", mcp.ToolFunc(greet, nil))
+
+	req := mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "greet", Arguments: []byte(`{"name":"Ada"}`)})
+	res, err := mux.ServeMCP(context.Background(), req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text)
+	// Output: Hello, Ada!
+}

@@ -1,0 +1,268 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+func TestMuxRoutes(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("hello", says("hi"))
+	mux.Prompt("hello", promptSays("say hi"))
+	mux.Resource("note://hello", reads("hi there"))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		if got := mustCall(t, c, "hello", ""); got != "hi" {
+			t.Errorf("tool: %q", got)
+		}
+		prompt, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "hello"})
+		if err != nil || prompt.Messages[0].Content.(*mcp.TextContent).Text != "say hi" {
+			t.Errorf("prompt: %+v, %v", prompt, err)
+		}
+		resource, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "note://hello"})
+		if err != nil || resource.Contents[0].Text != "hi there" {
+			t.Errorf("resource: %+v, %v", resource, err)
+		}
+	})
+}
+
+func TestUnknown(t *testing.T) {
+	full := mcp.NewMux("full", "v1", quiet())
+	full.Tool("a", says(""))
+	full.Prompt("a", promptSays(""))
+	full.Resource("a:a", reads(""))
+	empty := mcp.NewMux("empty", "v1", quiet())
+	for _, test := range []struct {
+		method      string
+		params      any
+		full, empty int
+	}{
+		{mcp.MethodCallTool, tool("b", ""), mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
+		{mcp.MethodCallTool, map[string]any{}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
+		{mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "b"}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
+		{mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "b:b"}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
+		{mcp.MethodReadResource, map[string]any{}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
+		{mcp.MethodComplete, &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "b"}}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
+		{"vendor/b", nil, mcp.CodeMethodNotFound, mcp.CodeMethodNotFound},
+	} {
+		_, _, err := mcptest.Do(t, full, mcptest.NewRequest(test.method, test.params))
+		wantCode(t, err, test.full)
+		_, _, err = mcptest.Do(t, empty, mcptest.NewRequest(test.method, test.params))
+		wantCode(t, err, test.empty)
+	}
+}
+
+func TestUnknownOnTheWire(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("note://a", reads(""))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		_, err := c.Request(t.Context(), "vendor/nothing", nil)
+		wantCode(t, err, mcp.CodeMethodNotFound)
+
+		// That a resource is missing has a code of its own in the legacy era.
+		missing := mcp.CodeInvalidParams
+		if slices.Contains(mcp.LegacyVersions(), c.Version()) {
+			missing = mcp.CodeLegacyResourceNotFound
+		}
+		_, err = c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "note://b"})
+		wantCode(t, err, missing)
+		if e := new(mcp.Error); errors.As(err, &e) && string(e.Data) != `{"uri":"note://b"}` {
+			t.Errorf("data is %s", e.Data)
+		}
+	})
+}
+
+type echoResult struct {
+	mcp.ResultBase
+	Heard string `json:"heard"`
+}
+
+func TestCustomMethods(t *testing.T) {
+	heard := make(chan string, 1)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Handle("vendor/echo", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		var p struct {
+			Say string `json:"say"`
+		}
+		if err := req.Decode(&p); err != nil {
+			return nil, err
+		}
+		return &echoResult{Heard: p.Say}, nil
+	}))
+	mux.Handle("notifications/vendor", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		if !req.IsNotification() {
+			t.Error("the notification has an id")
+		}
+		heard <- string(req.Params())
+		return nil, errors.New("nobody hears of this")
+	}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		raw, err := c.Request(t.Context(), "vendor/echo", map[string]any{"say": "hi"})
+		if err != nil || !strings.Contains(string(raw), `"heard":"hi"`) {
+			t.Errorf("got %s, %v", raw, err)
+		}
+		_, err = c.Request(t.Context(), "vendor/echo", map[string]any{"say": 1})
+		wantCode(t, err, mcp.CodeInvalidParams)
+		if strings.HasPrefix(t.Name(), "TestCustomMethods/modern/http") {
+			return // over HTTP, clients of the modern era send no notifications
+		}
+		if err := c.Notify(t.Context(), "notifications/vendor", map[string]any{"n": 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; !strings.Contains(got, `"n":1`) {
+			t.Errorf("heard %s", got)
+		}
+		if err := c.Notify(t.Context(), "notifications/unheard", nil); err != nil {
+			t.Error(err) // one that is not known is dropped
+		}
+		call := func() { _, err = c.Request(t.Context(), "vendor/echo", nil) }
+		if call(); err != nil {
+			t.Errorf("after that: %v", err)
+		}
+	})
+}
+
+func TestPrecedence(t *testing.T) {
+	path := mcp.ResourceFunc(func(_ context.Context, in map[string]string) (string, error) {
+		keys := slices.Sorted(func(yield func(string) bool) {
+			for k := range in {
+				if !yield(k) {
+					return
+				}
+			}
+		})
+		return strings.Join(keys, "+"), nil
+	}, nil)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("note://{+path}", path)
+	mux.Resource("note://{user}/{id}", path)
+	mux.Resource("note://me/{mine}", path)
+	mux.Resource("note://me/first", reads("exact"))
+	for uri, want := range map[string]string{
+		"note://me/first":    "exact",
+		"note://me/second":   "mine",
+		"note://you/first":   "id+user",
+		"note://you/a/b/c":   "path",
+		"note://you":         "path",
+		"note://me/second/x": "path",
+	} {
+		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}))
+		if err != nil {
+			t.Errorf("%s: %v", uri, err)
+			continue
+		}
+		if got := res.(*mcp.ReadResourceResult).Contents[0].Text; got != want {
+			t.Errorf("%s went to %q, want %q", uri, got, want)
+		}
+	}
+}
+
+// Mistakes of registration panic and name both places.
+func TestRegistrationPanics(t *testing.T) {
+	const here = "mux_test.go:"
+	twice := func(text string) []string { return []string{here, text, here} }
+	for name, test := range map[string]struct {
+		fn   func(m *mcp.Mux)
+		want []string
+	}{
+		"tool twice":      {func(m *mcp.Mux) { m.Tool("a", says("")); m.Tool("a", says("")) }, twice("already")},
+		"prompt twice":    {func(m *mcp.Mux) { m.Prompt("a", promptSays("")); m.Prompt("a", promptSays("")) }, twice("already")},
+		"resource twice":  {func(m *mcp.Mux) { m.Resource("a:a", reads("")); m.Resource("a:a", reads("")) }, twice("already")},
+		"method twice":    {func(m *mcp.Mux) { m.Handle("a/a", says("")); m.Handle("a/a", says("")) }, twice("already")},
+		"templates":       {func(m *mcp.Mux) { m.Resource("a:{x}", reads("")); m.Resource("a:{y}", reads("")) }, twice("conflicts")},
+		"overlapping":     {func(m *mcp.Mux) { m.Resource("a:{x}/b", reads("")); m.Resource("a:c/{x}", reads("")) }, twice("conflicts")},
+		"malformed":       {func(m *mcp.Mux) { m.Resource("a:{x", reads("")) }, []string{here}},
+		"builtin":         {func(m *mcp.Mux) { m.Handle(mcp.MethodCallTool, says("")) }, []string{"served by the mux itself"}},
+		"nil handler":     {func(m *mcp.Mux) { m.Tool("a", nil) }, []string{"nil"}},
+		"no name":         {func(m *mcp.Mux) { m.Tool("", says("")) }, []string{"empty"}},
+		"no prompt name":  {func(m *mcp.Mux) { m.Prompt("", says("")) }, []string{"empty"}},
+		"no pattern":      {func(m *mcp.Mux) { m.Resource("", says("")) }, []string{"empty"}},
+		"tool as prompt":  {func(m *mcp.Mux) { m.Prompt("a", says("")) }, []string{here, "*mcp.Tool"}},
+		"prompt as tool":  {func(m *mcp.Mux) { m.Tool("a", promptSays("")) }, []string{here, "*mcp.Prompt"}},
+		"schema not JSON": {func(m *mcp.Mux) { m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte("{")})) }, []string{here, "InputSchema"}},
+		"schema no object": {func(m *mcp.Mux) {
+			m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte(`{"type":"array"}`)}))
+		}, []string{here, "InputSchema"}},
+		"short state key": {func(*mcp.Mux) { mcp.NewMux("a", "v1", &mcp.MuxOptions{StateKeys: [][]byte{{1}}}) }, []string{"StateKeys"}},
+		"input not object": {func(*mcp.Mux) {
+			mcp.ToolFunc(func(context.Context, int) (string, error) { return "", nil }, nil)
+		}, []string{here, "int"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mcp.NewMux("m", "v1", quiet())
+			wantPanic(t, func() { test.fn(m) }, test.want...)
+			if _, err := callTool(t, m, "other", ""); err == nil {
+				t.Error("the mux does not serve any more")
+			}
+		})
+	}
+}
+
+func TestRemove(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("a", says("a"))
+	mux.Prompt("p", promptSays("p"))
+	mux.Resource("a:{x}", reads("a"))
+	mux.Handle("vendor/a", says("a"))
+	mux.RemoveTool("a", "never")
+	mux.RemovePrompt("p")
+	mux.RemoveResource("a:{x}")
+	mux.RemoveHandle("vendor/a")
+	_, err := callTool(t, mux, "a", "")
+	wantCode(t, err, mcp.CodeInvalidParams) // a list that has run empty is still a list
+	if err := mux.Walk(func(method, name string, _ mcp.Handler) error {
+		t.Errorf("there is still %s %s", method, name)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	mux.Tool("a", says("new"))
+	if res, err := callTool(t, mux, "a", ""); err != nil || textOf(res) != "new" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+func TestWalk(t *testing.T) {
+	child := mcp.NewMux("child", "v1", quiet())
+	child.Tool("t", says(""))
+	child.Resource("a:{x}", reads(""))
+	child.Handle("vendor/inner", says(""))
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("b", says(""))
+	mux.Tool("a", says(""))
+	mux.Prompt("p", promptSays(""))
+	mux.Resource("a:a", reads(""))
+	mux.Handle("vendor/x", says(""))
+	mux.Mount("in_", child)
+	mux.Mount("far_", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, errors.New("far") }))
+	var got []string
+	note := func(method, name string, h mcp.Handler) error {
+		if h == nil {
+			t.Errorf("%s %s has no handler", method, name)
+		}
+		got = append(got, strings.TrimSpace(method+" "+name))
+		return nil
+	}
+	if err := mux.Walk(note); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"tools/call a", "tools/call b", "prompts/get p", "resources/read a:a", "vendor/x",
+		"tools/call in_t", "resources/read mount:in_:a:{x}", "vendor/inner",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("walked\n%q, want\n%q", got, want)
+	}
+	stop := errors.New("stop")
+	if err := mux.Walk(func(string, string, mcp.Handler) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the function's error", err)
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+type essay struct {
+	Topic  string `json:"topic" jsonschema:"description=what it is about"`
+	Length int    `json:"length,omitempty" jsonschema:"default=100"`
+	Tone   string `json:"tone,omitempty" jsonschema:"enum=dry,enum=droll"`
+	Draft  bool   `json:"draft,omitempty"`
+}
+
+func TestPrompts(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("essay", mcp.PromptFunc(func(_ context.Context, in essay) (string, error) {
+		return fmt.Sprintf("%s %d %s %t", in.Topic, in.Length, in.Tone, in.Draft), nil
+	}, &mcp.Prompt{Description: "Write an essay."}))
+	mux.Prompt("talk", mcp.PromptFunc(func(context.Context, map[string]string) ([]*mcp.PromptMessage, error) {
+		return []*mcp.PromptMessage{mcp.UserMessage(mcp.Text("a")), mcp.AssistantMessage(mcp.Text("b"))}, nil
+	}, nil))
+	mux.Prompt("fails", mcp.PromptFunc(func(context.Context, none) (string, error) { return "", errors.New("no") }, nil))
+	mux.Prompt("neither", mcp.PromptFunc(func(context.Context, none) (*mcp.GetPromptResult, error) { return nil, nil }, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "essay", Arguments: map[string]string{"topic": "5", "draft": "true"}})
+		if err != nil || res.Description != "Write an essay." || res.Messages[0].Role != mcp.RoleUser {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+		if got := res.Messages[0].Content.(*mcp.TextContent).Text; got != "5 100  true" {
+			t.Errorf("got %q", got)
+		}
+		res, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "talk", Arguments: map[string]string{"anything": "goes"}})
+		if err != nil || len(res.Messages) != 2 || res.Messages[1].Role != mcp.RoleAssistant {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		for name, code := range map[string]int{"fails": mcp.CodeInternalError, "neither": mcp.CodeInternalError} {
+			_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name})
+			wantCode(t, err, code)
+		}
+		for _, args := range []map[string]string{{}, {"topic": "x", "length": "long"}, {"topic": "x", "tone": "loud"}, {"topic": "x", "colour": "red"}} {
+			_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "essay", Arguments: args})
+			wantCode(t, err, mcp.CodeInvalidParams)
+		}
+	})
+}
+
+func TestPromptArguments(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("essay", mcp.PromptFunc(func(context.Context, essay) (string, error) { return "", nil }, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		for p, err := range c.Prompts(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var args []string
+			for _, a := range p.Arguments {
+				args = append(args, fmt.Sprintf("%s:%t", a.Name, a.Required))
+			}
+			if want := []string{"topic:true", "length:false", "tone:false", "draft:false"}; p.Name != "essay" || !slices.Equal(args, want) {
+				t.Errorf("prompt %s has arguments %q", p.Name, args)
+			}
+			if p.Arguments[0].Description != "what it is about" {
+				t.Errorf("described as %q", p.Arguments[0].Description)
+			}
+		}
+	})
+}
+
+func TestPromptFuncPanics(t *testing.T) {
+	wantPanic(t, func() {
+		mcp.PromptFunc(func(context.Context, struct{ A []int }) (string, error) { return "", nil }, nil)
+	}, "prompt_test.go:", `"A"`)
+	wantPanic(t, func() {
+		mcp.PromptFunc(func(context.Context, none) (int, error) { return 0, nil }, nil)
+	}, "prompt_test.go:", "int")
+}
+
+func TestCompletion(t *testing.T) {
+	many := make([]string, 250)
+	for i := range many {
+		many[i] = fmt.Sprintf("v%03d", i)
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("essay", mcp.PromptFunc(func(context.Context, essay) (string, error) { return "", nil }, &mcp.Prompt{
+		Completers: map[string]mcp.Completer{
+			"topic": func(_ context.Context, p *mcp.CompleteParams) ([]string, error) {
+				if p.Context != nil && p.Context.Arguments["tone"] == "dry" {
+					return []string{"tax"}, nil
+				}
+				return []string{"love", "war"}, nil
+			},
+			"length": mcp.CompleteFrom(many...),
+			"draft":  func(context.Context, *mcp.CompleteParams) ([]string, error) { return nil, errors.New("no") },
+		},
+	}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		complete := func(argument, typed string, chosen map[string]string) (*mcp.CompleteResult, error) {
+			p := &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "essay"}, Argument: mcp.CompleteArgument{Name: argument, Value: typed}}
+			if chosen != nil {
+				p.Context = &mcp.CompleteContext{Arguments: chosen}
+			}
+			return c.Complete(t.Context(), p)
+		}
+		for _, test := range []struct {
+			argument, typed string
+			chosen          map[string]string
+			want            string
+		}{
+			{"topic", "", nil, "love war"},
+			{"topic", "", map[string]string{"tone": "dry"}, "tax"},
+			{"tone", "D", nil, "dry droll"},
+			{"tone", "dro", nil, "droll"},
+			{"unheard", "", nil, ""},
+		} {
+			res, err := complete(test.argument, test.typed, test.chosen)
+			if err != nil || strings.Join(res.Completion.Values, " ") != test.want {
+				t.Errorf("%+v: got %+v, %v", test, res, err)
+			}
+		}
+		res, err := complete("length", "v", nil)
+		if err != nil || len(res.Completion.Values) != 100 || !res.Completion.HasMore || *res.Completion.Total != 250 {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		_, err = complete("draft", "", nil)
+		wantCode(t, err, mcp.CodeInternalError)
+		_, err = c.Complete(t.Context(), &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/tool", Name: "essay"}})
+		wantCode(t, err, mcp.CodeInvalidParams)
+	})
+}

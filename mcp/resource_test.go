@@ -1,0 +1,129 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+func TestResourceOutputs(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	resource := func(name string, h mcp.Handler) { mux.Resource("out:"+name, h) }
+	resource("text", reads("hi"))
+	resource("bytes", mcp.ResourceFunc(func(context.Context, none) ([]byte, error) { return []byte{0, 255}, nil }, nil))
+	resource("json", mcp.ResourceFunc(func(context.Context, none) (point, error) { return point{X: 1}, nil }, nil))
+	resource("typed", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "# hi", nil }, &mcp.Resource{MIMEType: "text/markdown"}))
+	resource("parts", mcp.ResourceFunc(func(context.Context, none) ([]*mcp.ResourceContents, error) {
+		return []*mcp.ResourceContents{{Text: "a"}, {URI: "out:part", Text: "b"}}, nil
+	}, nil))
+	resource("empty", mcp.ResourceFunc(func(context.Context, none) ([]byte, error) { return nil, nil }, nil))
+	resource("neither", mcp.ResourceFunc(func(context.Context, none) (*mcp.ReadResourceResult, error) { return nil, nil }, nil))
+	resource("gone", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", fmt.Errorf("open: %w", fs.ErrNotExist) }, nil))
+	resource("broken", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", errors.New("disk") }, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		read := func(name string) (*mcp.ReadResourceResult, error) {
+			return c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "out:" + name})
+		}
+		for name, want := range map[string]string{
+			"text":  `[out:text text/plain "hi" []]`,
+			"bytes": `[out:bytes application/octet-stream "" [0 255]]`,
+			"json":  `[out:json application/json "{\"x\":1}" []]`,
+			"typed": `[out:typed text/markdown "# hi" []]`,
+			"parts": `[out:parts  "a" []][out:part  "b" []]`,
+			"empty": `[out:empty application/octet-stream "" []]`,
+		} {
+			res, err := read(name)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			got := ""
+			for _, p := range res.Contents {
+				got += fmt.Sprintf("[%s %s %q %v]", p.URI, p.MIMEType, p.Text, p.Blob)
+			}
+			if got != want {
+				t.Errorf("%s: got %s, want %s", name, got, want)
+			}
+		}
+		_, err := read("gone")
+		if e := new(mcp.Error); !errors.As(err, &e) || string(e.Data) != `{"uri":"out:gone"}` {
+			t.Errorf("gone: %v", err)
+		}
+		_, err = read("broken")
+		wantCode(t, err, mcp.CodeInternalError)
+		_, err = read("neither")
+		wantCode(t, err, mcp.CodeInternalError)
+	})
+}
+
+// The variables of a template arrive decoded, in a struct or by PathValue.
+func TestTemplateVariables(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("user://{name}/posts/{id}{?draft}", mcp.ResourceFunc(func(_ context.Context, in struct {
+		Name  string `json:"name"`
+		ID    int    `json:"id"`
+		Draft bool   `json:"draft,omitempty"`
+	}) (string, error) {
+		return fmt.Sprintf("%s/%d/%t", in.Name, in.ID, in.Draft), nil
+	}, nil))
+	mux.Resource("raw://{+path}", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if mcp.RequestFrom(ctx) != req {
+			t.Error("the context has another request")
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: req.PathValue("path") + "|" + req.PathValue("other")}}}, nil
+	}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		for uri, want := range map[string]string{
+			"user://J%C3%BCrgen/posts/7":      "Jürgen/7/false",
+			"user://a%2Fb/posts/7?draft=true": "a/b/7/true",
+			"raw://a/b%20c":                   "a/b c|",
+		} {
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err != nil || res.Contents[0].Text != want || res.Contents[0].URI != uri {
+				t.Errorf("%s: got %+v, %v", uri, res, err)
+			}
+		}
+		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "user://a/posts/seven"})
+		wantCode(t, err, mcp.CodeInvalidParams)
+	})
+}
+
+// notebook is a template that can list what it matches.
+type notebook struct{ mcp.Handler }
+
+func (notebook) ListResources(_ context.Context, template string, cursor *string) (*mcp.ListResourcesResult, error) {
+	switch {
+	case cursor == nil:
+		next := "2"
+		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://1", Name: template}}, Page: mcp.Page{NextCursor: &next}}, nil
+	case *cursor == "2":
+		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://2", Name: template}}}, nil
+	}
+	return nil, mcp.Errorf(mcp.CodeInvalidParams, "no such page")
+}
+
+func TestResourceLister(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("note://{id}", notebook{reads("")})
+	mux.Resource("note://own", reads(""))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		var got string
+		for r, err := range c.Resources(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += r.URI + " "
+		}
+		if got != "note://own note://1 note://2 " {
+			t.Errorf("listed %s", got)
+		}
+	})
+}

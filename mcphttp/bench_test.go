@@ -1,0 +1,111 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// sink is a response writer that keeps nothing.
+type sink struct {
+	header http.Header
+	status int
+	n      int
+}
+
+func (s *sink) Header() http.Header         { return s.header }
+func (s *sink) WriteHeader(status int)      { s.status = status }
+func (s *sink) Write(p []byte) (int, error) { s.n += len(p); return len(p), nil }
+func (s *sink) Flush()                      {}
+
+// caller serves one request again and again, without sockets.
+type caller struct {
+	h    http.Handler
+	r    *http.Request
+	body *bytes.Reader
+	raw  []byte
+	w    *sink
+}
+
+func newCaller(t testing.TB, h http.Handler, body string, hd header) *caller {
+	t.Helper()
+	c := &caller{h: h, raw: []byte(body), body: bytes.NewReader(nil), w: &sink{header: http.Header{}}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for k, v := range hd {
+		r.Header.Set(k, v)
+	}
+	r.ContentLength = int64(len(body))
+	r.Body = io.NopCloser(c.body)
+	c.r = r
+	return c
+}
+
+func (c *caller) call() {
+	c.body.Reset(c.raw)
+	clear(c.w.header)
+	c.h.ServeHTTP(c.w, c.r)
+}
+
+type pair struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+type sum struct {
+	Sum int `json:"sum"`
+}
+
+func adder() *mcp.Mux {
+	mux := mcp.NewMux("calculator", "v1", nil)
+	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in pair) (sum, error) { return sum{in.A + in.B}, nil }, nil))
+	return mux
+}
+
+func addCall() (string, header) {
+	return modern("tools/call", "add", `"name":"add","arguments":{"a":1,"b":2}`)
+}
+
+func BenchmarkModernJSON(b *testing.B) {
+	body, h := addCall()
+	c := newCaller(b, newHandler(b, adder(), nil), body, h)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.call()
+	}
+}
+
+func BenchmarkModernStream(b *testing.B) {
+	body, h := addCall()
+	c := newCaller(b, newHandler(b, adder(), nil), body, with(h, header{"Accept": "text/event-stream"}))
+	b.ReportAllocs()
+	for b.Loop() {
+		c.call()
+	}
+}
+
+// The budget of an HTTP request without sockets. It is what is needed today, so
+// that more is noticed.
+func TestAllocations(t *testing.T) {
+	body, h := addCall()
+	c := newCaller(t, newHandler(t, adder(), nil), body, h)
+	c.call()
+	if c.w.status != http.StatusOK {
+		t.Fatalf("status %d", c.w.status)
+	}
+	const budget = 25
+	if n := testing.AllocsPerRun(200, c.call); n > budget && !raceEnabled {
+		t.Errorf("a request takes %v allocations, the budget is %d", n, budget)
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// Logger logs one line for each request and notification, when it is done, to l,
+// or to [slog.Default] if l is nil. Its attributes are
+//
+//   - method: of the request;
+//   - name: of the tool or prompt, or the URI of the resource, if there is one;
+//   - version: the protocol version that the request speaks, if it says so;
+//   - outcome: "ok"; "isError", if a tool failed; "input_required", if the client
+//     has to answer a question first; "cancelled"; "error"; or "panic";
+//   - code: of an error;
+//   - duration: how long it took.
+//
+// An internal error is logged at level error, with its text and cause as the
+// attribute error; everything else at level info. Neither arguments nor results
+// are logged, nor the text of any other error, which may repeat them, nor who
+// called. What follows a question mark or a number sign in a URI, and the user
+// information in it, are left out, too.
+//
+// A request that asks runs once more for each answer, and has a line each time.
+// Used inside of what turns panics into errors, as all transports do, Logger
+// reports a panic and lets it pass.
+func Logger(l *slog.Logger) mcp.Middleware {
+	if l == nil {
+		l = slog.Default()
+	}
+	return func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
+			start := time.Now()
+			returned := false
+			defer func() {
+				o := outcome{kind: "panic", level: slog.LevelError}
+				if returned {
+					o = outcomeOf(ctx, res, err)
+				}
+				o.log(ctx, l, req, time.Since(start))
+			}()
+			res, err = next.ServeMCP(ctx, req)
+			returned = true
+			return res, err
+		})
+	}
+}
+
+// outcome is what a line says of how a request ended.
+type outcome struct {
+	kind  string
+	level slog.Level
+	code  int   // 0 unless it is an error
+	err   error // that the operator should see
+}
+
+func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return outcome{kind: "cancelled"}
+	case mcp.CodeOf(err) == mcp.CodeInternalError:
+		return outcome{kind: "error", level: slog.LevelError, code: mcp.CodeInternalError, err: err}
+	case err != nil:
+		return outcome{kind: "error", code: mcp.CodeOf(err)}
+	}
+	switch r := res.(type) {
+	case *mcp.InputRequired:
+		return outcome{kind: "input_required"}
+	case *mcp.CallToolResult:
+		if r != nil && r.IsError {
+			return outcome{kind: "isError"}
+		}
+	}
+	return outcome{kind: "ok"}
+}
+
+func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, took time.Duration) {
+	if !l.Enabled(ctx, o.level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 7)
+	attrs = append(attrs, slog.String("method", clipped(req.Method)))
+	if name := req.Name(); name != "" {
+		attrs = append(attrs, slog.String("name", clipped(publicName(req.Method, name))))
+	}
+	if version := req.Version(); version != "" {
+		attrs = append(attrs, slog.String("version", clipped(version)))
+	}
+	attrs = append(attrs, slog.String("outcome", o.kind))
+	if o.code != 0 {
+		attrs = append(attrs, slog.Int("code", o.code))
+	}
+	if o.err != nil {
+		attrs = append(attrs, slog.Any("error", o.err))
+	}
+	attrs = append(attrs, slog.Duration("duration", took))
+	l.LogAttrs(ctx, o.level, "mcp: request", attrs...)
+}
+
+// publicName is a name without the parts of a URI in which secrets travel.
+func publicName(method, name string) string {
+	if method == mcp.MethodCallTool || method == mcp.MethodGetPrompt {
+		return name
+	}
+	if i := strings.IndexAny(name, "?#"); i >= 0 {
+		name = name[:i]
+	}
+	scheme, rest, ok := strings.Cut(name, "://")
+	if !ok {
+		return name
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + rest[strings.LastIndexByte(authority, '@')+1:]
+}
+
+// maxLogged is how much of what a client chose is logged.
+const maxLogged = 256
+
+func clipped(s string) string {
+	if len(s) <= maxLogged {
+		return s
+	}
+	end := maxLogged
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

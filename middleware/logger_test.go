@@ -1,0 +1,125 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
+)
+
+// lines logs to text without what differs from run to run.
+func lines() (*slog.Logger, *bytes.Buffer) {
+	var out bytes.Buffer
+	return slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "duration" && a.Value.Duration() >= 0 {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})), &out
+}
+
+func answering(res mcp.Result, err error) mcp.Handler {
+	return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return res, err })
+}
+
+func TestLoggerOutcomes(t *testing.T) {
+	call := map[string]any{"name": "add", "arguments": map[string]any{"password": "SECRET"}}
+	tests := []struct {
+		name    string
+		method  string
+		params  any
+		handler mcp.Handler
+		want    string
+	}{
+		{"ok", "tools/call", call, answering(mcp.TextResult("SECRET"), nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=ok\n"},
+		{"isError", "tools/call", call, answering(mcp.ErrorResult("SECRET"), nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=isError\n"},
+		{"input", "tools/call", call, answering(&mcp.InputRequired{RequestState: new("SECRET")}, nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=input_required\n"},
+		{"error", "tools/call", call, answering(nil, mcp.Errorf(mcp.CodeInvalidParams, "not SECRET")), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=error code=-32602\n"},
+		{"internal", "tools/call", call, answering(nil, errors.New("disk full")), "level=ERROR msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=error code=-32603 error=\"disk full\"\n"},
+		{"no name", "tools/list", nil, answering(&mcp.ListToolsResult{}, nil), "level=INFO msg=\"mcp: request\" method=tools/list version=2026-07-28 outcome=ok\n"},
+		{"URI", "resources/read", map[string]any{"uri": "https://me:SECRET@host.example/a@b?token=SECRET#SECRET"}, answering(&mcp.ReadResourceResult{}, nil), "level=INFO msg=\"mcp: request\" method=resources/read name=https://host.example/a@b version=2026-07-28 outcome=ok\n"},
+		{"long", "tools/call", map[string]any{"name": strings.Repeat("ü", 1000)}, answering(mcp.TextResult(""), nil), "level=INFO msg=\"mcp: request\" method=tools/call name=" + strings.Repeat("ü", 128) + "… version=2026-07-28 outcome=ok\n"},
+		{"panic", "tools/call", call, mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic("SECRET") }), "level=ERROR msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=panic\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l, out := lines()
+			_, _, _ = mcptest.Do(t, middleware.Logger(l)(test.handler), mcptest.NewRequest(test.method, test.params))
+			if got := out.String(); got != test.want {
+				t.Errorf("got  %swant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLoggerPassesOutcomesOn(t *testing.T) {
+	l, _ := lines()
+	want := mcp.TextResult("x")
+	res, _, err := mcptest.Do(t, middleware.Logger(l)(answering(want, nil)), mcptest.NewRequest("tools/call", nil))
+	if res != mcp.Result(want) || err != nil {
+		t.Errorf("got %v, %v", res, err)
+	}
+	fault := errors.New("x")
+	if _, _, err = mcptest.Do(t, middleware.Logger(l)(answering(nil, fault)), mcptest.NewRequest("tools/call", nil)); err != fault { //nolint:errorlint // the same error
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoggerTellsCancelled(t *testing.T) {
+	l, out := lines()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := middleware.Logger(l)(answering(nil, context.Canceled))
+	_, _ = h.ServeMCP(ctx, mcptest.NewRequest("tools/list", nil))
+	if want := "level=INFO msg=\"mcp: request\" method=tools/list version=2026-07-28 outcome=cancelled\n"; out.String() != want {
+		t.Errorf("got %s", out)
+	}
+}
+
+func TestLoggerDefault(t *testing.T) {
+	l, out := lines()
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(l)
+	_, _ = middleware.Logger(nil)(answering(&mcp.EmptyResult{}, nil)).ServeMCP(t.Context(), mcptest.NewRequest("x/y", nil))
+	if !strings.Contains(out.String(), "method=x/y") {
+		t.Errorf("got %q", out)
+	}
+}
+
+// A request that asks is seen in both of its rounds, in every era.
+func TestLoggerInEveryEra(t *testing.T) {
+	type form struct {
+		Name string `json:"name"`
+	}
+	client := &mcptest.Client{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return mcptest.Accept(form{"Ada"}), nil
+	}}
+	for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {
+		l, out := lines()
+		mux := mcp.NewMux("test", "v1", nil)
+		mux.With(middleware.Logger(l)).Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			f, err := mcp.Elicit[form](ctx, "name", "Who are you?")
+			return "hello " + f.Name, err
+		}, nil))
+		client.Version = version
+		if _, err := client.Connect(t, mux).CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"}); err != nil {
+			t.Fatal(err)
+		}
+		line := "level=INFO msg=\"mcp: request\" method=tools/call name=greet version=" + version + " outcome="
+		if want := line + "input_required\n" + line + "ok\n"; out.String() != want {
+			t.Errorf("got  %swant %s", out, want)
+		}
+	}
+}
