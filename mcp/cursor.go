@@ -3,7 +3,11 @@
 
 package mcp
 
-import "encoding/base64"
+import (
+	"encoding/base64"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
 
 // cursor is where a list goes on. The own items of a mux come first, by name;
 // then those of its sources, each in its own order. It names items rather than
@@ -18,15 +22,15 @@ type cursor struct {
 func (c *cursor) String() string { return base64.RawURLEncoding.EncodeToString(mustMarshal(c)) }
 
 func cursorOf(req *Request) (*cursor, error) {
-	var p ListParams
-	if err := req.Decode(&p); err != nil {
-		return nil, err
-	}
 	c := new(cursor)
-	if p.Cursor == nil {
+	given := memberOf(req.Params(), "cursor")
+	switch {
+	case given == nil || string(given) == "null":
 		return c, nil
+	case given[0] != '"':
+		return nil, Errorf(CodeInvalidParams, "params.cursor must be a string")
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(*p.Cursor)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(jsonscan.Unquote(given)))
 	if err != nil || unmarshal(raw, c) != nil {
 		return nil, badCursor()
 	}

@@ -141,30 +141,29 @@ func ExampleMiddleware() {
 	// HELLO
 }
 
-// Which mux serves a request can be decided for each one anew, here by a header
-// that a reverse proxy sets.
+// Which mux serves is decided for each request anew, here by who calls.
 func ExampleHandlerFunc() {
-	tenants := map[string]*mcp.Mux{}
-	for _, name := range []string{"acme", "globex"} {
-		tenants[name] = mcp.NewMux(name, "v1.0.0", nil)
-		tenants[name].Tool("whoami", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return name, nil }, nil))
+	muxes := map[string]*mcp.Mux{}
+	for _, name := range []string{"ada", "alan"} {
+		muxes[name] = mcp.NewMux(name, "v1.0.0", nil)
+		muxes[name].Tool("whoami", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return name, nil }, nil))
 	}
 	choose := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		if mux := tenants[req.Header["X-Tenant"][0]]; mux != nil {
-			return mux.ServeMCP(ctx, req)
-		}
-		return nil, mcp.MethodNotFound(req.Method)
+		return muxes[req.Principal.Subject].ServeMCP(ctx, req)
 	})
 
-	for _, tenant := range []string{"acme", "globex"} {
-		printCall(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			req.Header = map[string][]string{"X-Tenant": {tenant}} // as a transport does
-			return choose(ctx, req)
-		}), "whoami", `{}`)
+	for _, user := range []string{"ada", "alan"} {
+		caller := &mcptest.Client{Principal: &mcp.Principal{Issuer: "example", Subject: user}}
+		res, err := choose.ServeMCP(context.Background(), caller.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "whoami"}))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text)
 	}
 	// Output:
-	// acme
-	// globex
+	// ada
+	// alan
 }
 
 func ExampleFileServerFS() {

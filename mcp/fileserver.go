@@ -74,10 +74,11 @@ const pathVariable = "path"
 // What is not there, hidden or not below the file system's root is
 // [ResourceNotFound], however its URI is written: with dots, with encoded
 // slashes, with backslashes. So is any path that has a symbolic link in it, if
-// fsys tells links apart, as os.DirFS does; one that implements neither
-// [fs.ReadLinkFS] nor knows links at all, as embed.FS, is taken at its word. Links
-// are looked for before a file is opened: a tree that somebody else can change at
-// the same time is served with [FileServerRoot].
+// fsys implements [fs.ReadLinkFS], as os.DirFS and what fs.Sub makes of it do. Any
+// other file system is taken at its word: if it follows links, as a wrapper around
+// os.DirFS without that interface does, then so does the handler. Links are looked
+// for before a file is opened; a tree that somebody else can change at the same
+// time is served with [FileServerRoot].
 //
 // Directories of more than 65,536 entries, files whose name is not UTF-8 or has a
 // backslash, and files whose URI would be longer than 8 KiB, are left out of the
@@ -196,7 +197,7 @@ func fileProblem(uri string, err error) error {
 // a named pipe would wait for its writer.
 func (s *fileServer) stat(name string) (fs.FileInfo, error) {
 	if s.follow {
-		return served(fs.Stat(s.fsys, name))
+		return servable(fs.Stat(s.fsys, name))
 	}
 	for i := range len(name) {
 		if name[i] != '/' {
@@ -206,10 +207,10 @@ func (s *fileServer) stat(name string) (fs.FileInfo, error) {
 			return nil, cmp.Or(err, errNotServed)
 		}
 	}
-	return served(fs.Lstat(s.fsys, name))
+	return servable(fs.Lstat(s.fsys, name))
 }
 
-func served(info fs.FileInfo, err error) (fs.FileInfo, error) {
+func servable(info fs.FileInfo, err error) (fs.FileInfo, error) {
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, errNotServed
 	}
@@ -236,7 +237,9 @@ func (s *fileServer) readFile(name string, size int64, part *ResourceContents) e
 		return s.tooLarge(part.URI)
 	}
 	data := content.Bytes()
-	part.MIMEType = cmp.Or(typeByName(name), typeOf(data))
+	if part.MIMEType = typeByName(name); part.MIMEType == "" {
+		part.MIMEType = typeOf(data)
+	}
 	if isText(part.MIMEType, data) {
 		part.Text = string(data)
 	} else {

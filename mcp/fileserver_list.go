@@ -61,7 +61,7 @@ type fileWalk struct {
 	template *uritemplate.Template
 	files    []*Resource
 	last     string // the path that was looked at last, "" for none
-	read     int    // entries of directories
+	read     int    // entries of directories, those that are not served included
 	more     bool   // the page is full
 }
 
@@ -70,11 +70,12 @@ func (w *fileWalk) list(ctx context.Context, dir string, after []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := w.server.entries(dir)
+	all, err := readEntries(w.server.fsys, dir)
 	if err != nil {
 		return err
 	}
-	w.read += len(entries)
+	w.read += len(all)
+	entries := w.server.served(all)
 	if len(after) > 0 {
 		i, found := slices.BinarySearchFunc(entries, after[0], func(e fs.DirEntry, name string) int { return cmp.Compare(e.Name(), name) })
 		entries = entries[i:]
@@ -125,7 +126,10 @@ func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.File
 	if !ok {
 		return nil
 	}
-	r := &Resource{URI: uri, Name: name, MIMEType: cmp.Or(typeByName(name), s.sniff(name)), Size: new(info.Size())}
+	r := &Resource{URI: uri, Name: name, MIMEType: typeByName(name), Size: new(info.Size())}
+	if r.MIMEType == "" {
+		r.MIMEType = s.sniff(name)
+	}
 	if modified := info.ModTime(); !modified.IsZero() {
 		r.Annotations = &Annotations{LastModified: modified.UTC().Truncate(time.Second)}
 	}
@@ -151,15 +155,17 @@ func (s *fileServer) sniff(name string) string {
 // entries are those of a directory that are served, by name.
 func (s *fileServer) entries(dir string) ([]fs.DirEntry, error) {
 	all, err := readEntries(s.fsys, dir)
-	if err != nil {
-		return nil, err
-	}
+	return s.served(all), err
+}
+
+// served reduces the entries of a directory to those that are served, by name.
+func (s *fileServer) served(all []fs.DirEntry) []fs.DirEntry {
 	all = slices.DeleteFunc(all, func(e fs.DirEntry) bool {
 		served := e.IsDir() || e.Type().IsRegular() || s.follow && e.Type()&fs.ModeSymlink != 0
 		return !served || !s.serves(e.Name())
 	})
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return all, nil
+	return all
 }
 
 func readEntries(fsys fs.FS, dir string) ([]fs.DirEntry, error) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 
 // quiet are the options of a mux that says nothing.
 func quiet() *mcp.MuxOptions {
-	return &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
 }
 
 // none is the input of tools without arguments.

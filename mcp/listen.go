@@ -34,10 +34,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
-				return nil, cause
-			}
-			return &ListenResult{ResultBase{Meta: s.meta}}, nil
+			return s.ended(ctx)
 		case <-s.listener.wake:
 			changes, uris := s.listener.take()
 			if changes&mountsChanged != 0 {
@@ -80,6 +77,15 @@ type subscription struct {
 	req      *Request
 	listener *listener
 	meta     Meta
+}
+
+// ended is the outcome of a subscription whose context is done: a result, if it was
+// not the listener who ended it.
+func (s *subscription) ended(ctx context.Context) (Result, error) {
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
+		return nil, cause
+	}
+	return &ListenResult{ResultBase{Meta: s.meta}}, nil
 }
 
 func (s *subscription) send(ctx context.Context, method string, params any) error {

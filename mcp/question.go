@@ -36,9 +36,9 @@ type ElicitParams struct {
 
 // ElicitResult answers elicitation/create.
 type ElicitResult struct {
+	ResultBase
 	Action  string          `json:"action"`           // accept, decline or cancel
 	Content json.RawMessage `json:"content,omitzero"` // an object, if accepted in form mode
-	Meta    Meta            `json:"_meta,omitempty"`
 }
 
 // The actions of an [ElicitResult].
@@ -107,17 +107,17 @@ type ToolChoice struct {
 
 // CreateMessageResult answers sampling/createMessage.
 type CreateMessageResult struct {
+	ResultBase
 	Role       Role            `json:"role"`
 	Content    SamplingContent `json:"content"`
 	Model      string          `json:"model"`
 	StopReason string          `json:"stopReason,omitempty"`
-	Meta       Meta            `json:"_meta,omitempty"`
 }
 
 // ListRootsResult answers roots/list.
 type ListRootsResult struct {
+	ResultBase
 	Roots []Root `json:"roots"`
-	Meta  Meta   `json:"_meta,omitempty"`
 }
 
 // A Root is a place in the file system that a client lets a server work in.

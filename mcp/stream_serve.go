@@ -251,19 +251,28 @@ func (s *streamServer) serveModern(req *Request, resign func()) {
 		s.refuse(req, err)
 		return
 	}
-	defer done()
 	res, err := Serve(ctx, s.handler, req, senderNotifier{s}, s.opts.Logger)
-	if wasCancelled(ctx) {
+	cancelled := wasCancelled(ctx)
+	done() // first: who has the answer may use the id again
+	if cancelled {
 		return
 	}
 	buf := getBuffer()
 	defer buf.put()
-	if _, ok := res.(*ListenResult); ok {
-		params := mustMarshal(&CancelledParams{RequestID: req.ID})
-		s.write(AppendNotification(nil, NotificationCancelled, params))
-	}
 	buf.b = AppendResponse(buf.b, req, res, err)
 	s.write(buf.b)
+	if _, ok := res.(*ListenResult); ok {
+		s.endListen(req.ID)
+	}
+}
+
+// endListen says a second time that a subscription has ended, for clients that
+// follow the page on cancellation rather than the one on subscriptions. It comes
+// after the result because a cancellation that is late is ignored by everyone,
+// and a response is not: the official TypeScript client reports an unknown one.
+func (s *streamServer) endListen(id ID) {
+	params := mustMarshal(&CancelledParams{RequestID: id})
+	s.write(AppendNotification(nil, NotificationCancelled, params))
 }
 
 func (s *streamServer) refuse(req *Request, err error) {

@@ -105,7 +105,7 @@ func (h *Handler) endReplay(out *output, err error) {
 // before it can tell of every change, and the GET before this one goes on until
 // then.
 func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *uint64) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancelCause(legacyContext(r))
 	defer cancel(nil)
 	g := &getting{cancel, make(chan struct{})}
 	before := s.takeOver(g)
@@ -115,7 +115,7 @@ func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *u
 	defer st.detach(out)
 	defer context.AfterFunc(r.Context(), func() {
 		st.detach(out)
-		h.linger(s, st, g)
+		h.linger(r, s, st, g)
 		cancel(context.Canceled)
 	})()
 	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) }).stop()
@@ -131,11 +131,11 @@ func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *u
 
 // linger keeps what is said on the session's own stream for a while after the
 // client of g has gone, unless another client has taken it over.
-func (h *Handler) linger(s *session, st *stream, g *getting) {
+func (h *Handler) linger(r *http.Request, s *session, st *stream, g *getting) {
 	if !h.requests.enter() {
 		return
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(legacyContext(r))
 	after := &getting{cancel, make(chan struct{})}
 	if !s.handOver(g, after) {
 		cancel(nil)

@@ -95,7 +95,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusInternalServerError, cannotStream(w))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(&requestContext{r.Context(), r})
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	id := rand.Text()

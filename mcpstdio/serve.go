@@ -47,10 +47,10 @@ func (s *Server) Serve(ctx context.Context) error {
 		in = os.Stdin
 	}
 	if out == nil {
-		real := os.Stdout
-		out = real
+		stdout := os.Stdout
+		out = stdout
 		os.Stdout = os.Stderr
-		defer func() { os.Stdout = real }()
+		defer func() { os.Stdout = stdout }()
 		defer surviveBrokenPipes()()
 	}
 	stream := NewStream(in, out, &StreamOptions{MaxMessage: s.MaxMessage})

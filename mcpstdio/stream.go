@@ -108,7 +108,7 @@ func (s *stream) collect() ([]byte, error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)):
+		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0 && !tooLong):
 			return nil, err
 		case tooLong:
 			return nil, mcp.Errorf(mcp.CodeInvalidRequest, "a message is longer than %d bytes", s.opts.MaxMessage)

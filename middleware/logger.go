@@ -30,9 +30,9 @@ import (
 // called. What follows a question mark or a number sign in a URI, and the user
 // information in it, are left out, too.
 //
-// A request that asks runs once more for each answer, and has a line each time.
-// Used inside of what turns panics into errors, as all transports do, Logger
-// reports a panic and lets it pass.
+// A request that asks runs once more for each answer, and has a line each time. A
+// panic is logged, without its value, and goes on to whoever recovers it, which
+// all transports do.
 func Logger(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()

@@ -29,17 +29,23 @@ import (
 func main() {
 	addr := flag.String("http", "", "serve over HTTP at this address, rather than standard input and output")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-
-	mux := newMux(slog.Default()) // which writes to standard error: standard output belongs to the protocol
-	serve := mcpstdio.Serve
-	if *addr != "" {
-		serve = func(ctx context.Context, h mcp.Handler) error { return serveHTTP(ctx, *addr, h) }
-	}
-	if err := serve(ctx, mux); err != nil && ctx.Err() == nil {
+	if err := run(*addr); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// run serves until it is interrupted, or the client on standard input has gone.
+func run(addr string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	mux := newMux(slog.Default()) // which writes to standard error: standard output belongs to the protocol
+	if addr != "" {
+		return serveHTTP(ctx, addr, mux)
+	}
+	if err := mcpstdio.Serve(ctx, mux); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // serveHTTP serves until ctx is done, and then for as long as the requests take

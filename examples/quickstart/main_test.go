@@ -37,7 +37,7 @@ func TestQuickstart(t *testing.T) {
 	})
 }
 
-func call(t *testing.T, ctx context.Context, c *mcptest.Conn, name string, args any) *mcp.CallToolResult { //nolint:revive // t comes first in tests
+func call(t *testing.T, ctx context.Context, c *mcptest.Conn, name string, args any) *mcp.CallToolResult {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {

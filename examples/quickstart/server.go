@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -97,7 +98,7 @@ type countdownIn struct {
 
 func countdown(ctx context.Context, in countdownIn) (string, error) {
 	for i := range in.From {
-		mcp.Progress(ctx, float64(i+1), float64(in.From), fmt.Sprint(in.From-i))
+		mcp.Progress(ctx, float64(i+1), float64(in.From), strconv.Itoa(in.From-i))
 		select {
 		case <-time.After(time.Duration(in.Pause) * time.Millisecond):
 		case <-ctx.Done():

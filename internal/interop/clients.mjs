@@ -8,6 +8,7 @@
 //
 //	call(params, options)     calls a tool
 //	era()                     "legacy" or "modern"
+//	notFound                  the code of the error about an unknown resource
 //	onQuestion(handler)       answers elicitation/create
 //	onToolsChanged(handler)   hears of changes to the list of tools, when it returns
 
@@ -28,6 +29,7 @@ function clientV1() {
 		sdk,
 		call: (params, options) => sdk.callTool(params, undefined, options),
 		era: () => 'legacy',
+		notFound: -32002,
 		onQuestion: (handler) => sdk.setRequestHandler(v1types.ElicitRequestSchema, handler),
 		onToolsChanged: async (handler) => sdk.setNotificationHandler(v1types.ToolListChangedNotificationSchema, handler),
 		stdio: (params) => new v1stdio.StdioClientTransport(params),
@@ -42,6 +44,7 @@ function clientV2(mode) {
 		sdk,
 		call: (params, options) => sdk.callTool(params, options),
 		era: () => sdk.getProtocolEra(),
+		notFound: -32602, // in the legacy era too, since the client maps the code
 		onQuestion: (handler) => sdk.setRequestHandler('elicitation/create', handler),
 		onToolsChanged: async (handler) => {
 			sdk.setNotificationHandler('notifications/tools/list_changed', handler);

@@ -96,13 +96,13 @@ export const steps = {
 		assert.deepEqual(resourceTemplates.map((t) => [t.uriTemplate, t.name]), [['docs:///{+path}', 'docs']]);
 	},
 
-	async 'reads resources'(c, era) {
+	async 'reads resources'(c) {
 		const file = await c.sdk.readResource({ uri: 'docs:///welcome.md' });
 		assert.match(file.contents[0].text, /^# Welcome/);
 		const directory = await c.sdk.readResource({ uri: 'docs:///' });
 		assert.equal(directory.contents[0].text, 'menu/\nsecrets.md\nwelcome.md\n');
 		for (const uri of ['docs:///nowhere', 'docs:///../main.go', 'docs:///%2e%2e/main.go']) {
-			await rejects(c.sdk.readResource({ uri }), era === 'legacy' ? -32002 : -32602);
+			await rejects(c.sdk.readResource({ uri }), c.notFound);
 		}
 	},
 

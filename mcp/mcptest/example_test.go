@@ -19,7 +19,7 @@ func greet(_ context.Context, in struct {
 }
 
 // The body runs eight times: in both eras, over each transport.
-func ExampleRun() {
+func ExampleRun() { //nolint:testableexamples // it shows a test, which examples cannot run
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
 

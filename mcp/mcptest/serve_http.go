@@ -17,8 +17,7 @@ import (
 func serveHTTP(accept string) server {
 	return func(tb testing.TB, cl *Client, h mcp.Handler) wire {
 		tb.Helper()
-		seen := &listenSeen{h, make(chan struct{}, 1)}
-		endpoint := mcphttp.NewHandler(seen, &mcphttp.Options{Logger: logger(tb)})
+		endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)})
 		s := httptest.NewServer(authenticated(cl.Principal, endpoint))
 		tb.Cleanup(func() {
 			defer s.Close()
@@ -28,27 +27,8 @@ func serveHTTP(accept string) server {
 				tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
 			}
 		})
-		w := newHTTPWire(cl, s.URL, accept)
-		w.listening = seen.listening
-		return w
+		return newHTTPWire(cl, s.URL, accept)
 	}
-}
-
-// listenSeen tells when the handler was asked to tell of changes. In the legacy
-// era, the head of a stream says only that there is one.
-type listenSeen struct {
-	mcp.Handler
-	listening chan struct{} // of one place
-}
-
-func (l *listenSeen) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	if req.Method == mcp.MethodListen {
-		select {
-		case l.listening <- struct{}{}:
-		default:
-		}
-	}
-	return l.Handler.ServeMCP(ctx, req)
 }
 
 // authenticated stands for the middleware that authenticates callers.

@@ -37,9 +37,6 @@ type httpWire struct {
 	conn   *Conn
 	stop   context.CancelFunc
 	ctx    context.Context // of all requests but the last
-	// listening gets a value when the server has begun to listen to its handler;
-	// nil if that cannot be known.
-	listening <-chan struct{}
 
 	mu      sync.Mutex
 	session string
@@ -173,15 +170,7 @@ func (w *httpWire) listen(ctx context.Context) error {
 		defer res.Body.Close()
 		_ = w.receiveEvents(res.Body, mcp.ID{}) // how it ends shows elsewhere
 	})
-	if w.listening == nil {
-		return nil
-	}
-	select {
-	case <-w.listening:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
 func (w *httpWire) sessionID() string {

@@ -1,0 +1,93 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+var raceEnabled bool
+
+type sumIn struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+type sumOut struct {
+	Sum int `json:"sum"`
+}
+
+func passThrough(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return next.ServeMCP(ctx, req) })
+}
+
+// adder is a mux with a typed tool of two integers and three middlewares.
+func adder() *mcp.Mux {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(passThrough, passThrough, passThrough)
+	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in sumIn) (sumOut, error) { return sumOut{in.A + in.B}, nil }, nil))
+	return mux
+}
+
+// serveBytes is what a transport does with one message.
+func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
+	m, err := mcp.ParseMessage(message)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	res, err := mcp.Serve(tb.Context(), h, m.Request, nil, nil)
+	return mcp.AppendResponse(dst, m.Request, res, err)
+}
+
+// The budgets are what was measured, so that they do not creep. They may sink.
+func TestAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates, too")
+	}
+	many := mcp.NewMux("m", "v1", quiet())
+	for i := range 1000 {
+		many.Tool(fmt.Sprintf("tool%03d", i), mcp.ToolFunc(func(context.Context, sumIn) (sumOut, error) { return sumOut{}, nil }, nil))
+	}
+	for _, test := range []struct {
+		name    string
+		h       mcp.Handler
+		message string
+		budget  float64
+		want    string
+	}{
+		{"tools/call", adder(), eras[0].request("1", "tools/call", `"name":"add","arguments":{"a":1,"b":2}`), callBudget, `"structuredContent":{"sum":3}`},
+		{"tools/list", many, eras[0].request("1", "tools/list", ""), listBudget, `"name":"tool999"`},
+	} {
+		message := []byte(test.message)
+		dst := serveBytes(t, test.h, nil, message)
+		if !bytes.Contains(dst, []byte(test.want)) {
+			t.Fatalf("%s: got %.300s", test.name, dst)
+		}
+		got := testing.AllocsPerRun(200, func() { dst = serveBytes(t, test.h, dst[:0], message) })
+		t.Logf("%s: %v allocations", test.name, got)
+		if got > test.budget {
+			t.Errorf("%s: %v allocations are over the budget of %v", test.name, got, test.budget)
+		}
+	}
+}
+
+const (
+	callBudget = 9
+	listBudget = 6
+)
+
+func BenchmarkCallTool(b *testing.B) {
+	mux := adder()
+	message := []byte(eras[0].request("1", "tools/call", `"name":"add","arguments":{"a":1,"b":2}`))
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = serveBytes(b, mux, dst[:0], message)
+	}
+}

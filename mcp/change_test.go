@@ -1,0 +1,166 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+func TestListChanged(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", says(""))
+	mux.Prompt("p", promptSays(""))
+	mux.Resource("r:r", reads(""))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		everything := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
+		s, err := c.Listen(t.Context(), everything)
+		if err != nil || !s.Accepted.ToolsListChanged || !s.Accepted.PromptsListChanged || !s.Accepted.ResourcesListChanged {
+			t.Fatalf("accepted %+v, %v", s, err)
+		}
+		mux.Tool("new", says(""))
+		next(t, c, mcp.NotificationToolsListChanged)
+		mux.RemoveTool("new")
+		next(t, c, mcp.NotificationToolsListChanged)
+		mux.Prompt("new", promptSays(""))
+		next(t, c, mcp.NotificationPromptsListChanged)
+		mux.RemovePrompt("new")
+		mux.Resource("r:{new}", reads(""))
+		next(t, c, mcp.NotificationResourcesListChanged)
+		mux.RemoveResource("r:{new}")
+	})
+}
+
+func TestResourceUpdated(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("file:///etc/{name}", reads(""))
+	mux.Resource("file:///etc/", reads(""))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := c.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"file:///etc/hosts", "file:///etc/", "other:x"}})
+		if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"file:///etc/hosts", "file:///etc/"}) {
+			t.Fatalf("accepted %+v, %v", s, err)
+		}
+		for _, uri := range []string{"file:///etc/hosts", "file:///etc/fstab"} { // what is below counts
+			mux.ResourceUpdated("file:///usr")
+			mux.ResourceUpdated(uri)
+			var p mcp.ResourceUpdatedParams
+			if n := next(t, c, mcp.NotificationResourceUpdated); n.Decode(&p) != nil || p.URI != uri {
+				t.Errorf("got %s, want %s", n.Params, uri)
+			}
+		}
+		cancel()
+		if err := s.Wait(); err == nil {
+			t.Error("the subscription ended without an error")
+		}
+	})
+}
+
+// sink is a client that takes notifications, or never comes to it.
+type sink struct {
+	dead bool
+	got  chan string
+}
+
+func (s *sink) Notify(ctx context.Context, method string, _ json.RawMessage) error {
+	if s.dead && method != mcp.NotificationAcknowledged {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	s.got <- method
+	return nil
+}
+
+// listenFor has a listener on mux until the context is done.
+func listenFor(ctx context.Context, mux *mcp.Mux, s *sink, f mcp.SubscriptionFilter) {
+	req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: f})
+	go mcp.Serve(ctx, mux, req, s, nil)
+	<-s.got // acknowledged
+}
+
+// T52: one dead listener does not keep the others waiting.
+func TestDeadListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("r:r", reads(""))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		sinks := make([]*sink, 100)
+		for i := range sinks {
+			sinks[i] = &sink{dead: i == 42, got: make(chan string, 100)}
+			listenFor(ctx, mux, sinks[i], mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:r"}})
+		}
+		start := time.Now()
+		for range 3 {
+			mux.ResourceUpdated("r:r")
+			synctest.Wait()
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("publishing took %v", took)
+		}
+		for i, s := range sinks {
+			want := 3
+			if s.dead {
+				want = 0
+			}
+			if len(s.got) != want {
+				t.Errorf("listener %d got %d updates", i, len(s.got))
+			}
+		}
+	})
+}
+
+// T52: a burst of changes is announced at once, and once more at its end.
+func TestBurstOfChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := quiet()
+		opts.ListChangedInterval = time.Second
+		mux := mcp.NewMux("m", "v1", opts)
+		mux.Tool("first", says(""))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := &sink{got: make(chan string, 2000)}
+		listenFor(ctx, mux, s, mcp.SubscriptionFilter{ToolsListChanged: true})
+		for i := range 1000 {
+			mux.Tool(fmt.Sprint(i), says(""))
+		}
+		synctest.Wait()
+		if len(s.got) != 1 {
+			t.Errorf("announced %d times at once", len(s.got))
+		}
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if len(s.got) != 2 {
+			t.Errorf("announced %d times", len(s.got))
+		}
+	})
+}
+
+// A server that goes ends subscriptions in good order: with a result.
+func TestListenEndsWithTheServer(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", says(""))
+	near, far := mcp.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- mcp.ServeStream(ctx, mux, far, nil) }()
+	c := new(mcptest.Client).ConnectStream(t, near)
+	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := s.Wait(); err != nil {
+		t.Errorf("the subscription ended with %v", err)
+	}
+	<-served
+}

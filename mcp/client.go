@@ -1,0 +1,150 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// ClientOptions configure a [Client]. Nil means the zero ClientOptions.
+type ClientOptions struct {
+	// Title, Description, WebsiteURL and Icons say more of the client than its
+	// name and version.
+	Title, Description, WebsiteURL string
+	Icons                          []Icon
+
+	// Elicit answers elicitation/create in form mode, ElicitURL in URL mode, and
+	// Sample sampling/createMessage. A client can be asked what it has a function
+	// for, and declares nothing else. An error refuses the question.
+	Elicit    func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
+	ElicitURL func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
+	Sample    func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
+	// SampleTools declares that Sample can use tools.
+	SampleTools bool
+	// Roots are what roots/list answers at first; nil declares that there are
+	// none to ask for. [Conn.AddRoots] and [Conn.RemoveRoots] change them.
+	Roots []Root
+	// Answering is wrapped around the functions above, the first outermost. The
+	// requests it sees are elicitation/create, sampling/createMessage, roots/list.
+	Answering []Middleware
+	// Capabilities are declared besides what follows from the functions:
+	// extensions and experimental features.
+	Capabilities *ClientCapabilities
+	// Forward is for gateways: what there is no function for is declared all the
+	// same, and the question goes to whoever called [Conn.ServeMCP], as an
+	// [*InputRequired].
+	Forward bool
+	// MaxRounds is how often a server may ask about one request. 0 means 16.
+	MaxRounds int
+	// ManualInput leaves questions unanswered: calls return *InputRequired.
+	ManualInput bool
+
+	// The following are called, one after the other and off the goroutine that
+	// reads, when the server says so.
+	ToolsChanged     func(ctx context.Context, c *Conn)
+	PromptsChanged   func(ctx context.Context, c *Conn)
+	ResourcesChanged func(ctx context.Context, c *Conn)
+	ResourceUpdated  func(ctx context.Context, c *Conn, uri string)
+	Log              func(ctx context.Context, c *Conn, p *LogParams)
+	// Notification gets what none of the above is for.
+	Notification func(ctx context.Context, c *Conn, method string, req *Request)
+
+	// LogLevel is the least level of log messages that the client wants; "" means
+	// that it wants none.
+	LogLevel LoggingLevel
+	// Version pins the protocol version, without probing. "" finds it out.
+	Version string
+	// ProbeTimeout is how long a server may take to show that it speaks the
+	// modern era. 0 means 2 seconds.
+	ProbeTimeout time.Duration
+	// CallTimeout bounds a call; progress begins it anew, but never beyond
+	// MaxCallTime. 0 means no bound.
+	CallTimeout, MaxCallTime time.Duration
+	// Logger gets what there is to say to the operator. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// A Client connects to servers of every revision. It is safe for concurrent use.
+type Client struct {
+	info Implementation
+	opts ClientOptions
+	caps *ClientCapabilities
+}
+
+// NewClient makes a client of that name and version; opts may be nil.
+func NewClient(name, version string, opts *ClientOptions) *Client {
+	c := &Client{}
+	if opts != nil {
+		c.opts = *opts
+	}
+	o := &c.opts
+	c.info = Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons}
+	o.MaxRounds = cmp.Or(o.MaxRounds, 16)
+	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	c.caps = c.capabilities()
+	return c
+}
+
+// capabilities are those that follow from what is installed.
+func (c *Client) capabilities() *ClientCapabilities {
+	o := &c.opts
+	caps := &ClientCapabilities{}
+	if o.Capabilities != nil {
+		*caps = *o.Capabilities
+	}
+	if o.Elicit != nil || o.ElicitURL != nil || o.Forward {
+		caps.Elicitation = &ElicitationCapability{}
+	}
+	if o.Elicit != nil || o.Forward {
+		caps.Elicitation.Form = &struct{}{}
+	}
+	if o.ElicitURL != nil || o.Forward {
+		caps.Elicitation.URL = &struct{}{}
+	}
+	if o.Sample != nil || o.Forward {
+		caps.Sampling = &SamplingCapability{}
+	}
+	if o.Sample != nil && o.SampleTools || o.Sample == nil && o.Forward {
+		caps.Sampling.Tools = &struct{}{}
+	}
+	if o.Roots != nil || o.Forward {
+		caps.Roots = &RootsCapability{}
+	}
+	return caps
+}
+
+// Connect connects to a server and finds out which revision to speak. The context
+// bounds connecting only.
+func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
+	return c.ConnectWith(ctx, t, c.opts.Version)
+}
+
+// ConnectWith is Connect to a server that is known to speak a version, as
+// [Conn.Version] told earlier, without a probe. If it turns out not to, what it
+// speaks is found out once. An empty version is not known.
+func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
+	pinned := c.opts.Version != ""
+	switch {
+	case slices.Contains(ModernVersions(), version):
+		conn, err := c.connectModern(ctx, t)
+		if err == nil || pinned || !isNotUnderstood(err) {
+			return conn, err
+		}
+	case slices.Contains(LegacyVersions(), version):
+		conn, err := c.connectLegacy(ctx, t, version)
+		if err == nil || pinned || CodeOf(err) != CodeUnsupportedVersion {
+			return conn, err
+		}
+	case version != "":
+		return nil, UnsupportedVersion(version)
+	}
+	return c.probe(ctx, t)
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// answers reports whether the client has a function for the question.
+func (c *Client) answers(q InputRequest) bool {
+	switch q.Method {
+	case MethodElicit:
+		if isURLMode(q.Params) {
+			return c.opts.ElicitURL != nil
+		}
+		return c.opts.Elicit != nil
+	case MethodCreateMessage:
+		return c.opts.Sample != nil
+	case MethodListRoots:
+		return c.opts.Roots != nil
+	}
+	return false
+}
+
+func isURLMode(params json.RawMessage) bool {
+	var p struct {
+		Mode string `json:"mode"`
+	}
+	return unmarshal(params, &p) == nil && p.Mode == "url"
+}
+
+// answer answers one question, through the middleware around answering.
+func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, error) {
+	req, err := NewRequest(q.Method, q.Params)
+	if err != nil {
+		return nil, err
+	}
+	req.ID = StringID(q.Method)
+	h := Chain(HandlerFunc(c.answerOne), c.client.opts.Answering...)
+	res, err := serveSafely(contextWithRequest(ctx, req), h, req, c.client.opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(res)
+}
+
+func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
+	if !c.client.answers(InputRequest{Method: req.Method, Params: req.Params()}) {
+		return nil, MethodNotFound(req.Method)
+	}
+	switch req.Method {
+	case MethodElicit:
+		return c.elicit(ctx, req)
+	case MethodCreateMessage:
+		var p CreateMessageParams
+		if err := req.Decode(&p); err != nil {
+			return nil, err
+		}
+		if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
+			return nil, Errorf(CodeInvalidParams, "the client did not declare sampling.tools")
+		}
+		return answered(c.client.opts.Sample(ctx, &p))
+	default:
+		return &ListRootsResult{Roots: c.Roots()}, nil
+	}
+}
+
+// answered keeps a nil answer from becoming a result that is not nil.
+func answered[R any, P interface {
+	*R
+	Result
+}](r P, err error) (Result, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, Errorf(CodeInternalError, "the client's function returned neither an answer nor an error")
+	}
+	return r, nil
+}
+
+// elicit fills in the defaults of a form that was accepted, and holds the answer to
+// the schema of the question.
+func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
+	var p ElicitParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Mode == "url" {
+		return answered(c.client.opts.ElicitURL(ctx, &p))
+	}
+	res, err := c.client.opts.Elicit(ctx, &p)
+	if err != nil || res == nil || res.Action != ActionAccept {
+		return answered(res, err)
+	}
+	filled := *res
+	if filled.Content, err = fillForm(p.RequestedSchema, res.Content); err != nil {
+		return nil, err
+	}
+	return &filled, nil
+}
+
+func fillForm(schema, content json.RawMessage) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if content != nil {
+		if err := unmarshal(content, &members); err != nil {
+			return nil, Errorf(CodeInvalidParams, "the answer to a form must be an object")
+		}
+	}
+	var defaults map[string]json.RawMessage
+	if raw := defaultsOf(schema); raw != nil {
+		_ = unmarshal(raw, &defaults)
+	}
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		if _, given := members[name]; !given {
+			members[name] = defaults[name]
+		}
+	}
+	filled := mustMarshal(members)
+	compiled, err := jsonschema.Compile(schema, nil)
+	if err != nil {
+		return filled, nil //nolint:nilerr // a schema that nobody can read is the server's to check
+	}
+	if err := compiled.Validate(filled); err != nil {
+		return nil, Errorf(CodeInvalidParams, "the answer does not fit the form: %w", err)
+	}
+	return filled, nil
+}
+
+// Roots are the roots that the client answers with now.
+func (c *Conn) Roots() []Root {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.roots)
+}
+
+// AddRoots adds roots, or changes those with the same URIs, and tells a server of
+// the legacy era.
+func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
+	c.changeRoots(func() {
+		for _, r := range roots {
+			c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return old.URI == r.URI })
+			c.roots = append(c.roots, r)
+		}
+	})
+	return c.era.rootsChanged(ctx)
+}
+
+// RemoveRoots removes roots by URI, and tells a server of the legacy era.
+func (c *Conn) RemoveRoots(ctx context.Context, uris ...string) error {
+	c.changeRoots(func() {
+		c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return slices.Contains(uris, old.URI) })
+	})
+	return c.era.rootsChanged(ctx)
+}
+
+func (c *Conn) changeRoots(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roots = slices.Clone(c.roots)
+	change()
+}

@@ -1,0 +1,247 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// legacyClient speaks the legacy era, and makes the server look modern: it keeps
+// the session, answers discovery from the handshake, and makes subscriptions of
+// the server's unasked notifications.
+type legacyClient struct {
+	conn *Conn
+	wish string // the version to begin with
+	hub  *hub
+
+	mu         sync.Mutex
+	negotiated string
+	generation int                            // counts handshakes
+	shaking    sync.Mutex                     // held during a handshake
+	answering  map[ID]context.CancelCauseFunc // questions of the server
+	subscribed map[string]int                 // resources, by how many listen
+	pending    map[ID]*pendingCall            // calls whose questions travel
+}
+
+// connectLegacy makes a connection that speaks the legacy era.
+func (c *Client) connectLegacy(ctx context.Context, t Transport, version string) (*Conn, error) {
+	conn := newConn(c)
+	era := &legacyClient{
+		conn: conn, wish: version, hub: newHub(0),
+		answering: map[ID]context.CancelCauseFunc{}, subscribed: map[string]int{}, pending: map[ID]*pendingCall{},
+	}
+	if err := conn.open(ctx, t, era); err != nil {
+		return nil, err
+	}
+	if err := era.initialize(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (e *legacyClient) version() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.negotiated
+}
+
+func (e *legacyClient) ping(id ID) *Envelope {
+	return &Envelope{ID: id, Method: legacyPing, Version: e.version(), Body: appendRequest(nil, id, legacyPing, nil)}
+}
+
+// initialize makes the handshake.
+func (e *legacyClient) initialize(ctx context.Context) error {
+	c := e.conn
+	params := mustMarshal(&InitializeParams{ProtocolVersion: e.wish, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON()})
+	id := c.nextID()
+	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: appendRequest(nil, id, legacyInitialize, params)})
+	if err != nil {
+		return err
+	}
+	if r.Error != nil {
+		return r.Error
+	}
+	var res InitializeResult
+	if err := unmarshal(r.Result, &res); err != nil || res.ProtocolVersion == "" {
+		return fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(ErrNotUnderstood, err))
+	}
+	if !slices.Contains(LegacyVersions(), res.ProtocolVersion) {
+		return fmt.Errorf("mcp: the server speaks %q, which this client does not", res.ProtocolVersion)
+	}
+	e.opened(&res)
+	note := AppendNotification(nil, legacyInitialized, nil)
+	if err := c.wire.Send(ctx, &Envelope{Method: legacyInitialized, Version: e.version(), Body: note}); err != nil {
+		return err
+	}
+	return e.setLevel(ctx)
+}
+
+func (e *legacyClient) capabilities() *ClientCapabilities {
+	caps := *e.conn.client.caps
+	if caps.Roots != nil {
+		caps.Roots = &RootsCapability{ListChanged: true}
+	}
+	return &caps
+}
+
+// opened keeps what the handshake tells as server/discover would tell it.
+func (e *legacyClient) opened(res *InitializeResult) {
+	d := &DiscoverResult{
+		ResultBase:        ResultBase{ResultType: ResultComplete, Meta: res.Meta},
+		SupportedVersions: []string{res.ProtocolVersion},
+		Capabilities:      res.Capabilities,
+		Instructions:      res.Instructions,
+	}
+	if d.Capabilities == nil {
+		d.Capabilities = &ServerCapabilities{}
+	}
+	d.Meta.Set(MetaServerInfo, &res.ServerInfo)
+	e.conn.server.Store(d)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.negotiated = res.ProtocolVersion
+	e.generation++
+}
+
+func (e *legacyClient) setLevel(ctx context.Context) error {
+	level := e.conn.client.opts.LogLevel
+	if level == "" || e.conn.Server().Capabilities.Logging == nil {
+		return nil
+	}
+	return e.command(ctx, legacySetLevel, map[string]LoggingLevel{"level": level})
+}
+
+// command makes a request of the era whose result says nothing.
+func (e *legacyClient) command(ctx context.Context, method string, params any) error {
+	id := e.conn.nextID()
+	body := appendRequest(nil, id, method, mustMarshal(params))
+	r, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: method, Version: e.version(), Body: body})
+	if err == nil && r.Error != nil {
+		return r.Error
+	}
+	return err
+}
+
+// send sends one request. If the server has lost the session, a new one is opened
+// and the request sent again, once: it had no effect.
+func (e *legacyClient) send(ctx context.Context, req *Request) (Result, error) {
+	if req.Method == MethodDiscover {
+		d := *e.conn.Server()
+		return &d, nil
+	}
+	if e.conn.client.opts.Forward && req.peer.caps != nil {
+		return e.sendForwarded(ctx, req)
+	}
+	return e.sendSafely(ctx, req, e.conn.nextID())
+}
+
+func (e *legacyClient) sendSafely(ctx context.Context, req *Request, id ID) (Result, error) {
+	e.mu.Lock()
+	generation := e.generation
+	e.mu.Unlock()
+	res, err := e.sendOnce(ctx, req, id)
+	if !errors.Is(err, ErrSessionLost) {
+		return res, err
+	}
+	if err := e.reopen(ctx, generation); err != nil {
+		return nil, errors.Join(ErrSessionLost, err)
+	}
+	return e.sendOnce(ctx, req, e.conn.nextID())
+}
+
+// reopen makes a new handshake, unless somebody else has meanwhile, and subscribes
+// again. What was missed nobody knows, so everything may have changed.
+func (e *legacyClient) reopen(ctx context.Context, lost int) error {
+	e.shaking.Lock()
+	defer e.shaking.Unlock()
+	e.mu.Lock()
+	current := e.generation
+	e.mu.Unlock()
+	if current != lost {
+		return nil
+	}
+	if err := e.initialize(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	uris := sortedKeys(e.subscribed)
+	e.mu.Unlock()
+	for _, uri := range uris {
+		if err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri}); err != nil {
+			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
+		}
+		e.hub.updated(uri)
+	}
+	for _, n := range changeNotifications {
+		e.hub.changed(n.change)
+	}
+	return nil
+}
+
+func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Result, error) {
+	token, done := e.conn.expectProgress(ctx, req, id)
+	defer done()
+	env := &Envelope{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
+	res, err := e.conn.exchange(ctx, req, env)
+	if isResourceNotFound(err) {
+		return nil, modernEra{}.wireError(asError(err))
+	}
+	if r, ok := res.(*ListToolsResult); ok {
+		for _, t := range r.Tools {
+			e.conn.tools.remember(t, nil)
+		}
+	}
+	return res, err
+}
+
+// encode writes the request without the metadata that only the modern era has.
+func (e *legacyClient) encode(id ID, req *Request, token ID) []byte {
+	body := appendID(nil, id)
+	body = append(body, `,"method":`...)
+	body = append(body, mustMarshal(req.Method)...)
+	body = append(body, `,"params":{`...)
+	if meta := e.meta(req, token); len(meta) > len("{}") {
+		body = append(appendKey(body, "_meta"), meta...)
+	}
+	raw := req.Params()
+	if raw == nil {
+		raw = json.RawMessage("{}")
+	}
+	return append(appendMembersBut(body, raw, []string{"_meta", "inputResponses", "requestState"}), '}')
+}
+
+func (e *legacyClient) meta(req *Request, token ID) []byte {
+	meta := []byte{'{'}
+	if !token.IsZero() {
+		meta = append(appendKey(meta, MetaProgressToken), token.token...)
+	}
+	if req.params.meta == nil {
+		return append(meta, '}')
+	}
+	return appendMembersBut(meta, req.params.meta, ownMeta)
+}
+
+func (e *legacyClient) rootsChanged(ctx context.Context) error {
+	if e.conn.client.caps.Roots == nil {
+		return nil
+	}
+	return e.conn.Notify(ctx, NotificationRootsListChanged, nil)
+}
+
+func (e *legacyClient) ended() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, cancel := range e.answering {
+		cancel(ErrClosed)
+	}
+	for _, p := range e.pending {
+		p.cancel(ErrClosed)
+	}
+}

@@ -1,0 +1,197 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// modernClient speaks the modern era: every request says by itself what it speaks
+// and who sends it.
+type modernClient struct{ conn *Conn }
+
+func (*modernClient) version() string { return newestModern.String() }
+
+func (e *modernClient) ping(id ID) *Envelope {
+	req := newRequest()
+	req.Method = MethodDiscover
+	return e.envelope(id, req, ID{})
+}
+
+// discover makes sure that the server speaks the modern era.
+func (e *modernClient) discover(ctx context.Context) error {
+	req := newRequest()
+	req.Method = MethodDiscover
+	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
+	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && anyModern(r.Error) {
+		r, err = e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{})) // one that lets everyone try twice
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Error != nil:
+		return r.Error
+	}
+	res, err := decodeResult(MethodDiscover, r.Result)
+	if err != nil {
+		return err
+	}
+	d, ok := res.(*DiscoverResult)
+	if !ok || len(d.SupportedVersions) == 0 {
+		return ErrNotUnderstood
+	}
+	e.conn.server.Store(d)
+	return nil
+}
+
+// send sends one request. One whose headers the server takes for wrong is sent
+// again, once, with what the server's list says now.
+func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
+	res, err := e.sendOnce(ctx, req)
+	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
+		return res, err
+	}
+	for _, err := range e.conn.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return e.sendOnce(ctx, req)
+}
+
+func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, error) {
+	id := e.conn.nextID()
+	token, done := e.conn.expectProgress(ctx, req, id)
+	defer done()
+	res, err := e.conn.exchange(ctx, req, e.envelope(id, req, token))
+	if r, ok := res.(*ListToolsResult); ok {
+		r.Tools = e.conn.tools.learn(r.Tools, e.conn.client.opts.Logger)
+	}
+	return res, err
+}
+
+func (e *modernClient) envelope(id ID, req *Request, token ID) *Envelope {
+	env := &Envelope{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
+	switch req.Method {
+	case MethodCallTool:
+		env.Name = req.Name()
+		env.Params = e.conn.tools.headers(req)
+	case MethodGetPrompt, MethodReadResource:
+		env.Name = req.Name()
+	}
+	return env
+}
+
+// encode writes the request with its metadata: members of its own _meta that it has
+// no use for itself pass unchanged, and so do all other params.
+func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
+	body := make([]byte, 0, len(req.Params())+512)
+	body = appendID(body, id)
+	body = append(body, `,"method":`...)
+	body = jsonscan.AppendString(body, req.Method)
+	body = append(body, `,"params":{"_meta":{`...)
+	body = jsonscan.AppendString(appendKey(body, MetaProtocolVersion), e.version())
+	body = append(appendKey(body, MetaClientCapabilities), e.capabilities(req)...)
+	body = append(appendKey(body, MetaClientInfo), e.conn.client.infoJSON()...)
+	if level := e.logLevel(req); level != "" {
+		body = jsonscan.AppendString(appendKey(body, MetaLogLevel), string(level))
+	}
+	if !token.IsZero() {
+		body = append(appendKey(body, MetaProgressToken), token.token...)
+	}
+	if req.params.meta != nil {
+		body = appendMembersBut(body, req.params.meta, ownMeta)
+	} else {
+		body = append(body, '}')
+	}
+	if raw := req.Params(); raw != nil {
+		body = appendMembersBut(body, raw, []string{"_meta"})
+	} else {
+		body = append(body, '}')
+	}
+	return append(body, '}')
+}
+
+// ownMeta are the members of a request's _meta that every hop writes anew.
+var ownMeta = []string{MetaProtocolVersion, MetaClientCapabilities, MetaClientInfo, MetaLogLevel, MetaProgressToken}
+
+// capabilities are this client's, and, for a request that was received, what its
+// sender can be asked.
+func (e *modernClient) capabilities(req *Request) json.RawMessage {
+	if req.peer.caps != nil && e.conn.client.opts.Forward {
+		return req.peer.caps
+	}
+	return mustMarshal(e.conn.client.ownCapabilities())
+}
+
+// ownCapabilities are those that there are functions for.
+func (c *Client) ownCapabilities() *ClientCapabilities {
+	if !c.opts.Forward {
+		return c.caps
+	}
+	own := *c
+	own.opts.Forward = false
+	return own.capabilities()
+}
+
+func (c *Client) infoJSON() json.RawMessage { return mustMarshal(&c.info) }
+
+func (e *modernClient) logLevel(req *Request) LoggingLevel {
+	if level := req.LogLevel(); level != "" {
+		return level
+	}
+	return e.conn.client.opts.LogLevel
+}
+
+// received takes a notification; a server of this era sends no requests.
+func (e *modernClient) received(m Message, about ID) {
+	if m.Request != nil && m.Request.IsNotification() {
+		e.conn.notified(m.Request, about)
+	}
+}
+
+func (*modernClient) rootsChanged(context.Context) error { return nil }
+
+func (*modernClient) ended() {}
+
+// listen keeps a subscription open until ctx is done or the server ends it. A
+// connection that breaks is made again; then it is said that everything may have
+// changed, since nobody knows what was missed.
+func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error) {
+	for attempt := 0; ; attempt++ {
+		id := e.conn.nextID()
+		s := newForwarder(e.conn, req, attempt > 0)
+		e.conn.follow(id, s.notify)
+		r, err := e.conn.wire.Call(ctx, e.envelope(id, req, ID{}))
+		e.conn.unfollow(id)
+		switch {
+		case err == nil && r.Error != nil:
+			return nil, r.Error
+		case err == nil:
+			return &ListenResult{ResultBase{Meta: s.meta}}, nil
+		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && attempt == 0:
+			return nil, err
+		}
+		if s.acknowledged() {
+			attempt = 0
+		}
+		if err := e.conn.wait(ctx, min(100*time.Millisecond<<min(attempt, 6), 5*time.Second)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wait waits, unless the connection ends.
+func (c *Conn) wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-c.wire.Done():
+		return c.wire.Err()
+	default:
+	}
+	return pause(ctx, d)
+}

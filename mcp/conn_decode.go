@@ -1,0 +1,102 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// newResult makes the result struct of a method. What other methods answer is
+// kept whole in the Extra of an EmptyResult.
+func newResult(method string) Result {
+	switch method {
+	case MethodDiscover:
+		return new(DiscoverResult)
+	case MethodListTools:
+		return new(ListToolsResult)
+	case MethodCallTool:
+		return new(CallToolResult)
+	case MethodListPrompts:
+		return new(ListPromptsResult)
+	case MethodGetPrompt:
+		return new(GetPromptResult)
+	case MethodListResources:
+		return new(ListResourcesResult)
+	case MethodListResourceTemplates:
+		return new(ListResourceTemplatesResult)
+	case MethodReadResource:
+		return new(ReadResourceResult)
+	case MethodComplete:
+		return new(CompleteResult)
+	case MethodListen:
+		return new(ListenResult)
+	case legacyInitialize:
+		return new(InitializeResult)
+	case MethodElicit:
+		return new(ElicitResult)
+	case MethodCreateMessage:
+		return new(CreateMessageResult)
+	case MethodListRoots:
+		return new(ListRootsResult)
+	}
+	return new(EmptyResult)
+}
+
+// decodeResult makes a result of what a server sent. A type of result that this
+// package does not know is an invalid answer (basic/index), unless an extension
+// could have it: those are kept whole.
+func decodeResult(method string, raw json.RawMessage) (Result, error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errors.New("the result is not an object")
+	}
+	var kind string
+	if member := memberOf(raw, "resultType"); member != nil {
+		if unmarshal(member, &kind) != nil {
+			return nil, errors.New("the member resultType is not a string")
+		}
+	}
+	res := newResult(method)
+	switch kind {
+	case "", ResultComplete:
+	case ResultInputRequired:
+		res = new(InputRequired)
+	default:
+		res = new(EmptyResult)
+	}
+	if err := unmarshal(raw, res); err != nil {
+		return nil, fmt.Errorf("%s", decodeProblem("the result", err))
+	}
+	return tidy(res), nil
+}
+
+// tidy drops the nulls that a sloppy server puts into its lists.
+func tidy(res Result) Result {
+	switch r := res.(type) {
+	case *ListToolsResult:
+		r.Tools = withoutNil(r.Tools)
+	case *ListPromptsResult:
+		r.Prompts = withoutNil(r.Prompts)
+	case *ListResourcesResult:
+		r.Resources = withoutNil(r.Resources)
+	case *ListResourceTemplatesResult:
+		r.ResourceTemplates = withoutNil(r.ResourceTemplates)
+	case *ReadResourceResult:
+		r.Contents = withoutNil(r.Contents)
+	case *GetPromptResult:
+		r.Messages = withoutNil(r.Messages)
+	}
+	return res
+}
+
+func withoutNil[D any](list []*D) []*D {
+	kept := list[:0]
+	for _, d := range list {
+		if d != nil {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}

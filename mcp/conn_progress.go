@@ -1,0 +1,200 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+type progressKey struct{}
+
+// WithProgress returns a context for one call whose progress goes to fn: in order,
+// off the goroutine that reads, and not after the call has returned.
+func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Context {
+	return context.WithValue(ctx, progressKey{}, fn)
+}
+
+// progressSink takes the progress of one call.
+type progressSink struct {
+	fn    func(*ProgressParams) // nil if nobody wants to know but the clock
+	clock *callClock            // nil if the call has no bound
+
+	mu      sync.Mutex
+	waiting []*ProgressParams
+	running bool
+	idle    *sync.Cond
+}
+
+// maxProgress is how much progress may wait for a function; what is newer counts.
+const maxProgress = 256
+
+// expectProgress gives a call a token if somebody wants its progress: the caller,
+// by [WithProgress], the sender of a request that was received, or the clock.
+func (c *Conn) expectProgress(ctx context.Context, req *Request, id ID) (ID, func()) {
+	s := &progressSink{clock: clockFrom(ctx)}
+	s.idle = sync.NewCond(&s.mu)
+	s.fn, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
+	if token := req.ProgressToken(); s.fn == nil && !token.IsZero() {
+		s.fn = func(p *ProgressParams) {
+			forwarded := *p
+			forwarded.ProgressToken = token
+			_ = req.Notify(ctx, NotificationProgress, &forwarded) // its sender may not listen
+		}
+	}
+	if s.fn == nil && s.clock == nil {
+		return ID{}, func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.progress[id] = s
+	return id, func() {
+		c.mu.Lock()
+		delete(c.progress, id)
+		c.mu.Unlock()
+		s.drain()
+	}
+}
+
+// progressed takes a progress notification.
+func (c *Conn) progressed(note *Request) {
+	p := new(ProgressParams)
+	if note.Decode(p) != nil {
+		return
+	}
+	c.mu.Lock()
+	s := c.progress[p.ProgressToken]
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	if s.clock != nil {
+		s.clock.reset()
+	}
+	if s.fn != nil {
+		s.add(p)
+	}
+}
+
+func (s *progressSink) add(p *ProgressParams) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) >= maxProgress {
+		s.waiting = s.waiting[1:]
+	}
+	s.waiting = append(s.waiting, p)
+	if !s.running {
+		s.running = true
+		go s.run()
+	}
+}
+
+func (s *progressSink) run() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.waiting) > 0 {
+		p := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.mu.Unlock()
+		s.fn(p)
+		s.mu.Lock()
+	}
+	s.running = false
+	s.idle.Broadcast()
+}
+
+// settleProgress waits until the progress of a call that came so far has been told.
+func (c *Conn) settleProgress(id ID) {
+	c.mu.Lock()
+	s := c.progress[id]
+	c.mu.Unlock()
+	if s != nil {
+		s.drain()
+	}
+}
+
+// increasing drops progress that is no progress. Every time a question has been
+// answered the handler begins anew, and so does what it reports.
+func increasing(ctx context.Context) context.Context {
+	fn, _ := ctx.Value(progressKey{}).(func(*ProgressParams))
+	if fn == nil {
+		return ctx
+	}
+	var last *float64 // calls do not overlap
+	return WithProgress(ctx, func(p *ProgressParams) {
+		if last != nil && p.Progress <= *last {
+			return
+		}
+		last = &p.Progress
+		fn(p)
+	})
+}
+
+// drain waits until everything that came has been told.
+func (s *progressSink) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.running {
+		s.idle.Wait()
+	}
+}
+
+type clockKey struct{}
+
+// callClock ends a call that takes too long: without progress, or at all.
+type callClock struct {
+	timer   *time.Timer
+	timeout time.Duration
+}
+
+func clockFrom(ctx context.Context) *callClock {
+	clock, _ := ctx.Value(clockKey{}).(*callClock)
+	return clock
+}
+
+func (c *callClock) reset() { c.timer.Reset(c.timeout) }
+
+// A TimeoutError is the error of a call that took longer than the client allows. It
+// was made here, not by the server.
+type TimeoutError struct {
+	Method string
+	After  time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("mcp: no answer to %s within %v", e.Method, e.After)
+}
+
+// Timeout reports true, as that of net.Error.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// Is makes errors.Is(err, context.DeadlineExceeded) true.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// bounded is the context of a call of a client that bounds its calls.
+func (c *Conn) bounded(ctx context.Context, method string) (context.Context, func()) {
+	o := &c.client.opts
+	if o.CallTimeout <= 0 && o.MaxCallTime <= 0 || method == MethodListen {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stops := []func() bool{}
+	if o.MaxCallTime > 0 {
+		stops = append(stops, time.AfterFunc(o.MaxCallTime, func() { cancel(&TimeoutError{method, o.MaxCallTime}) }).Stop)
+	}
+	if o.CallTimeout > 0 {
+		clock := &callClock{timeout: o.CallTimeout}
+		clock.timer = time.AfterFunc(o.CallTimeout, func() { cancel(&TimeoutError{method, o.CallTimeout}) })
+		stops = append(stops, clock.timer.Stop)
+		ctx = context.WithValue(ctx, clockKey{}, clock)
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}
+}

@@ -1,0 +1,187 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+)
+
+// forwarder sends the notifications of a server's subscription to the sender of
+// the request that began it, under that request's id.
+type forwarder struct {
+	conn  *Conn
+	req   *Request
+	meta  Meta
+	again bool // the subscription was interrupted
+
+	mu    sync.Mutex
+	acked bool
+}
+
+func newForwarder(c *Conn, req *Request, again bool) *forwarder {
+	f := &forwarder{conn: c, req: req, meta: Meta{}, again: again}
+	f.meta.Set(MetaSubscriptionID, req.ID)
+	return f
+}
+
+func (f *forwarder) acknowledged() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.acked
+}
+
+// notify takes a notification of the server's.
+func (f *forwarder) notify(method string, note *Request) {
+	ctx := f.conn.ctx
+	switch method {
+	case NotificationAcknowledged:
+		var p AcknowledgedParams
+		if note.Decode(&p) != nil {
+			return
+		}
+		f.acknowledge(ctx, &p.Notifications)
+	case NotificationResourceUpdated:
+		_ = f.req.Notify(ctx, method, &ResourceUpdatedParams{URI: note.Name(), Meta: f.meta})
+	default:
+		_ = f.req.Notify(ctx, method, map[string]Meta{"_meta": f.meta})
+	}
+}
+
+// acknowledge passes the first acknowledgement on; for a later one, what may have
+// been missed is told instead.
+func (f *forwarder) acknowledge(ctx context.Context, filter *SubscriptionFilter) {
+	f.mu.Lock()
+	f.acked = true
+	f.mu.Unlock()
+	if !f.again {
+		_ = f.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *filter, Meta: f.meta})
+		return
+	}
+	l := newListener(filter)
+	for _, n := range changeNotifications {
+		if l.wants&n.change != 0 {
+			_ = f.req.Notify(ctx, n.method, map[string]Meta{"_meta": f.meta})
+		}
+	}
+	for _, uri := range filter.ResourceSubscriptions {
+		_ = f.req.Notify(ctx, NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri, Meta: f.meta})
+	}
+}
+
+func (c *Conn) follow(id ID, notify func(string, *Request)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subs[id] = notify
+}
+
+func (c *Conn) unfollow(id ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.subs, id)
+}
+
+// A Subscription tells of changes at the server.
+type Subscription struct {
+	// Accepted is the part of the filter that the server honours.
+	Accepted SubscriptionFilter
+
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	err    error
+}
+
+// A Change is something that a subscription tells: a list that changed, by the
+// method of its notification, or a resource that did, by its URI.
+type Change struct {
+	Method string
+	URI    string // of NotificationResourceUpdated
+}
+
+// Listen subscribes to changes (subscriptions/listen), in both eras, and calls fn
+// with each, one after the other, until ctx is done, [Subscription.Close] or the
+// server ends it. It returns when the server has agreed. After a break in the
+// connection fn is told of everything that may have been missed.
+func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
+	req, err := NewRequest(MethodListen, &ListenParams{Notifications: filter})
+	if err != nil {
+		return nil, err
+	}
+	req.ID = c.nextID()
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Subscription{cancel: cancel, done: make(chan struct{})}
+	acknowledged := make(chan SubscriptionFilter, 1)
+	go func() {
+		defer close(s.done)
+		_, s.err = Serve(ctx, c, req, &subscriber{fn, acknowledged}, c.client.opts.Logger)
+	}()
+	select {
+	case s.Accepted = <-acknowledged:
+		return s, nil
+	case <-s.done:
+		cancel(nil)
+		if s.err == nil {
+			s.err = errors.New("mcp: the server ended the subscription before it agreed to it")
+		}
+		return nil, s.err
+	}
+}
+
+// Subscribe subscribes to the updates of one resource; see [Conn.Listen]. It fails
+// if the server does not agree.
+func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (*Subscription, error) {
+	s, err := c.Listen(ctx, SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(ch Change) { fn(ch.URI) })
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Accepted.ResourceSubscriptions) == 0 {
+		s.Close()
+		return nil, ResourceNotFound(uri)
+	}
+	return s, nil
+}
+
+// Close ends the subscription; it may be called from the subscription's function.
+func (s *Subscription) Close() { s.cancel(ErrClosed) }
+
+// Done is closed when the subscription has ended; Err then says why, nil if one of
+// the sides ended it in good order.
+func (s *Subscription) Done() <-chan struct{} { return s.done }
+
+// Err is why the subscription ended; it is to be called after Done is closed.
+func (s *Subscription) Err() error {
+	if errors.Is(s.err, ErrClosed) || errors.Is(s.err, context.Canceled) {
+		return nil
+	}
+	return s.err
+}
+
+type subscriber struct {
+	fn           func(Change)
+	acknowledged chan<- SubscriptionFilter
+}
+
+func (s *subscriber) Notify(_ context.Context, method string, params json.RawMessage) error {
+	if method == NotificationAcknowledged {
+		var p AcknowledgedParams
+		if err := unmarshal(params, &p); err != nil {
+			return err
+		}
+		select {
+		case s.acknowledged <- p.Notifications:
+		default:
+		}
+		return nil
+	}
+	var p ResourceUpdatedParams
+	if method == NotificationResourceUpdated {
+		if err := unmarshal(params, &p); err != nil {
+			return err
+		}
+	}
+	s.fn(Change{method, p.URI})
+	return nil
+}

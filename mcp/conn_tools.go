@@ -1,0 +1,101 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// toolPlans are what a connection has learnt of the server's tools from the lists
+// that went through it.
+type toolPlans struct {
+	mu    sync.Mutex
+	plans map[string]*toolPlan
+}
+
+// maxPlans bounds what a server can make its client remember.
+const maxPlans = 100_000
+
+type toolPlan struct {
+	headers []paramHeader
+	schema  json.RawMessage // of the output, nil if there is none
+	once    sync.Once
+	output  *jsonschema.Schema // nil if it does not compile
+}
+
+// learn remembers the tools of a page, and drops those whose arguments are to be
+// mirrored in headers in a way that the specification does not allow.
+func (p *toolPlans) learn(tools []*Tool, logger *slog.Logger) []*Tool {
+	kept := make([]*Tool, 0, len(tools))
+	for _, t := range tools {
+		headers, err := paramHeaders(t.InputSchema)
+		if err != nil {
+			logger.Warn("mcp: a tool was dropped from the server's list", "tool", t.Name, "error", err)
+			continue
+		}
+		kept = append(kept, t)
+		p.remember(t, headers)
+	}
+	return kept
+}
+
+func (p *toolPlans) remember(t *Tool, headers []paramHeader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.plans == nil {
+		p.plans = map[string]*toolPlan{}
+	}
+	if _, known := p.plans[t.Name]; known || len(p.plans) < maxPlans {
+		p.plans[t.Name] = &toolPlan{headers: headers, schema: t.OutputSchema}
+	}
+}
+
+func (p *toolPlans) of(tool string) *toolPlan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plans[tool]
+}
+
+// headers are the arguments of a call that are mirrored in headers.
+func (p *toolPlans) headers(req *Request) []HeaderParam {
+	plan := p.of(req.Name())
+	if plan == nil || len(plan.headers) == 0 {
+		return nil
+	}
+	var params []HeaderParam
+	for _, h := range plan.headers {
+		value := argumentAt(req.Arguments(), h.path)
+		switch {
+		case value == nil:
+		case value[0] == '"':
+			params = append(params, HeaderParam{h.key, string(jsonscan.Unquote(value))})
+		default:
+			params = append(params, HeaderParam{h.key, string(value)})
+		}
+	}
+	return params
+}
+
+// checkOutput holds structured content to the schema of its tool. A schema that
+// cannot be read is not checked against.
+func (p *toolPlans) checkOutput(tool string, res *CallToolResult) error {
+	plan := p.of(tool)
+	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
+		return nil
+	}
+	plan.once.Do(func() { plan.output, _ = jsonschema.Compile(plan.schema, nil) })
+	if plan.output == nil {
+		return nil
+	}
+	if err := plan.output.Validate(res.StructuredContent); err != nil {
+		return fmt.Errorf("mcp: the output of %q does not fit its schema: %w", tool, err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// What ParseMessage takes is JSON that says what the message holds; what it
+// refuses has an error that can be sent.
+func FuzzParseMessage(f *testing.F) {
+	for _, era := range eras {
+		f.Add([]byte(era.request(`"x"`, "tools/call", `"name":"a","arguments":{"b":[1,2]}`)))
+		for _, m := range era.open {
+			f.Add([]byte(m))
+		}
+	}
+	for _, s := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","method":"m"}`, `{}`, `[]`, `{"id":1e9}`, `{"jsonrpc":"2.0","id":1.0,"method":"m","params":null}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := mcp.ParseMessage(bytes.Clone(data))
+		if err != nil {
+			if response := mcp.AppendErrorResponse(nil, m.ID, err); !json.Valid(response) || mcp.CodeOf(err) == mcp.CodeInternalError {
+				t.Errorf("refused with %s", response)
+			}
+			return
+		}
+		if !json.Valid(data) || (m.Request == nil) == (m.Response == nil) {
+			t.Fatalf("took %q as %+v", data, m)
+		}
+		if m.Request == nil {
+			return
+		}
+		if m.Request.Method == "" || m.Request.ID != m.ID {
+			t.Errorf("took %q as %+v", data, m.Request)
+		}
+		if p := m.Request.Params(); p != nil && (!json.Valid(p) || p[0] != '{') {
+			t.Errorf("params %q", p)
+		}
+		again, err := m.Request.WithParams(m.Request.Params())
+		if err != nil || again.Name() != m.Request.Name() || !bytes.Equal(again.Arguments(), m.Request.Arguments()) {
+			t.Errorf("the params of %q read otherwise alone: %v", data, err)
+		}
+	})
+}
+
+// A cursor that a server did not give out is refused or leads somewhere in the
+// list, and no further.
+func FuzzCursor(f *testing.F) {
+	opts := quiet()
+	opts.PageSize = 2
+	mux := mcp.NewMux("m", "v1", opts)
+	inner := mcp.NewMux("inner", "v1", opts)
+	for _, name := range []string{"a", "b", "c"} {
+		mux.Tool(name, says(""))
+		inner.Tool(name, says(""))
+	}
+	mux.Mount("in_", inner)
+	for cursor := new(string); cursor != nil; {
+		p := &mcp.ListParams{Cursor: cursor}
+		if *cursor == "" {
+			p.Cursor = nil
+		}
+		res, err := mux.ServeMCP(f.Context(), mcptest.NewRequest(mcp.MethodListTools, p))
+		if err != nil {
+			f.Fatal(err)
+		}
+		if cursor = res.(*mcp.ListToolsResult).NextCursor; cursor != nil {
+			f.Add(*cursor)
+		}
+	}
+	f.Add("")
+	f.Add("bm90")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		if _, err := json.Marshal(cursor); err != nil {
+			t.Skip()
+		}
+		raw, _ := json.Marshal(&mcp.ListParams{Cursor: &cursor})
+		req, err := mcp.NewRequest(mcp.MethodListTools, json.RawMessage(raw))
+		if err != nil {
+			t.Skip() // no valid UTF-8
+		}
+		for range 10 {
+			res, err := mux.ServeMCP(t.Context(), req)
+			if err != nil {
+				wantCode(t, err, mcp.CodeInvalidParams)
+				return
+			}
+			next := res.(*mcp.ListToolsResult).NextCursor
+			if next == nil {
+				return
+			}
+			if req, err = mcp.NewRequest(mcp.MethodListTools, &mcp.ListParams{Cursor: next}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Errorf("the list from %q on has no end", cursor)
+	})
+}

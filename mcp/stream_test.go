@@ -1,0 +1,450 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+func hello() *mcp.Mux {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("hello", says("hi"))
+	return mux
+}
+
+// T9: what is sent before the server has begun to read is answered.
+func TestFirstMicrosecond(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			near, far := mcp.Pipe()
+			messages := append(slices.Clone(era.open), era.request("7", "tools/call", `"name":"hello"`))
+			for _, m := range messages {
+				if err := near.Write(t.Context(), []byte(m)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			go mcp.ServeStream(t.Context(), hello(), far, nil)
+			defer near.Close()
+			for {
+				data, err := near.Read(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(string(data), `"id":7`) {
+					break
+				}
+			}
+		})
+	}
+}
+
+// T4: requests that were sent before the end of the stream are answered.
+func TestDrain(t *testing.T) {
+	release := make(chan struct{})
+	mux := hello()
+	mux.Tool("slow", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "slow", nil }, nil))
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			p := newPeer(t, mux, era)
+			for i := range 50 {
+				p.send(era.request(fmt.Sprint(i), "tools/call", `"name":"slow"`))
+			}
+			go func() {
+				for range 50 {
+					release <- struct{}{}
+				}
+			}()
+			if said := p.finish(); len(said) != 50 {
+				t.Errorf("got %d answers of 50", len(said))
+			}
+		})
+	}
+}
+
+// T4: draining has a bound; what goes on beyond it is cancelled.
+func TestDrainIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		causes := make(chan error, 1)
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("forever", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return "", nil
+		}, nil))
+		p := servePeer(t, mux, eras[0], &mcp.StreamOptions{DrainTimeout: time.Minute})
+		p.send(eras[0].request("1", "tools/call", `"name":"forever"`))
+		synctest.Wait()
+		start := time.Now()
+		p.finish()
+		if took := time.Since(start).Round(time.Second); took != time.Minute {
+			t.Errorf("drained for %v", took)
+		}
+		if cause := <-causes; !errors.Is(cause, mcp.ErrClosed) {
+			t.Errorf("the cause is %v", cause)
+		}
+	})
+}
+
+// A request can be cancelled while the server drains.
+func TestCancelWhileDraining(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := mcp.NewMux("m", "v1", quiet())
+				mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+					<-ctx.Done()
+					return "", nil
+				}, nil))
+				stream, served := newScripted(), make(chan error, 1)
+				ctx, stop := context.WithCancel(t.Context())
+				go func() { served <- mcp.ServeStream(ctx, mux, stream, nil) }()
+				for _, m := range append(slices.Clone(era.open), era.request("1", "tools/call", `"name":"wait"`)) {
+					stream.in <- []byte(m)
+					synctest.Wait()
+				}
+				stop()
+				synctest.Wait()
+				start := time.Now()
+				stream.in <- []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+				if err := <-served; !errors.Is(err, context.Canceled) {
+					t.Errorf("serving ended with %v", err)
+				}
+				if took := time.Since(start).Round(time.Second); took > 0 {
+					t.Errorf("drained for %v", took)
+				}
+			})
+		})
+	}
+}
+
+// T12: a handler that ends the server it runs on does not wait for itself.
+func TestCloseFromAHandler(t *testing.T) {
+	for _, name := range []string{"stop", "close"} {
+		t.Run(name, func(t *testing.T) {
+			near, far := mcp.Pipe()
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("stop", mcp.ToolFunc(func(context.Context, none) (string, error) {
+				stop()
+				return "stopping", nil
+			}, nil))
+			mux.Tool("close", mcp.ToolFunc(func(context.Context, none) (string, error) { return "", far.Close() }, nil))
+			served := make(chan error, 1)
+			go func() { served <- mcp.ServeStream(ctx, mux, far, nil) }()
+			if err := near.Write(t.Context(), []byte(eras[0].request("1", "tools/call", `"name":"`+name+`"`))); err != nil {
+				t.Fatal(err)
+			}
+			<-served
+		})
+	}
+}
+
+// T12: the session of the legacy era can be closed by its own handler.
+func TestSessionCloseFromAHandler(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("leave", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		mcp.SessionFrom(ctx).Close()
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}, nil))
+	(&mcptest.Client{Version: mcp.Version20251125}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		if !slices.Contains(mcp.LegacyVersions(), c.Version()) {
+			t.Skip("no sessions")
+		}
+		if res, err := c.CallTool(t.Context(), tool("leave", "")); err == nil && !res.IsError {
+			t.Errorf("got %+v", res)
+		}
+	})
+}
+
+// T15: writing and closing at once panics nowhere.
+func TestCloseWhileWriting(t *testing.T) {
+	for range 2000 {
+		a, b := mcp.Pipe()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for a.Write(t.Context(), []byte("{}")) == nil {
+				}
+			})
+		}
+		wg.Go(func() { _, _ = b.Read(t.Context()) })
+		wg.Go(func() { b.Close() })
+		wg.Go(func() { a.Close() })
+		wg.Wait()
+		if err := a.Write(t.Context(), []byte("{}")); !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatalf("writing to a closed pipe: %v", err)
+		}
+	}
+}
+
+func TestPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := mcp.Pipe()
+		message := []byte("one")
+		if err := a.Write(t.Context(), message); err != nil {
+			t.Fatal(err)
+		}
+		message[0] = 'x' // Write has not kept it
+		a.Write(t.Context(), []byte("two"))
+		a.Close()
+		for _, want := range []string{"one", "two"} {
+			if got, err := b.Read(t.Context()); err != nil || string(got) != want {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}
+		if _, err := b.Read(t.Context()); !errors.Is(err, io.EOF) {
+			t.Errorf("after the end got %v", err)
+		}
+		c, d := mcp.Pipe()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := d.Read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("reading nothing: %v", err)
+		}
+		for c.Write(ctx, []byte("x")) == nil { // nobody reads: room runs out, time has
+		}
+	})
+}
+
+// T34: names are case-sensitive, members unique, and nothing is guessed. T37, T39:
+// what is malformed costs one error.
+func TestMalformedMessages(t *testing.T) {
+	meta := eras[0].meta
+	for _, test := range []struct {
+		message, id string
+		code        int
+	}{
+		{`{"jsonrpc":"2.0","id":1,"Method":"tools/list","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"METHOD":"tools/list","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method\u0000":"tools/list","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{` + meta + `}}`, "", mcp.CodeParseError},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","m\u0065thod":"tools/call","params":{` + meta + `}}`, "", mcp.CodeParseError},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","name":"other",` + meta + `}}`, "", mcp.CodeParseError},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","Name":"other",` + meta + `}}`, "1", 0},
+		{`{"jsonrpc":"2.0","id":1,"method":"","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":7,"params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"1.0","id":1,"method":"tools/list","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"id":1,"method":"tools/list","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"tools/list","params":{` + meta + `}}`, "", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":null,"method":"tools/list","params":{` + meta + `}}`, "", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":{},"method":"tools/list","params":{` + meta + `}}`, "", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}`, "1", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":1,` + meta + `}}`, "1", mcp.CodeInvalidParams},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":"x",` + meta + `}}`, "1", mcp.CodeInvalidParams},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":[]}}`, "1", mcp.CodeInvalidParams},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"`, "", mcp.CodeParseError},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"} x`, "", mcp.CodeParseError},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "", mcp.CodeParseError},
+		{`[]`, "", mcp.CodeInvalidRequest},
+		{`7`, "", mcp.CodeInvalidRequest},
+		{`null`, "", mcp.CodeInvalidRequest},
+		{`tools/list`, "", mcp.CodeParseError},
+		{strings.Repeat(`[`, 100_000), "", mcp.CodeInvalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":` + strings.Repeat(`{"a":`, 100_000) + `1` + strings.Repeat(`}`, 100_000) + `}}`, "", mcp.CodeParseError},
+	} {
+		name := test.message[:min(len(test.message), 80)]
+		p := newPeer(t, hello(), eras[0])
+		p.send(test.message)
+		got := p.read()
+		if got.ID.String() != test.id || (got.Error == nil) != (test.code == 0) || got.Error != nil && got.Error.Code != test.code {
+			t.Errorf("%s: got id %s, %s, %v", name, got.ID, got.Result, got.Error)
+		}
+		p.send(eras[0].request("2", "tools/call", `"name":"hello"`))
+		if got := p.read(); got.ID != mcp.IntID(2) || got.Error != nil {
+			t.Errorf("after %s: got %s, %v", name, got.ID, got.Error)
+		}
+	}
+}
+
+// Responses that nobody asked for, and malformed notifications, are dropped.
+func TestDroppedMessages(t *testing.T) {
+	for _, era := range eras {
+		p := newPeer(t, hello(), era)
+		for _, m := range []string{
+			`{"jsonrpc":"2.0","id":"psi-99","result":{}}`,
+			`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`,
+			`{"jsonrpc":"2.0","method":"notifications/unheard","params":{"_meta":{}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/unheard","params":[]}`,
+		} {
+			p.send(m)
+		}
+		if said := p.finish(); len(said) > 0 {
+			t.Errorf("%s: got %q", era.name, said)
+		}
+	}
+}
+
+// T35: an id is echoed as it was, and belongs to one request at a time.
+func TestIDs(t *testing.T) {
+	release := make(chan struct{})
+	mux := hello()
+	mux.Tool("slow", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "slow", nil }, nil))
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			p := newPeer(t, mux, era)
+			for _, id := range []string{`1`, `"1"`, `1.0`, `-7`, `9223372036854775808`, `""`, `"a\"b"`, `0`} {
+				p.send(era.request(id, "tools/call", `"name":"hello"`))
+				if got := p.receive(); !strings.Contains(got, `"id":`+id+`,`) || !strings.Contains(got, "hi") {
+					t.Errorf("%s: got %s", id, got)
+				}
+			}
+			p.send(era.request(`5`, "tools/call", `"name":"slow"`))
+			p.send(era.request(`5`, "tools/call", `"name":"hello"`))
+			if got := p.read(); got.ID != mcp.IntID(5) || got.Error == nil || got.Error.Code != mcp.CodeInvalidRequest {
+				t.Errorf("the second request got %s, %v", got.Result, got.Error)
+			}
+			release <- struct{}{}
+			if got := p.read(); got.ID != mcp.IntID(5) || !strings.Contains(string(got.Result), "slow") {
+				t.Errorf("the first request got %s, %v", got.Result, got.Error)
+			}
+			p.send(era.request(`5`, "tools/call", `"name":"hello"`))
+			if got := p.read(); got.Error != nil {
+				t.Errorf("once it is free again: %v", got.Error)
+			}
+		})
+	}
+}
+
+// T36: the id of a question of the server may be one that the client uses.
+func TestSameIDBothWays(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
+		return "done", err
+	}, nil))
+	p := newPeer(t, mux, eras[1])
+	p.send(eras[1].request(`"psi-1"`, "tools/call", `"name":"ask"`))
+	question, err := mcp.ParseMessage([]byte(p.receive()))
+	if err != nil || question.Request == nil {
+		t.Fatalf("got %+v, %v", question, err)
+	}
+	p.send(eras[1].request(question.ID.String()+" ", "ping", ""))
+	p.send(`{"jsonrpc":"2.0","id":` + question.ID.String() + `,"result":{"action":"accept","content":{"ok":true}}}`)
+	var got []string
+	for range 2 {
+		r := p.read()
+		got = append(got, r.ID.String())
+		if r.Error != nil && r.Error.Code != mcp.CodeInvalidRequest {
+			t.Errorf("got %v", r.Error)
+		}
+	}
+	if !slices.Contains(got, `"psi-1"`) {
+		t.Errorf("got answers to %q", got)
+	}
+}
+
+// T37: a conversation of the legacy era opens once, and first.
+func TestInitialize(t *testing.T) {
+	legacy := eras[1]
+	unopened := wireEra{"unopened", nil, legacy.meta}
+	p := newPeer(t, hello(), unopened)
+	for _, method := range []string{"tools/list", "resources/subscribe", "logging/setLevel", "server/discover"} {
+		p.send(legacy.request("1", method, ""))
+		if got := p.read(); got.Error == nil {
+			t.Errorf("%s before initialize: got %s", method, got.Result)
+		}
+	}
+	p.send(legacy.request("1", "ping", ""))
+	if got := p.read(); got.Error != nil {
+		t.Errorf("ping before initialize: %v", got.Error)
+	}
+	p.send(legacy.open[0])
+	if got := p.read(); got.Error != nil {
+		t.Fatalf("initialize: %v", got.Error)
+	}
+	p.send(legacy.open[0])
+	if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInvalidRequest {
+		t.Errorf("a second initialize: %s, %v", got.Result, got.Error)
+	}
+	p.send(legacy.request("2", "tools/call", `"name":"hello"`))
+	if got := p.read(); got.Error != nil {
+		t.Errorf("after that: %v", got.Error)
+	}
+	// Both eras on one connection.
+	p.send(eras[0].request("3", "server/discover", ""))
+	if got := p.read(); !strings.Contains(string(got.Result), "supportedVersions") {
+		t.Errorf("a modern request: %s, %v", got.Result, got.Error)
+	}
+}
+
+func TestVersionNegotiation(t *testing.T) {
+	for asked, want := range map[string]string{
+		mcp.Version20241105: mcp.Version20241105, mcp.Version20250326: mcp.Version20250326,
+		mcp.Version20250618: mcp.Version20250618, mcp.Version20251125: mcp.Version20251125,
+		"2023-01-01": mcp.Version20251125, mcp.Version20260728: mcp.Version20251125,
+	} {
+		p := newPeer(t, hello(), wireEra{})
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + asked + `","capabilities":{},"clientInfo":{"name":"p","version":"v1"}}}`)
+		if got := p.read(); !strings.Contains(string(got.Result), `"protocolVersion":"`+want+`"`) {
+			t.Errorf("%s: got %s, %v", asked, got.Result, got.Error)
+		}
+	}
+	p := newPeer(t, hello(), wireEra{})
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2027-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeUnsupportedVersion || !strings.Contains(string(got.Error.Data), mcp.LatestVersion) {
+		t.Errorf("got %s, %v", got.Result, got.Error)
+	}
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
+	if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInvalidParams {
+		t.Errorf("without capabilities: got %s, %v", got.Result, got.Error)
+	}
+}
+
+// Batches are what 2025-03-26 alone has.
+func TestBatches(t *testing.T) {
+	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], mcp.Version20251125, mcp.Version20250326, 1), eras[1].open[1]}, eras[1].meta}
+	p := newPeer(t, hello(), march)
+	p.send(`[` + march.request("1", "tools/call", `"name":"hello"`) + `,{"jsonrpc":"2.0","method":"notifications/x"},` + march.request("2", "ping", "") + `,7]`)
+	got := p.receive()
+	items, err := mcp.SplitBatch([]byte(got))
+	if err != nil || len(items) != 3 || !strings.Contains(got, `"id":1`) || !strings.Contains(got, `"id":2`) || !strings.Contains(got, `-32600`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	p.send(`[]`)
+	if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInvalidRequest {
+		t.Errorf("an empty batch: %s, %v", got.Result, got.Error)
+	}
+	for _, era := range eras {
+		p := newPeer(t, hello(), era)
+		p.send(`[` + era.request("1", "tools/call", `"name":"hello"`) + `]`)
+		if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInvalidRequest {
+			t.Errorf("%s: got %s, %v", era.name, got.Result, got.Error)
+		}
+	}
+}
+
+// More requests at once than are allowed are refused; the others go on.
+func TestMaxInFlight(t *testing.T) {
+	release := make(chan struct{})
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("slow", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "slow", nil }, nil))
+	p := servePeer(t, mux, eras[0], &mcp.StreamOptions{MaxInFlight: 2})
+	for i := range 3 {
+		p.send(eras[0].request(fmt.Sprint(i), "tools/call", `"name":"slow"`))
+	}
+	if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInternalError {
+		t.Errorf("got %s, %v", got.Result, got.Error)
+	}
+	close(release)
+	for range 2 {
+		if got := p.read(); got.Error != nil {
+			t.Errorf("got %v", got.Error)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// StreamTransport makes a Transport of a function that opens a [Stream], such as
+// one to a process or a socket.
+func StreamTransport(open func(ctx context.Context) (Stream, error)) Transport {
+	return streamTransport{open}
+}
+
+// InProcess is a Transport to a handler in this process. Every connection is
+// served by a goroutine of its own, until it is closed.
+func InProcess(h Handler) Transport {
+	return StreamTransport(func(context.Context) (Stream, error) {
+		client, server := Pipe()
+		go func() { _ = ServeStream(context.Background(), h, server, nil) }() // it ends with the client's side
+		return client, nil
+	})
+}
+
+type streamTransport struct {
+	open func(ctx context.Context) (Stream, error)
+}
+
+func (t streamTransport) Connect(ctx context.Context, receive Receiver) (Wire, error) {
+	stream, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return NewStreamWire(stream, receive), nil
+}
+
+// NewStreamWire makes a Wire of a stream, which it reads until it ends and closes
+// when it is closed. One goroutine reads; it calls receive.
+func NewStreamWire(stream Stream, receive Receiver) Wire {
+	w := &streamWire{stream: stream, receive: receive, waiting: map[ID]chan *Response{}, done: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancelCause(context.Background())
+	go w.read()
+	return w
+}
+
+type streamWire struct {
+	stream  Stream
+	receive Receiver
+	ctx     context.Context // of reading
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when nothing is read any more
+
+	mu      sync.Mutex
+	waiting map[ID]chan *Response
+	err     error // why it ended
+}
+
+func (w *streamWire) read() {
+	defer close(w.done)
+	for {
+		data, err := w.stream.Read(w.ctx)
+		var coded *Error
+		if errors.As(err, &coded) {
+			continue // one message that could not be taken; its call times out or is cancelled
+		}
+		if err != nil {
+			w.end(err)
+			return
+		}
+		w.take(data)
+	}
+}
+
+// take delivers one message. What is not a message, a stray print say, is dropped.
+func (w *streamWire) take(data []byte) {
+	if IsBatch(data) {
+		items, err := SplitBatch(data)
+		for _, item := range items {
+			if err == nil {
+				w.take(item)
+			}
+		}
+		return
+	}
+	m, err := ParseMessage(data)
+	switch {
+	case err != nil && m.Request == nil && !m.ID.IsZero():
+		w.deliver(&Response{ID: m.ID, Error: asError(err)})
+	case err != nil:
+	case m.Response != nil:
+		w.deliver(m.Response)
+	default:
+		w.receive(m, ID{})
+	}
+}
+
+func (w *streamWire) deliver(r *Response) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if answer := w.waiting[r.ID]; answer != nil {
+		delete(w.waiting, r.ID)
+		answer <- r
+	}
+}
+
+func (w *streamWire) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	w.cancel(w.err)
+}
+
+func (w *streamWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
+	answer := make(chan *Response, 1)
+	if err := w.expect(m.ID, answer); err != nil {
+		return nil, err
+	}
+	defer w.forget(m.ID)
+	if err := w.Send(ctx, m); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-answer:
+		return r, nil
+	case <-ctx.Done():
+		w.cancelCall(ctx, m)
+		return nil, context.Cause(ctx)
+	case <-w.done:
+		return w.last(answer)
+	}
+}
+
+// last is the response that came just before the end, or why it ended.
+func (w *streamWire) last(answer <-chan *Response) (*Response, error) {
+	select {
+	case r := <-answer:
+		return r, nil
+	default:
+		return nil, w.Err()
+	}
+}
+
+func (w *streamWire) expect(id ID, answer chan *Response) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	w.waiting[id] = answer
+	return nil
+}
+
+func (w *streamWire) forget(id ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiting, id)
+}
+
+// cancelCall tells the server, which may be gone. Nothing cancels initialize.
+func (w *streamWire) cancelCall(ctx context.Context, m *Envelope) {
+	if m.Method == legacyInitialize {
+		return
+	}
+	params := mustMarshal(&CancelledParams{RequestID: m.ID, Reason: context.Cause(ctx).Error()})
+	_ = w.stream.Write(context.WithoutCancel(ctx), AppendNotification(nil, NotificationCancelled, params))
+}
+
+func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
+	select {
+	case <-w.done:
+		return w.Err()
+	default:
+	}
+	return w.stream.Write(ctx, m.Body)
+}
+
+func (w *streamWire) Close() error {
+	w.end(ErrClosed)
+	return w.stream.Close()
+}
+
+func (w *streamWire) Done() <-chan struct{} { return w.done }
+
+func (w *streamWire) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}

@@ -1,0 +1,232 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// messages reads all messages of a stream; one that is refused is its error.
+func messages(t *testing.T, s mcp.Stream) []string {
+	t.Helper()
+	var all []string
+	for {
+		m, err := s.Read(t.Context())
+		var coded *mcp.Error
+		switch {
+		case errors.Is(err, io.EOF):
+			return all
+		case errors.As(err, &coded):
+			all = append(all, fmt.Sprint(coded.Code))
+		case err != nil:
+			t.Fatal(err)
+		default:
+			all = append(all, string(m))
+		}
+	}
+}
+
+// T5: what editors and shells add to lines is no part of them.
+func TestLines(t *testing.T) {
+	const text = "\xef\xbb\xbf{\"a\":1}\r\n\n  \r\n\t{\"b\":2} \n{\"c\":3}"
+	got := messages(t, mcpstdio.NewStream(strings.NewReader(text), io.Discard, nil))
+	if want := `[{"a":1} {"b":2} {"c":3}]`; fmt.Sprint(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	// A mark anywhere else is not one of order.
+	got = messages(t, mcpstdio.NewStream(strings.NewReader("1\n\xef\xbb\xbf2\n"), io.Discard, nil))
+	if want := "[1 \xef\xbb\xbf2]"; fmt.Sprint(got) != want {
+		t.Errorf("got %q, want %q", fmt.Sprint(got), want)
+	}
+}
+
+// T1: a line may be long; one that is too long costs an error, and no more.
+func TestLongLines(t *testing.T) {
+	long := `"` + strings.Repeat("x", 10<<20) + `"`
+	got := messages(t, mcpstdio.NewStream(strings.NewReader("1\n"+long+"\n2\n"), io.Discard, nil))
+	if len(got) != 3 || got[1] != long || got[2] != "2" {
+		t.Errorf("got %d messages", len(got))
+	}
+	text := "12345678\n123456789\n" + strings.Repeat("y", 1<<20) + "\n\n7\n" + strings.Repeat("z", 100)
+	got = messages(t, mcpstdio.NewStream(strings.NewReader(text), io.Discard, &mcpstdio.StreamOptions{MaxMessage: 8}))
+	if want := "[12345678 -32600 -32600 7 -32600]"; fmt.Sprint(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// T3: messages that are written at once do not mix.
+func TestConcurrentWrites(t *testing.T) {
+	const writers, size = 100, 128 << 10
+	r, w := io.Pipe()
+	s := mcpstdio.NewStream(strings.NewReader(""), w, nil)
+	messages(t, s) // at its end, the reader flushes no more
+	go func() {
+		defer w.Close()
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() {
+				if err := s.Write(t.Context(), []byte(`"`+strings.Repeat(string(rune('a'+i%26)), size)+`"`)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}()
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 2*size)
+	n := 0
+	for lines.Scan() {
+		n++
+		var text string
+		if err := json.Unmarshal(lines.Bytes(), &text); err != nil || text != strings.Repeat(text[:1], size) {
+			t.Fatalf("line %d is mixed: %v", n, err)
+		}
+	}
+	if n != writers {
+		t.Errorf("got %d lines, %v", n, lines.Err())
+	}
+}
+
+// writes notes each Write.
+type writes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, string(p))
+	return len(p), nil
+}
+
+// Answers go out together as long as another line waits, and at once otherwise.
+func TestFlush(t *testing.T) {
+	var out writes
+	s := mcpstdio.NewStream(strings.NewReader("1\n2\n3\n"), &out, nil)
+	for i := range 3 {
+		if _, err := s.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(t.Context(), fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(out.all) > 0 {
+		t.Errorf("written early: %q", out.all)
+	}
+	messages(t, s)
+	if err := s.Write(t.Context(), []byte("last")); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%q", out.all); got != `["0\n1\n2\n" "last\n"]` {
+		t.Errorf("wrote %s", got)
+	}
+}
+
+func TestClose(t *testing.T) {
+	var out writes
+	closed := 0
+	s := mcpstdio.NewStream(strings.NewReader("1\n2\n"), &out, &mcpstdio.StreamOptions{Close: func() error { closed++; return io.ErrClosedPipe }})
+	if _, err := s.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Write(t.Context(), []byte("held back"))
+	if err := s.Close(); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Close(); err != nil || closed != 1 {
+		t.Errorf("closed %d times, %v", closed, err)
+	}
+	if fmt.Sprint(out.all) != "[held back\n]" {
+		t.Errorf("wrote %q", out.all)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// An error of writing is final, and reported to every writer from then on.
+func TestBrokenWriter(t *testing.T) {
+	s := mcpstdio.NewStream(strings.NewReader(""), brokenWriter{}, nil)
+	messages(t, s)
+	for range 2 {
+		if err := s.Write(t.Context(), []byte("x")); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func request(id int, method, members string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, id, method, members)
+}
+
+// server has a tool that echoes, and one that waits for a go.
+func server(release <-chan struct{}) *mcp.Mux {
+	mux := mcp.NewMux("m", "v1", nil)
+	mux.Tool("echo", mcp.ToolFunc(func(_ context.Context, in struct {
+		Text string `json:"text"`
+	}) (string, error) {
+		return in.Text, nil
+	}, nil))
+	mux.Tool("wait", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { <-release; return "waited", nil }, nil))
+	return mux
+}
+
+// T4: what was asked before the end of the input is answered.
+func TestServeDrains(t *testing.T) {
+	const n = 20
+	release := make(chan struct{})
+	var in, out bytes.Buffer
+	for i := range n {
+		fmt.Fprintln(&in, request(i, "tools/call", `"name":"wait",`))
+	}
+	go func() {
+		for range n {
+			release <- struct{}{}
+		}
+	}()
+	s := &mcpstdio.Server{Handler: server(release), In: &in, Out: &out}
+	if err := s.Serve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "waited"); got != n {
+		t.Errorf("got %d answers of %d", got, n)
+	}
+}
+
+// T1: long messages pass both ways, and one that is too long is answered.
+func TestServeLongMessages(t *testing.T) {
+	long := strings.Repeat("x", 10<<20)
+	var in, out bytes.Buffer
+	fmt.Fprintln(&in, request(1, "tools/call", `"name":"echo","arguments":{"text":"`+long+`"},`))
+	fmt.Fprintln(&in, request(2, "tools/call", `"name":"echo","arguments":{"text":"`+long+long+`"},`))
+	fmt.Fprintln(&in, request(3, "tools/call", `"name":"echo","arguments":{"text":"short"},`))
+	s := &mcpstdio.Server{Handler: server(nil), In: &in, Out: &out, MaxMessage: 11 << 20}
+	if err := s.Serve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var long1, refused, short bool
+	for line := range strings.Lines(out.String()) {
+		long1 = long1 || strings.Contains(line, long)
+		refused = refused || strings.Contains(line, `"code":-32600`)
+		short = short || strings.Contains(line, `"short"`)
+	}
+	if !long1 || !refused || !short {
+		t.Errorf("long %t, refused %t, short %t", long1, refused, short)
+	}
+}
