@@ -32,13 +32,15 @@ type StreamOptions struct {
 // a line and a byte order mark at the start are skipped.
 //
 // What is written waits in a buffer as long as a complete line waits to be read:
-// a batch of requests is answered with few writes, a single one at once.
+// a batch of requests is answered with few writes, a single one at once. A peer
+// that does not read keeps those who write waiting, but never who reads.
 func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) mcp.Stream {
 	s := &stream{w: w, r: bufio.NewReaderSize(r, readSize)}
 	if opts != nil {
 		s.opts = *opts
 	}
 	s.opts.MaxMessage = cmp.Or(s.opts.MaxMessage, DefaultMaxMessage)
+	s.written.L = &s.mu
 	return s
 }
 
@@ -53,11 +55,14 @@ type stream struct {
 	r     *bufio.Reader
 	begun bool // the first line is behind us
 
-	mu      sync.Mutex
+	mu      sync.Mutex // not held while writing
 	w       io.Writer
-	out     []byte // written, not flushed
-	blocked bool   // the reader waits, or has come to the end: nobody will flush later
-	err     error  // of writing
+	out     []byte    // accepted, not written
+	spare   []byte    // memory for out
+	more    bool      // a complete line waits to be read: whoever answers it writes
+	writing bool      // somebody writes, and will write what is added meanwhile
+	written sync.Cond // some of out was written
+	err     error     // of writing
 	close   sync.Once
 }
 
@@ -83,14 +88,17 @@ func (s *stream) trim(line []byte) []byte {
 
 // line returns the next line in memory of its own.
 func (s *stream) line() ([]byte, error) {
-	if waiting, _ := s.r.Peek(s.r.Buffered()); bytes.IndexByte(waiting, '\n') < 0 {
+	if !s.lineWaits() {
 		s.block()
 	}
 	line, err := s.collect()
-	if err == nil || isTooLong(err) {
-		s.unblock()
-	}
+	s.setMore(s.lineWaits())
 	return line, err
+}
+
+func (s *stream) lineWaits() bool {
+	waiting, _ := s.r.Peek(s.r.Buffered())
+	return bytes.IndexByte(waiting, '\n') >= 0
 }
 
 // collect reads up to a line's end. What is too long is read and dropped.
@@ -122,18 +130,25 @@ func isTooLong(err error) bool {
 	return errors.As(err, &coded)
 }
 
-// block is called before the reader waits: what is answered already goes out.
+// block is called before the reader waits. What is left then, because the last
+// line had no answer, somebody else writes.
 func (s *stream) block() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocked = true
-	s.flush()
+	s.more = false
+	if len(s.out) > 0 && !s.writing {
+		go func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.flush()
+		}()
+	}
 }
 
-func (s *stream) unblock() {
+func (s *stream) setMore(more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocked = false
+	s.more = more
 }
 
 func (s *stream) Write(_ context.Context, message []byte) error {
@@ -143,27 +158,48 @@ func (s *stream) Write(_ context.Context, message []byte) error {
 		return s.err
 	}
 	s.out = append(append(s.out, message...), '\n')
-	if s.blocked || len(s.out) > flushSize {
+	if !s.more || len(s.out) > flushSize {
 		s.flush()
 	}
 	return s.err
 }
 
+// flush writes what is there. If somebody else is at it, it waits only as long as
+// too much is left. The lock is let go meanwhile: two peers of which each writes
+// more than the other has room for must still be able to read.
 func (s *stream) flush() {
-	if len(s.out) == 0 || s.err != nil {
-		return
+	for s.writing {
+		if len(s.out) <= flushSize {
+			return
+		}
+		s.written.Wait()
 	}
-	_, s.err = s.w.Write(s.out)
-	s.out = s.out[:0]
-	if cap(s.out) > keepSize {
-		s.out = nil
+	s.writing = true
+	for len(s.out) > 0 && s.err == nil {
+		out := s.out
+		s.out, s.spare = s.spare[:0], nil
+		s.mu.Unlock()
+		_, err := s.w.Write(out)
+		s.mu.Lock()
+		s.err = err
+		if cap(out) <= keepSize {
+			s.spare = out
+		}
+		s.written.Broadcast()
 	}
+	s.writing = false
+	s.written.Broadcast()
 }
 
 func (s *stream) Close() (err error) {
 	s.mu.Lock()
-	s.flush()
-	s.blocked = true
+	s.more = false
+	for s.writing && s.opts.Close == nil { // whom nothing interrupts is waited for
+		s.written.Wait()
+	}
+	if !s.writing {
+		s.flush()
+	}
 	s.mu.Unlock()
 	if s.opts.Close != nil {
 		s.close.Do(func() { err = s.opts.Close() })

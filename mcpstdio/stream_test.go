@@ -118,15 +118,15 @@ func TestFlush(t *testing.T) {
 	var out writes
 	s := mcpstdio.NewStream(strings.NewReader("1\n2\n3\n"), &out, nil)
 	for i := range 3 {
+		if len(out.all) > 0 {
+			t.Errorf("written early: %q", out.all)
+		}
 		if _, err := s.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Write(t.Context(), fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if len(out.all) > 0 {
-		t.Errorf("written early: %q", out.all)
 	}
 	messages(t, s)
 	if err := s.Write(t.Context(), []byte("last")); err != nil {
@@ -135,6 +135,54 @@ func TestFlush(t *testing.T) {
 	if got := fmt.Sprintf("%q", out.all); got != `["0\n1\n2\n" "last\n"]` {
 		t.Errorf("wrote %s", got)
 	}
+}
+
+// What was held back for the answer to a line goes out also if there is none.
+func TestFlushWithoutAnswer(t *testing.T) {
+	in, feed := io.Pipe()
+	got, out := io.Pipe()
+	s := mcpstdio.NewStream(in, out, nil)
+	go feed.Write([]byte("1\n2\n"))
+	s.Read(t.Context())
+	if err := s.Write(t.Context(), []byte("held back")); err != nil {
+		t.Fatal(err)
+	}
+	s.Read(t.Context()) // a notification, say
+	go s.Read(t.Context())
+	if line, err := bufio.NewReader(got).ReadString('\n'); err != nil || line != "held back\n" {
+		t.Errorf("got %q, %v", line, err)
+	}
+	feed.Close()
+}
+
+// Two peers that write to each other at once, with no room in between, do not
+// wait for each other for ever.
+func TestBothWaysAtOnce(t *testing.T) {
+	in1, out1 := io.Pipe()
+	in2, out2 := io.Pipe()
+	peers := []mcp.Stream{mcpstdio.NewStream(in1, out2, nil), mcpstdio.NewStream(in2, out1, nil)}
+	const writers, each = 4, 50
+	message := []byte(strings.Repeat("x", 5000))
+	var wg sync.WaitGroup
+	for _, p := range peers {
+		for range writers {
+			wg.Go(func() {
+				for range each {
+					if err := p.Write(t.Context(), message); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Go(func() {
+			for range writers * each {
+				if m, err := p.Read(t.Context()); err != nil || len(m) != len(message) {
+					t.Errorf("got %d bytes, %v", len(m), err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestClose(t *testing.T) {

@@ -192,7 +192,7 @@ func requestMessage(id mcp.ID, method string, params json.RawMessage) (*message,
 func (c *Conn) outcome(ctx context.Context, r *mcp.Response, sent <-chan error) (json.RawMessage, error) {
 	if sent != nil {
 		select {
-		case _ = <-sent: // with the response there, how it ended does not matter
+		case <-sent: //nolint:errcheck // with the response there, how it ended does not matter
 		case <-ctx.Done():
 		case <-c.ctx.Done():
 		}

@@ -60,6 +60,6 @@ func inBackground(tb testing.TB, serve func(ctx context.Context) error) {
 	go func() { done <- serve(ctx) }()
 	tb.Cleanup(func() {
 		cancel(mcp.ErrClosed)
-		_ = <-done // at the end of a test, serving may end as it likes
+		<-done //nolint:errcheck // at the end of a test, serving may end as it likes
 	})
 }
