@@ -18,8 +18,9 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 		return
 	}
 	if req.IsNotification() {
+		_, _ = mcp.Serve(&requestContext{r.Context(), r}, h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
 		w.WriteHeader(http.StatusAccepted)
-		return // cancelled is the only one, and over HTTP means nothing
+		return
 	}
 	accept := acceptable(r.Header)
 	if req.Method == mcp.MethodListen {

@@ -426,3 +426,23 @@ func TestCacheHints(t *testing.T) {
 		}
 	}
 }
+
+// Notifications reach their handlers, and are taken with an empty 202 (T30).
+func TestNotification(t *testing.T) {
+	mux := tools()
+	got := make(chan string, 1)
+	mux.Handle("notifications/hello", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		got <- req.Method
+		return nil, nil
+	}))
+	s := serve(t, newHandler(t, mux, nil))
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","method":"notifications/hello","params":{` + modernMeta + `}}`,
+		`{"jsonrpc":"2.0","method":"notifications/hello"}`,
+	} {
+		if res := whole(t, s.post(body, header{"MCP-Protocol-Version": "2026-07-28"})); res.status != http.StatusAccepted || res.body != "" {
+			t.Errorf("%s: %d %q", body, res.status, res.body)
+		}
+		<-got
+	}
+}
