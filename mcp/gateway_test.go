@@ -1,0 +1,153 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// bothEras are a version of each.
+var bothEras = []string{mcp.Version20260728, mcp.Version20251125}
+
+// gateway mounts a connection to a server under "b_".
+func gateway(t *testing.T, server mcp.Handler, version string) *mcp.Mux {
+	t.Helper()
+	gw := mcp.NewMux("gateway", "v1", nil)
+	gw.Mount("b_", connect(t, server, &mcp.ClientOptions{Version: version, Forward: true}))
+	return gw
+}
+
+// A chain of client, gateway and server gives what client and server give, whatever
+// bothEras they speak: the question travels, and so does progress.
+func TestGatewayEras(t *testing.T) {
+	for _, back := range bothEras {
+		for _, front := range bothEras {
+			t.Run(front+" in front of "+back, func(t *testing.T) {
+				c := connect(t, gateway(t, welcoming(), back), &mcp.ClientOptions{Version: front, Elicit: answering})
+				var progress []float64
+				ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { progress = append(progress, p.Progress) })
+				if got, err := mcp.Call[string](ctx, c, "b_greet", nil); err != nil || got != "Ada Lovelace" {
+					t.Errorf("greet: %q, %v", got, err)
+				}
+				if !slices.Equal(progress, []float64{1, 2, 3}) {
+					t.Errorf("progress %v, want 1, 2, 3", progress)
+				}
+				bare := connect(t, gateway(t, welcoming(), back), &mcp.ClientOptions{Version: front})
+				res, err := bare.CallTool(t.Context(), &mcp.CallToolParams{Name: "b_greet"})
+				if err == nil && !res.IsError {
+					t.Errorf("a client that cannot be asked got %+v", res)
+				}
+			})
+		}
+	}
+}
+
+// Cancelling goes all the way.
+func TestGatewayCancel(t *testing.T) {
+	for _, back := range bothEras {
+		for _, front := range bothEras {
+			server := mcp.NewMux("waits", "v1", nil)
+			began, ended := make(chan struct{}), make(chan error, 1)
+			server.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+				close(began)
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return "", context.Cause(ctx)
+			}, nil))
+			c := connect(t, gateway(t, server, back), &mcp.ClientOptions{Version: front})
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-began; cancel() }()
+			if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "b_wait"}); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s in front of %s: the call returned %v", front, back, err)
+			}
+			var cancelled *mcp.CancelError
+			if err := <-ended; !errors.As(err, &cancelled) {
+				t.Errorf("%s in front of %s: the handler's cause is %v", front, back, err)
+			}
+		}
+	}
+}
+
+// T38: what a gateway does not know, it does not touch.
+func TestGatewayPassesThrough(t *testing.T) {
+	const big = "9007199254740993"
+	server := mcp.NewMux("server", "v1", nil)
+	server.Tool("echo", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		if !strings.Contains(string(req.Params()), `"vendor":{"n":`+big+`}`) || req.Meta()["example.com/x"] == nil {
+			t.Errorf("the server got %s", req.Params())
+		}
+		res := &mcp.CallToolResult{
+			Content:           mcp.Contents{&mcp.TextContent{Text: "x", Extra: mcp.Extra{"vendor": []byte(big)}}, &mcp.UnknownContent{Type: "hologram", Raw: []byte(`{"type":"hologram","n":` + big + `}`)}},
+			StructuredContent: req.Arguments(),
+		}
+		res.Meta.Set("example.com/y", json.RawMessage(big))
+		res.Extra = mcp.Extra{"vendor": []byte(big)}
+		return res, nil
+	}))
+	server.Tool("fail", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return nil, mcp.Errorf(7, "seven").WithData(json.RawMessage(big))
+	}))
+	for _, back := range bothEras {
+		c := connect(t, gateway(t, server, back), nil)
+		var meta mcp.Meta
+		meta.Set("example.com/x", true)
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{
+			Name: "b_echo", Arguments: []byte(`{"n":` + big + `}`), Meta: meta, Extra: mcp.Extra{"vendor": []byte(`{"n":` + big + `}`)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, ok := res.Content[0].(*mcp.TextContent)
+		if !ok || string(text.Extra["vendor"]) != big || string(res.StructuredContent) != `{"n":`+big+`}` ||
+			string(res.Extra["vendor"]) != big || string(res.Meta["example.com/y"]) != big {
+			t.Errorf("%s: the client got %+v", back, res)
+		}
+		if unknown, ok := res.Content[1].(*mcp.UnknownContent); !ok || string(unknown.Raw) != `{"type":"hologram","n":`+big+`}` {
+			t.Errorf("%s: unknown content became %+v", back, res.Content[1])
+		}
+		_, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "b_fail"})
+		var coded *mcp.Error
+		if !errors.As(err, &coded) || coded.Code != 7 || coded.Message != "seven" || string(coded.Data) != big {
+			t.Errorf("%s: an error became %v", back, err)
+		}
+	}
+}
+
+// Lists and changes of what is mounted are the gateway's.
+func TestGatewayChanges(t *testing.T) {
+	for _, back := range bothEras {
+		server := welcoming()
+		server.Resource("test://doc", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "text", nil }, nil))
+		gw := gateway(t, server, back)
+		for _, front := range bothEras {
+			c := connect(t, gw, &mcp.ClientOptions{Version: front})
+			uri := "mount:b_:test://doc"
+			changes := make(chan mcp.Change, 8)
+			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{uri}}, func(ch mcp.Change) { changes <- ch })
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Tool("new"+front, mcp.HandlerFunc(nil))
+			if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
+				t.Errorf("%s in front of %s: heard %+v", front, back, got)
+			}
+			server.ResourceUpdated("test://doc")
+			if got := <-changes; got.URI != uri {
+				t.Errorf("%s in front of %s: heard %+v", front, back, got)
+			}
+			s.Close()
+			r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err != nil || r.Contents[0].URI != uri {
+				t.Errorf("%s in front of %s: %+v, %v", front, back, r, err)
+			}
+		}
+	}
+}
