@@ -124,7 +124,7 @@ var errExternal = errors.New("external reference")
 func lenientRegexp(pattern string) (santhosh.Regexp, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return regexp.MustCompile(""), nil
+		return regexp.MustCompile(""), nil //nolint:nilerr // as said above
 	}
 	return re, nil
 }
@@ -157,14 +157,11 @@ func setFormats(c *santhosh.Compiler, assert bool) {
 
 // compileError rewords an error of the validator's compiler.
 func compileError(err error, doc any) error {
-	var load *santhosh.LoadURLError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*santhosh.LoadURLError](err); ok {
 		return fmt.Errorf("jsonschema: reference to %q leaves the schema; only references within it are followed", load.URL)
 	}
-	var invalid *santhosh.SchemaValidationError
-	if errors.As(err, &invalid) {
-		var verr *santhosh.ValidationError
-		if errors.As(invalid.Err, &verr) {
+	if invalid, ok := errors.AsType[*santhosh.SchemaValidationError](err); ok {
+		if verr, ok := errors.AsType[*santhosh.ValidationError](invalid.Err); ok {
 			e := explainer{tree: doc, limit: 3}
 			e.collect(verr)
 			return fmt.Errorf("jsonschema: not a valid schema: %w", e.err())

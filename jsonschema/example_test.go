@@ -56,8 +56,7 @@ func ExampleSchema_Validate() {
 		fmt.Println(err)
 		return
 	}
-	var invalid *jsonschema.ValidationError
-	if errors.As(schema.Validate([]byte(`[1, "2"]`)), &invalid) {
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate([]byte(`[1, "2"]`))); ok {
 		for _, p := range invalid.Problems {
 			fmt.Println(p.Pointer, p.Keyword, p.Expected)
 		}

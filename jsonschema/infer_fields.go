@@ -96,7 +96,7 @@ func dominant(all []field) []field {
 			compareTrueFirst(a.tagged, b.tagged))
 	})
 	var kept []field
-	for i, n := 0, 0; i < len(all); i += n {
+	for i, n := 0, 1; i < len(all); i += n { //nolint:wastedassign,ineffassign // n is the step of the loop
 		for n = 1; i+n < len(all) && all[i+n].name == all[i].name; n++ {
 		}
 		if n == 1 || len(all[i].index) != len(all[i+1].index) || all[i].tagged != all[i+1].tagged {

@@ -146,15 +146,17 @@ func standInTag(name string, f *field) reflect.StructTag {
 	if f.optional() {
 		tag = "json:" + strconv.Quote(name+",omitempty")
 	}
+	var tagSb149 strings.Builder
 	for _, key := range []string{"jsonschema", "jsonschema_description", "jsonschema_extras"} {
 		value := f.Tag.Get(key)
 		if key == "jsonschema" {
 			value = withoutNullable(value)
 		}
 		if value != "" {
-			tag += " " + key + ":" + strconv.Quote(value)
+			tagSb149.WriteString(" " + key + ":" + strconv.Quote(value))
 		}
 	}
+	tag += tagSb149.String()
 	return reflect.StructTag(tag)
 }
 

@@ -17,7 +17,7 @@ import (
 type (
 	rawSupplier    interface{ JSONSchema() jsonv1.RawMessage }
 	schemaSupplier interface{ JSONSchema() *invopop.Schema }
-	extender       interface{ JSONSchemaExtend(*invopop.Schema) }
+	extender       interface{ JSONSchemaExtend(s *invopop.Schema) }
 )
 
 // supplied returns the schema that t supplies by a JSONSchema method, if it has
@@ -64,7 +64,7 @@ func adjust(t reflect.Type, s *invopop.Schema) {
 // promoted one has the same result.
 func own[M any](t reflect.Type, result func(M) any) (m M, ok bool) {
 	v := instance(t, 0)
-	if m, ok = v.Interface().(M); !ok {
+	if m, ok = reflect.TypeAssert[M](v); !ok {
 		return m, false
 	}
 	if t.Kind() != reflect.Struct || implements(t, jsonMethods) || implements(t, textWriters) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/go-psi/psi/jsonschema"
 )
 

@@ -30,7 +30,7 @@ func violations(raw []byte) []violation {
 	}
 	l := linter{document: doc}
 	for _, pointer := range compiled.Unchecked() {
-		l.report(pointer, RuleUncheckedRegexp, "a regular expression that Go cannot compile is not checked")
+		l.reportf(pointer, RuleUncheckedRegexp, "a regular expression that Go cannot compile is not checked")
 	}
 	l.root()
 	walkSchemas(doc, "", l.node)
@@ -42,18 +42,18 @@ type linter struct {
 	found    []violation
 }
 
-func (l *linter) report(pointer string, rule Rule, format string, args ...any) {
+func (l *linter) reportf(pointer string, rule Rule, format string, args ...any) {
 	l.found = append(l.found, violation{pointer, rule, fmt.Sprintf(format, args...)})
 }
 
 func (l *linter) root() {
 	obj, _ := l.document.(map[string]any)
 	if obj["type"] != "object" {
-		l.report("", RuleRootObject, `the type of the root must be "object"`)
+		l.reportf("", RuleRootObject, `the type of the root must be "object"`)
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf", "not", "enum"} {
 		if _, ok := obj[key]; ok {
-			l.report("/"+key, RuleRootCombinator, "%s is not allowed at the root; use it inside a property", key)
+			l.reportf("/"+key, RuleRootCombinator, "%s is not allowed at the root; use it inside a property", key)
 		}
 	}
 }
@@ -69,13 +69,13 @@ func (l *linter) node(pointer string, schema any) {
 	l.references(pointer, obj)
 	l.untyped(pointer, obj)
 	if slices.Contains(types, "object") && obj["properties"] == nil {
-		l.report(pointer, RuleProperties, `an object needs "properties", if only {}`)
+		l.reportf(pointer, RuleProperties, `an object needs "properties", if only {}`)
 	}
 	if slices.Contains(types, "array") && obj["items"] == nil {
-		l.report(pointer, RuleItems, `an array needs "items"`)
+		l.reportf(pointer, RuleItems, `an array needs "items"`)
 	}
 	if list, _ := obj["enum"].([]any); slices.Contains(list, nil) {
-		l.report(pointer+"/enum", RuleNullInEnum, `an enum must not contain null; use "anyOf" with {"type":"null"}`)
+		l.reportf(pointer+"/enum", RuleNullInEnum, `an enum must not contain null; use "anyOf" with {"type":"null"}`)
 	}
 	l.members(pointer, obj)
 }
@@ -94,14 +94,14 @@ func (l *linter) members(pointer string, obj map[string]any) {
 	props, declared := obj["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if !portableName.MatchString(name) {
-			l.report(pointer+"/properties/"+escapeToken(name), RulePropertyName,
+			l.reportf(pointer+"/properties/"+escapeToken(name), RulePropertyName,
 				"a property name must have 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'")
 		}
 	}
 	required, _ := obj["required"].([]any)
 	for _, name := range stringsOf(required) {
 		if _, ok := props[name]; !ok && declared {
-			l.report(pointer+"/required", RuleRequired, "%s is required but not among the properties", quote(name))
+			l.reportf(pointer+"/required", RuleRequired, "%s is required but not among the properties", quote(name))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (l *linter) untyped(pointer string, obj map[string]any) {
 	case key == "items" && len(typesOf(parent)) >= everyType:
 		return
 	}
-	l.report(pointer, RuleUntyped, `a node needs a "type"`)
+	l.reportf(pointer, RuleUntyped, `a node needs a "type"`)
 }
 
 // everyType is how many types it takes to allow any value: integers are numbers.
@@ -152,9 +152,9 @@ func (l *linter) references(pointer string, obj map[string]any) {
 		tokens := splitPointer(target)
 		switch {
 		case !local || len(tokens) != 2 || tokens[0] != "$defs":
-			l.report(at, RuleReferencePlace, `a reference must have the form "#/$defs/Name"`)
+			l.reportf(at, RuleReferencePlace, `a reference must have the form "#/$defs/Name"`)
 		case !l.recursive(target):
-			l.report(at, RuleReference, "a reference that is not recursive should be replaced by what it refers to")
+			l.reportf(at, RuleReference, "a reference that is not recursive should be replaced by what it refers to")
 		}
 	}
 }

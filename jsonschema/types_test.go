@@ -188,8 +188,7 @@ type unseen struct {
 	//lint:ignore U1000 the schema must not show it
 	hidden string
 	Never  string `json:"-"`
-	//lint:ignore SA5008 the JSON package reads this as the name "-"
-	Dash string `json:"-,omitzero"`
+	Dash   string `json:"-,omitzero"` //nolint:staticcheck // the JSON package reads this as the name "-"
 }
 
 // golden is the table. An entry with failing set cannot be inferred.

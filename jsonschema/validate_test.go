@@ -74,8 +74,7 @@ func TestExplanations(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := s.Validate([]byte(tt.data))
-			var verr *jsonschema.ValidationError
-			if !errors.As(err, &verr) {
+			if _, ok := errors.AsType[*jsonschema.ValidationError](err); !ok {
 				t.Fatalf("got a %T", err)
 			}
 			if err.Error() != tt.want {

@@ -28,7 +28,6 @@ var ErrNotDelivered = errors.New("mcp: notification not delivered")
 type call struct {
 	session    *Session
 	serverInfo json.RawMessage // of the outermost mux that served it
-	logger     *slog.Logger
 
 	mu       sync.Mutex
 	notifier Notifier // nil before serving and after

@@ -53,7 +53,7 @@ func (e *legacyClient) version() string {
 }
 
 func (e *legacyClient) ping(id ID) *Envelope {
-	return &Envelope{ID: id, Method: legacyPing, Version: e.version(), Body: appendRequest(nil, id, legacyPing, nil)}
+	return &Envelope{ID: id, Method: legacyPing, Version: e.version(), Body: encodeRequest(id, legacyPing, nil)}
 }
 
 // initialize makes the handshake.
@@ -61,7 +61,7 @@ func (e *legacyClient) initialize(ctx context.Context) error {
 	c := e.conn
 	params := mustMarshal(&InitializeParams{ProtocolVersion: e.wish, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON()})
 	id := c.nextID()
-	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: appendRequest(nil, id, legacyInitialize, params)})
+	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: encodeRequest(id, legacyInitialize, params)})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (e *legacyClient) setLevel(ctx context.Context) error {
 // command makes a request of the era whose result says nothing.
 func (e *legacyClient) command(ctx context.Context, method string, params any) error {
 	id := e.conn.nextID()
-	body := appendRequest(nil, id, method, mustMarshal(params))
+	body := encodeRequest(id, method, mustMarshal(params))
 	r, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: method, Version: e.version(), Body: body})
 	if err == nil && r.Error != nil {
 		return r.Error

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -195,7 +194,7 @@ func (p *pendingCall) ask(first travellingQuestion) *InputRequired {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for next := first; ; {
-		key := fmt.Sprintf("q%s", next.id.token)
+		key := "q" + next.id.token
 		p.asked[key] = next.id
 		q := next.q
 		if q.Params == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // send sends a request and returns its result as an R.
@@ -162,10 +163,12 @@ func (e *ToolError) Error() string {
 
 func textOf(contents Contents) string {
 	text := ""
+	var textSb165 strings.Builder
 	for _, c := range contents {
 		if t, ok := c.(*TextContent); ok {
-			text += t.Text
+			textSb165.WriteString(t.Text)
 		}
 	}
+	text += textSb165.String()
 	return text
 }

@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -163,7 +164,7 @@ func decodeContent(raw json.RawMessage) (Content, error) {
 		Type string `json:"type"`
 	}
 	if err := unmarshal(raw, &head); err != nil || head.Type == "" {
-		return nil, fmt.Errorf("mcp: content has no type")
+		return nil, errors.New("mcp: content has no type")
 	}
 	block := newContent(head.Type)
 	if block == nil {

@@ -55,9 +55,9 @@ func AppendNotification(dst []byte, method string, params json.RawMessage) []byt
 	return append(dst, '}')
 }
 
-// appendRequest appends a request.
-func appendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
-	dst = appendID(dst, id)
+// encodeRequest is a request as a message.
+func encodeRequest(id ID, method string, params json.RawMessage) []byte {
+	dst := appendID(nil, id)
 	dst = append(dst, `,"method":`...)
 	dst = jsonscan.AppendString(dst, method)
 	if params != nil {

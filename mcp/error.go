@@ -74,8 +74,7 @@ func CodeOf(err error) int {
 
 // asError is the Error that a peer is told for err.
 func asError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}

@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -47,7 +48,7 @@ func newForm(schema json.RawMessage) (*form, error) {
 		return nil, fmt.Errorf("a form's schema must be an object: %w", err)
 	}
 	if string(root["type"]) != `"object"` {
-		return nil, fmt.Errorf(`a form's schema must have "type":"object" at its root`)
+		return nil, errors.New(`a form's schema must have "type":"object" at its root`)
 	}
 	delete(root, "additionalProperties")
 	if err := onlyKeywords(root, "", rootKeywords); err != nil {

@@ -3,7 +3,10 @@
 
 package mcp
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // A Handler responds to an MCP request or takes an MCP notification.
 //
@@ -36,8 +39,8 @@ type Middleware func(Handler) Handler
 
 // Chain wraps h in mw, the first of which is outermost.
 func Chain(h Handler, mw ...Middleware) Handler {
-	for i := len(mw) - 1; i >= 0; i-- {
-		h = mw[i](h)
+	for _, m := range slices.Backward(mw) {
+		h = m(h)
 	}
 	return h
 }

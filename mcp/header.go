@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -47,7 +48,7 @@ type headerCollector struct{ found []paramHeader }
 func (c *headerCollector) object(schema json.RawMessage, path []string) error {
 	var node map[string]json.RawMessage
 	if unmarshal(schema, &node) != nil {
-		return nil // a boolean schema
+		return nil //nolint:nilerr // a boolean schema
 	}
 	if raw, ok := node[headerKeyword]; ok {
 		if err := c.add(raw, node["type"], path); err != nil {
@@ -61,7 +62,7 @@ func (c *headerCollector) object(schema json.RawMessage, path []string) error {
 	}
 	var properties map[string]json.RawMessage
 	if node["properties"] == nil || unmarshal(node["properties"], &properties) != nil {
-		return nil
+		return nil //nolint:nilerr // whether it is a schema others say
 	}
 	for _, name := range sortedKeys(properties) {
 		if err := c.object(properties[name], append(slices.Clip(path), name)); err != nil {
@@ -220,7 +221,7 @@ func DecodeHeaderValue(value string) (string, error) {
 	}
 	text, err := base64.StdEncoding.Strict().DecodeString(inner)
 	if err != nil {
-		return "", fmt.Errorf("the value is not valid base64")
+		return "", errors.New("the value is not valid base64")
 	}
 	return string(text), nil
 }

@@ -37,7 +37,7 @@ func mustMarshal(v any) []byte {
 func decodeProblem(what string, err error) string {
 	var semantic *jsonv2.SemanticError
 	if !errors.As(err, &semantic) {
-		return fmt.Sprintf("%s: malformed", what)
+		return what + ": malformed"
 	}
 	where := string(semantic.JSONPointer)
 	if where == "" {

@@ -134,7 +134,7 @@ func (l *Legacy) askOne(ctx context.Context, out Sender, q InputRequest) (json.R
 func (l *Legacy) roundTrip(ctx context.Context, out Sender, method string, params json.RawMessage) (json.RawMessage, error) {
 	id, answer := l.expect()
 	defer l.forget(id)
-	if err := out.Send(ctx, appendRequest(nil, id, method, params)); err != nil {
+	if err := out.Send(ctx, encodeRequest(id, method, params)); err != nil {
 		return nil, err
 	}
 	select {

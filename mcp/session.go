@@ -42,8 +42,7 @@ func (s *Session) Ping(ctx context.Context) error {
 		return ErrNotDelivered
 	}
 	_, err := s.legacy.roundTrip(ctx, out, legacyPing, nil)
-	var answer *Error
-	if errors.As(err, &answer) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return nil
 	}
 	return err

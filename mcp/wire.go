@@ -74,15 +74,7 @@ var (
 	ErrUnauthorized = errors.New("mcp: the server refused the caller")
 )
 
-// response makes a message of a server into what Call returns.
-func responseOf(m Message) *Response {
-	if m.Response == nil {
-		return &Response{ID: m.ID, Error: Errorf(CodeInternalError, "the server answered with a request")}
-	}
-	return m.Response
-}
-
-// appendResult appends the response to a question of the server.
+// appendAnswer appends the response to a question of the server.
 func appendAnswer(dst []byte, id ID, result json.RawMessage, err error) []byte {
 	if err != nil {
 		return AppendErrorResponse(dst, id, err)

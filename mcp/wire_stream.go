@@ -20,7 +20,7 @@ func StreamTransport(open func(ctx context.Context) (Stream, error)) Transport {
 func InProcess(h Handler) Transport {
 	return StreamTransport(func(context.Context) (Stream, error) {
 		client, server := Pipe()
-		go func() { _ = ServeStream(context.Background(), h, server, nil) }() // it ends with the client's side
+		go func() { _ = ServeStream(context.Background(), h, server, nil) }() //nolint:gosec // it ends with the client's side, not with connecting
 		return client, nil
 	})
 }
@@ -62,8 +62,7 @@ func (w *streamWire) read() {
 	defer close(w.done)
 	for {
 		data, err := w.stream.Read(w.ctx)
-		var coded *Error
-		if errors.As(err, &coded) {
+		if _, ok := errors.AsType[*Error](err); ok {
 			continue // one message that could not be taken; its call times out or is cancelled
 		}
 		if err != nil {

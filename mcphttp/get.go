@@ -68,7 +68,7 @@ func (h *Handler) resume(r *http.Request, s *session, out *output, id string, po
 	defer cancel()
 	st := s.streamOf(id)
 	if st == nil {
-		_, err := s.events.replay(ctx, s.id, id, position, out)
+		err := s.events.replay(ctx, s.id, id, position, out)
 		h.endReplay(out, err)
 		return
 	}

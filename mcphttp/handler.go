@@ -19,7 +19,7 @@ const (
 	headerMethod      = "Mcp-Method"
 	headerName        = "Mcp-Name"
 	headerSession     = "Mcp-Session-Id"
-	headerLastEventID = "Last-Event-Id"
+	headerLastEventID = "Last-Event-ID"
 )
 
 // A Handler serves an [mcp.Handler] as streamable HTTP, to clients of 2026-07-28
@@ -54,7 +54,7 @@ type abortable struct{ mcp.Handler }
 
 func (a abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	defer func() {
-		switch v := recover(); v { //nolint:errorlint // net/http compares the value too
+		switch v := recover(); v {
 		case nil:
 		case http.ErrAbortHandler:
 			panic(mcp.ErrAbortHandler)
@@ -156,8 +156,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 const preallocate = 1 << 20
 
 func writeBodyProblem(w http.ResponseWriter, err error) {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		writeProblem(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
 		return
 	}

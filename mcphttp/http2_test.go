@@ -100,7 +100,7 @@ func TestHTTP2Disconnect(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = s.client.Do(s.request(ctx, http.MethodPost, body, h)) //nolint:bodyclose // it fails
+		_, _ = s.client.Do(s.request(ctx, http.MethodPost, body, h))
 	}()
 	<-began
 	cancel()
@@ -128,7 +128,7 @@ func TestEventStreams(t *testing.T) {
 		"data: a\r\r":                        {"a"},
 		"data:a\ndata: b\n\n":                {"a\nb"},
 		": comment\n\ndata: a\n\n":           {"a"},
-		"id: 1\ndata: \n\ndata: a\n\n":       {"", "a"},
+		"id: 1\ndata:\n\ndata: a\n\n":        {"", "a"},
 		"event: other\ndata: a\n\n":          {"a"},
 		"retry: 10\n\ndata: a\n\n":           {"a"},
 		"data: " + strings.Repeat("x", 1000): nil, // not ended by a blank line

@@ -34,7 +34,7 @@ type site struct {
 func serve(t *testing.T, h http.Handler, configure ...func(*http.Server)) *site {
 	t.Helper()
 	l := memnet.Listen()
-	server := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)} //nolint:gosec // no network
+	server := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	for _, c := range configure {
 		c(server)
 	}

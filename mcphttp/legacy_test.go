@@ -141,7 +141,7 @@ func TestLegacyCancel(t *testing.T) {
 	h := s.open("2025-11-25")
 	ctx, disconnect := context.WithCancel(t.Context())
 	go func() { <-began; disconnect() }()
-	_, _ = s.client.Do(s.request(ctx, http.MethodPost, call(1, "wait"), h)) //nolint:bodyclose // it fails
+	_, _ = s.client.Do(s.request(ctx, http.MethodPost, call(1, "wait"), h))
 	select {
 	case err := <-ended:
 		t.Fatalf("the handler ended with its client's connection: %v", err)
@@ -262,7 +262,7 @@ func TestSecondGet(t *testing.T) {
 	h := s.open("2025-11-25")
 	get := func(more header) *reader {
 		res := s.do(s.request(t.Context(), http.MethodGet, "", with(h, more)))
-		if res.StatusCode != 200 {
+		if res.StatusCode != http.StatusOK {
 			t.Fatalf("GET: %d", res.StatusCode)
 		}
 		return read(t, res)
@@ -309,7 +309,7 @@ func TestSessionIdle(t *testing.T) {
 		if n := len(slices.Collect(handler.Sessions())); n != 0 {
 			t.Errorf("%d sessions are open after being idle", n)
 		}
-		if res := s.post(call(2, "hello"), h); res.StatusCode != 404 {
+		if res := s.post(call(2, "hello"), h); res.StatusCode != http.StatusNotFound {
 			t.Errorf("an expired session: %d", res.StatusCode)
 		}
 		s.close()
@@ -323,16 +323,16 @@ func TestMaxSessions(t *testing.T) {
 	handler := newHandler(t, mux, &mcphttp.Options{MaxSessions: 2})
 	s := serve(t, handler)
 	busy := s.open("2025-11-25")
-	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), busy)) }() //nolint:bodyclose // it fails
+	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), busy)) }()
 	<-began
 	idle := s.open("2025-11-25")
 	other := s.open("2025-11-25")
-	if res := s.post(call(1, "hello"), idle); res.StatusCode != 404 {
+	if res := s.post(call(1, "hello"), idle); res.StatusCode != http.StatusNotFound {
 		t.Errorf("the idle session: %d, want 404", res.StatusCode)
 	}
-	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), other)) }() //nolint:bodyclose // it fails
+	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), other)) }()
 	<-began
-	if res := s.post(initialize("2025-11-25"), nil); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+	if res := s.post(initialize("2025-11-25"), nil); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Errorf("a session too many: %d", res.StatusCode)
 	}
 }
@@ -372,7 +372,7 @@ func TestSharedStore(t *testing.T) {
 	}
 	one.do(one.request(t.Context(), http.MethodDelete, "", h))
 	three := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
-	if res := three.post(call(3, "hello"), h); res.StatusCode != 404 {
+	if res := three.post(call(3, "hello"), h); res.StatusCode != http.StatusNotFound {
 		t.Errorf("a session that was deleted elsewhere: %d", res.StatusCode)
 	}
 }

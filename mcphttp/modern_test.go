@@ -385,7 +385,7 @@ func TestAbortHandler(t *testing.T) {
 		t.Errorf("the request was answered with %d", res.StatusCode)
 	}
 	body, h = callModern("hello")
-	if res := s.post(body, h); res.StatusCode != 200 {
+	if res := s.post(body, h); res.StatusCode != http.StatusOK {
 		t.Error("the server did not survive")
 	}
 }

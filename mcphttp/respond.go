@@ -26,7 +26,7 @@ func writeResponse(w http.ResponseWriter, status int, message []byte) {
 	header["X-Content-Type-Options"] = noSniff
 	header["Content-Length"] = []string{strconv.Itoa(len(message))}
 	w.WriteHeader(status)
-	_, _ = w.Write(message) // a client that is gone needs no answer
+	_, _ = w.Write(message) //nolint:gosec // it is JSON and says so; a client that is gone needs no answer
 }
 
 // writeProblem answers with an error that belongs to no request.

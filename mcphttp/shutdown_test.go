@@ -76,7 +76,7 @@ func TestRouter(t *testing.T) {
 	r := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}})
 	s := serve(t, r)
 	body, h := callModern("hello")
-	if res := s.post(body, h); res.StatusCode != 200 {
+	if res := s.post(body, h); res.StatusCode != http.StatusOK {
 		t.Errorf("/mcp: %d", res.StatusCode)
 	}
 	health := func() int {

@@ -65,7 +65,7 @@ func (st *stream) primed(ctx context.Context) {
 	}
 	id, err := st.session.events.append(ctx, st.session.id, st.id, recordPrime, nil)
 	if err == nil && st.out != nil {
-		st.write(func(o *output) error { return o.prime(id, st.opts.Retry) })
+		_ = st.write(func(o *output) error { return o.prime(id, st.opts.Retry) }) // a client that is gone needs none
 	}
 }
 
@@ -143,7 +143,7 @@ func (st *stream) open(ctx context.Context, out *output, broken func()) {
 func (st *stream) attach(ctx context.Context, out *output, position uint64, broken func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if _, err := st.session.events.replay(ctx, st.session.id, st.id, position, out); err != nil {
+	if err := st.session.events.replay(ctx, st.session.id, st.id, position, out); err != nil {
 		return err
 	}
 	st.out, st.broken = out, broken
@@ -162,24 +162,22 @@ func (st *stream) detach(out *output) {
 	}
 }
 
-// replay writes the events of a stream after a position, and reports whether the
-// last one of the stream was among them.
-func (e *events) replay(ctx context.Context, session, stream string, position uint64, out *output) (done bool, err error) {
+// replay writes the events of a stream after a position.
+func (e *events) replay(ctx context.Context, session, stream string, position uint64, out *output) error {
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	for {
 		records, err := e.logs.Read(ctx, logName(session, stream), position, 0)
 		if err != nil || len(records) == 0 {
-			return done, err
+			return err
 		}
 		for _, r := range records {
 			position = r.Position
 			if len(r.Data) == 0 || r.Data[0] == recordPrime {
 				continue
 			}
-			done = r.Data[0] == recordLast
 			if err := out.event(eventID(stream, position), r.Data[1:]); err != nil {
-				return done, err
+				return err
 			}
 		}
 	}

@@ -125,11 +125,6 @@ func (s *stream) collect() ([]byte, error) {
 	}
 }
 
-func isTooLong(err error) bool {
-	var coded *mcp.Error
-	return errors.As(err, &coded)
-}
-
 // block is called before the reader waits. What is left then, because the last
 // line had no answer, somebody else writes.
 func (s *stream) block() {
