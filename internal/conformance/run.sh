@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the MCP conformance suite against psi's conformance server, for every
-# revision that the suite has scenarios for. It fails on any failure and any
+# Runs the MCP conformance suite against psi's conformance server and client, for
+# every revision that the suite has scenarios for. It fails on any failure and any
 # warning, in scenarios that the suite scores and in those that it does not, unless
 # accepted.txt accepts it.
 #
@@ -79,6 +79,7 @@ prepare() {
 	rm -rf "$results"
 	mkdir -p "$results"
 	go build -o "$results/server" ./internal/conformance/server
+	go build -o "$results/client" ./internal/conformance/client
 	go build -o "$results/report" ./internal/conformance/report
 }
 
@@ -123,7 +124,23 @@ leg() {
 	legs+=("$name=$scenarios")
 }
 
+# client_leg VERSION SCENARIO... has the suite test the client, in one scenario
+# after the other: all those that are not about authorization.
+client_leg() {
+	local revision=$1 name=client-$1 scenario
+	shift
+	echo "=== $name"
+	for scenario in "$@"; do
+		node "$cache/node_modules/$package/dist/index.js" client --command "$results/client" --scenario "$scenario" \
+			--spec-version "$revision" --output-dir "$results/$name" >>"$results/$name.log" 2>&1 || true
+	done
+	legs+=("$name=$#")
+}
+
 prepare
+client_leg 2025-11-25 initialize tools_call elicitation-sep1034-client-defaults sse-retry json-schema-2020-12-preservation
+client_leg 2026-07-28 tools_call request-metadata sep-2322-client-request-state http-standard-headers http-custom-headers \
+	http-invalid-tool-headers json-schema-ref-no-deref json-schema-2020-12-preservation
 start
 leg 2025-03-26 1 --suite all --spec-version 2025-03-26
 leg 2025-06-18 27 --suite all --spec-version 2025-06-18

@@ -1,0 +1,61 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Command client is the client that the official conformance suite tests: it does
+// what a scenario asks for, at the URL that is its last argument.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+	defer cancel()
+	if err := run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Args[len(os.Args)-1]); err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1) //nolint:gocritic // the context ends with the process
+	}
+}
+
+func run(ctx context.Context, name, url string) error {
+	perform, ok := scenarios[name]
+	if !ok {
+		return fmt.Errorf("unknown scenario %q", name)
+	}
+	client := mcp.NewClient("psi-conformance", "v1.0.0", &mcp.ClientOptions{Elicit: accept})
+	conn, err := client.Connect(ctx, mcphttp.NewTransport(url, nil))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return perform(ctx, conn)
+}
+
+// accept agrees to everything, and leaves what has a default to its default.
+func accept(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	var form struct {
+		Properties map[string]struct {
+			Type    string          `json:"type"`
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(p.RequestedSchema, &form); err != nil {
+		return nil, err
+	}
+	content := map[string]any{}
+	for name, field := range form.Properties {
+		if field.Default == nil && field.Type == "boolean" {
+			content[name] = true
+		}
+	}
+	raw, err := json.Marshal(content)
+	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: raw}, err
+}

@@ -1,0 +1,194 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// link is a connection of a transport, and what was received on it.
+type link struct {
+	mcp.Wire
+	t   *testing.T
+	got chan received
+}
+
+type received struct {
+	mcp.Message
+	about mcp.ID
+}
+
+// link connects to the server in streamable HTTP.
+func (s *site) link(opts *mcphttp.TransportOptions) *link {
+	s.t.Helper()
+	l, err := s.connect(mcphttp.NewTransport("http://localhost/mcp", s.options(opts)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+func (s *site) options(opts *mcphttp.TransportOptions) *mcphttp.TransportOptions {
+	if opts == nil {
+		opts = &mcphttp.TransportOptions{}
+	}
+	opts.Client, opts.Logger = cmp.Or(opts.Client, s.client), quiet
+	return opts
+}
+
+func (s *site) connect(transport mcp.Transport) (*link, error) {
+	l := &link{t: s.t, got: make(chan received, 100)}
+	wire, err := transport.Connect(s.t.Context(), func(m mcp.Message, about mcp.ID) { l.got <- received{m, about} })
+	if err != nil {
+		return nil, err
+	}
+	l.Wire = wire
+	s.t.Cleanup(func() { _ = wire.Close() })
+	return l, nil
+}
+
+// call makes a call that must not fail.
+func (l *link) call(m *mcp.Envelope) *mcp.Response {
+	l.t.Helper()
+	r, err := l.Call(l.t.Context(), m)
+	if err != nil {
+		l.t.Fatalf("%s: %v", m.Method, err)
+	}
+	if r.ID != m.ID {
+		l.t.Errorf("%s with the id %s was answered with the id %s", m.Method, m.ID, r.ID)
+	}
+	return r
+}
+
+func (l *link) send(m *mcp.Envelope) {
+	l.t.Helper()
+	if err := l.Send(l.t.Context(), m); err != nil {
+		l.t.Fatalf("%s: %v", m.Method, err)
+	}
+}
+
+// next is what is received next.
+func (l *link) next() received {
+	l.t.Helper()
+	select {
+	case r := <-l.got:
+		return r
+	case <-l.t.Context().Done():
+		l.t.Fatal("nothing was received")
+		return received{}
+	}
+}
+
+// handshake opens a session of a version, and returns what begins the envelopes of
+// its messages.
+func (l *link) handshake(version string) {
+	l.t.Helper()
+	l.call(opening(0, version))
+	l.send(&mcp.Envelope{Method: "notifications/initialized", Version: version, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
+}
+
+func opening(id int64, version string) *mcp.Envelope {
+	return &mcp.Envelope{ID: mcp.IntID(id), Method: "initialize", Body: fmt.Appendf(nil,
+		`{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`, id, version)}
+}
+
+// toolCall is a call of a tool in the way of a version.
+func toolCall(id int64, version, tool string) *mcp.Envelope {
+	meta := `"_meta":{"progressToken":"p"}`
+	if version == mcp.LatestVersion {
+		meta = modernMeta
+	}
+	return &mcp.Envelope{
+		ID: mcp.IntID(id), Method: "tools/call", Name: tool, Version: version,
+		Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,%s}}`, id, tool, meta),
+	}
+}
+
+// both are a version of either era.
+var both = []string{mcp.LatestVersion, mcp.Version20251125}
+
+// visits keeps the requests that a handler gets.
+type visits struct {
+	http.Handler
+	mu  sync.Mutex
+	all []*visit
+}
+
+type visit struct {
+	method string
+	header http.Header
+	body   string
+}
+
+func (v *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	v.mu.Lock()
+	v.all = append(v.all, &visit{r.Method, r.Header.Clone(), string(body)})
+	v.mu.Unlock()
+	v.Handler.ServeHTTP(w, r)
+}
+
+// of are the requests of an HTTP method whose body has a text in it.
+func (v *visits) of(method, text string) []*visit {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var found []*visit
+	for _, one := range v.all {
+		if one.method == method && strings.Contains(one.body, text) {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// script is a server that knows the handshake; anything else is up to functions.
+type script struct {
+	session string // the id that initialize gives
+	post    http.HandlerFunc
+	get     http.HandlerFunc // nil: 405
+	del     http.HandlerFunc // nil: 405
+}
+
+func (s script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	serve := map[string]http.HandlerFunc{http.MethodPost: s.post, http.MethodGet: s.get, http.MethodDelete: s.del}[r.Method]
+	switch {
+	case strings.Contains(string(body), `"method":"initialize"`):
+		if s.session != "" {
+			w.Header().Set("Mcp-Session-Id", s.session)
+		}
+		say(w, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
+	case strings.Contains(string(body), `"method":"notifications/`):
+		w.WriteHeader(http.StatusAccepted)
+	case serve == nil:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	default:
+		serve(w, r)
+	}
+}
+
+func say(w http.ResponseWriter, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, message)
+}
+
+// stream writes a piece of an event stream, at once.
+func stream(w http.ResponseWriter, events string) {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "text/event-stream")
+	}
+	_, _ = io.WriteString(w, events)
+	_ = http.NewResponseController(w).Flush()
+}

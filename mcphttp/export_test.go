@@ -1,0 +1,30 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"io"
+	"time"
+)
+
+// An Event is what the client reads from an event stream.
+type Event struct {
+	Kind, ID, Data string
+	Retry          time.Duration
+	HasData        bool
+	TooLong        bool
+}
+
+// ReadEvents reads a stream to its end.
+func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
+	r := newEventReader(in, limit)
+	var all []Event
+	for {
+		e, err := r.next()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Event{e.kind, e.id, string(e.data), e.retry, e.filled, e.tooLong})
+	}
+}

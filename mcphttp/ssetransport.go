@@ -1,0 +1,246 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// sseWire is a connection in the transport of 2024-11-05: one stream for all that
+// the server says, and a URL to post to. It ends with its stream.
+type sseWire struct {
+	*inbox
+	peer     *peer
+	endpoint *url.URL
+
+	mu      sync.Mutex
+	waiting map[mcp.ID]chan *mcp.Response
+}
+
+// openSSEWire opens the stream and waits for its first event, until ctx is done.
+func openSSEWire(ctx context.Context, p *peer, b *inbox) (*sseWire, error) {
+	w := &sseWire{inbox: b, peer: p, waiting: map[mcp.ID]chan *mcp.Response{}}
+	x := b.exchange(context.WithoutCancel(ctx)) // the stream lives longer than the opening
+	stop := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
+	events, res, err := w.open(x)
+	if err == nil && !stop() {
+		closeBody(res)
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		err = x.blame(err)
+		x.end()
+		return nil, err
+	}
+	if !b.run(func() { w.read(x, res, events) }) {
+		closeBody(res)
+		x.end()
+		return nil, b.Err()
+	}
+	return w, nil
+}
+
+func (w *sseWire) open(x *exchange) (*eventReader, *http.Response, error) {
+	res, err := w.peer.get(x.ctx, make(http.Header, 1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("mcphttp: %w", err)
+	}
+	events := newEventReader(res.Body, w.peer.opts.MaxMessage)
+	switch {
+	case res.StatusCode != http.StatusOK:
+		refusal := w.peer.refusal(res)
+		if err = error(refusal); refusal.unauthorized() {
+			err = refusal.anonymous()
+		}
+	case !isStream(res):
+		err = fmt.Errorf("%w: the answer is %q, not an event stream", mcp.ErrNotUnderstood, res.Header.Get("Content-Type"))
+	default:
+		w.endpoint, err = firstEvent(events, res.Request.URL)
+	}
+	if err != nil {
+		closeBody(res)
+		return nil, nil, err
+	}
+	return events, res, nil
+}
+
+// firstEvent reads where to post. It may not be at another origin: a server does
+// not decide where its client sends what it knows.
+func firstEvent(events *eventReader, from *url.URL) (*url.URL, error) {
+	e, err := events.next()
+	for err == nil && e.isMessage() && len(e.data) == 0 {
+		e, err = events.next()
+	}
+	if err != nil {
+		return nil, brokenOff(err)
+	}
+	if e.kind != "endpoint" {
+		return nil, fmt.Errorf("%w: the first event is not %q", mcp.ErrNotUnderstood, "endpoint")
+	}
+	to, err := from.Parse(strings.TrimSpace(string(e.data)))
+	if err != nil {
+		return nil, fmt.Errorf("mcphttp: the endpoint: %w", err)
+	}
+	if origin(to) != origin(from) {
+		return nil, fmt.Errorf("mcphttp: the endpoint %q is at another origin than %q", to, origin(from))
+	}
+	return to, nil
+}
+
+// read takes what the server says until it says no more, which is the end.
+func (w *sseWire) read(x *exchange, res *http.Response, events *eventReader) {
+	defer x.end()
+	defer closeBody(res)
+	for {
+		e, err := events.next()
+		switch {
+		case err != nil:
+			w.end(brokenOff(err))
+			w.finish()
+			return
+		case e.tooLong:
+			w.peer.opts.Logger.Warn("mcphttp: a message of the server was too long and is lost")
+		case e.isMessage() && len(e.data) > 0:
+			w.accept(e.data)
+		}
+	}
+}
+
+// accept takes a message, or several.
+func (w *sseWire) accept(data []byte) {
+	if mcp.IsBatch(data) {
+		items, _ := mcp.SplitBatch(data) // there are none if it cannot be read
+		for _, item := range items {
+			w.accept(item)
+		}
+		return
+	}
+	m, err := mcp.ParseMessage(data)
+	var problem *mcp.Error
+	switch {
+	case err == nil && m.Request != nil:
+		w.deliver(m, mcp.ID{})
+	case err == nil:
+		w.answered(m.Response)
+	case m.Request == nil && errors.As(err, &problem):
+		w.answered(&mcp.Response{ID: m.ID, Error: problem})
+	}
+}
+
+func (w *sseWire) answered(r *mcp.Response) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if answer := w.waiting[r.ID]; answer != nil {
+		delete(w.waiting, r.ID)
+		answer <- r
+	}
+}
+
+// Call implements [mcp.Wire].
+func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+	if speaksModern(m.Version) {
+		return nil, mcp.ErrNotUnderstood // no server of that age does
+	}
+	answer := make(chan *mcp.Response, 1)
+	w.mu.Lock()
+	w.waiting[m.ID] = answer
+	w.mu.Unlock()
+	defer w.forget(m.ID)
+	x := w.exchange(ctx)
+	defer x.end()
+	// There are servers that answer the POST after the request is served.
+	posted := make(chan error, 1)
+	if !w.run(func() { posted <- w.post(x, m.Body) }) {
+		return nil, w.Err()
+	}
+	for pending := posted; ; {
+		select {
+		case r := <-answer:
+			if pending != nil {
+				w.detach(x, func() { <-posted })
+			}
+			return r, nil
+		case err := <-pending:
+			if err != nil && x.ctx.Err() == nil {
+				return respondTo(m.ID, err)
+			}
+			pending = nil
+		case <-x.ctx.Done():
+			if ctx.Err() != nil && w.ctx.Err() == nil && m.Method != methodInitialize {
+				w.cancelled(ctx, m)
+			}
+			return w.last(answer, context.Cause(x.ctx))
+		}
+	}
+}
+
+// last is the response that came just before the end, or why it ended.
+func (w *sseWire) last(answer <-chan *mcp.Response, why error) (*mcp.Response, error) {
+	select {
+	case r := <-answer:
+		return r, nil
+	default:
+		return nil, why
+	}
+}
+
+// respondTo makes a response of a refusal that is one.
+func respondTo(id mcp.ID, err error) (*mcp.Response, error) {
+	var refusal *StatusError
+	if errors.As(err, &refusal) && refusal.answer != nil && !errors.Is(err, mcp.ErrSessionLost) {
+		return &mcp.Response{ID: id, Error: refusal.answer}, nil
+	}
+	return nil, err
+}
+
+func (w *sseWire) forget(id mcp.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiting, id)
+}
+
+func (w *sseWire) post(x *exchange, body []byte) error {
+	return w.peer.tell(x, w.endpoint, make(http.Header, 2), body, func(e *StatusError) (*mcp.Error, error) { return e.legacy(true) })
+}
+
+func (w *sseWire) cancelled(ctx context.Context, m *mcp.Envelope) {
+	body := cancelNotice(m.ID, context.Cause(ctx))
+	ctx = context.WithoutCancel(ctx)
+	w.run(func() {
+		ctx, cancel := context.WithTimeout(ctx, cancelTime)
+		defer cancel()
+		x := w.exchange(ctx)
+		defer x.end()
+		_ = w.post(x, body) // the server may be gone
+	})
+}
+
+// Send implements [mcp.Wire].
+func (w *sseWire) Send(ctx context.Context, m *mcp.Envelope) error {
+	if !w.enter() {
+		return w.Err()
+	}
+	defer w.leave()
+	x := w.exchange(ctx)
+	defer x.end()
+	if x.ctx.Err() != nil {
+		return context.Cause(x.ctx)
+	}
+	return x.blame(w.post(x, m.Body))
+}
+
+// Close implements [mcp.Wire].
+func (w *sseWire) Close() error {
+	w.close(func(context.Context) {})
+	w.peer.close()
+	return nil
+}

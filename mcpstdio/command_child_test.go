@@ -1,0 +1,268 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// behaviourVariable makes TestBehaviour a program that a test starts.
+const behaviourVariable = "MCPSTDIO_TEST_BEHAVIOUR"
+
+// forever is longer than any test, and bounds the programs of one that failed.
+const forever = time.Minute
+
+// behaviours are the programs. What they return is their exit status.
+var behaviours = map[string]func() int{
+	"serve": serve,
+	"noisy": func() int { // T2
+		os.Stderr.WriteString(strings.Repeat("some noise\n", 1<<20/11) + "the end of the noise\n")
+		return serve()
+	},
+	"banner": func() int { // T5
+		os.Stdout.WriteString("\ufeffWelcome!\r\n\r\n[INFO] ready\r\n[1]\r\n{'a': 1}\r\n{\r\n\xff\xfe\r\n")
+		return serveTo(os.Stdin, crlfWriter{os.Stdout})
+	},
+	"stubborn": func() int { // T7
+		signal.Ignore(syscall.SIGTERM)
+		startHelper("sleeper")
+		serve()
+		<-time.After(forever)
+		return 0
+	},
+	"sleeper": func() int {
+		signal.Ignore(syscall.SIGTERM)
+		<-time.After(forever)
+		return 0
+	},
+	"obedient": func() int { // ignores the end of its input, but not SIGTERM
+		terminated := make(chan os.Signal, 1)
+		signal.Notify(terminated, syscall.SIGTERM)
+		serve()
+		<-terminated
+		return 0
+	},
+	"parent": func() int { // leaves a process behind that has its pipes
+		startHelper("sleeper")
+		return serve()
+	},
+	"deaf": func() int { // reads nothing
+		os.Stdout.WriteString(ready)
+		<-time.After(forever)
+		return 0
+	},
+	"mute": func() int { // has no output any more
+		fmt.Fprintln(os.Stderr, "silence falls")
+		os.Stdout.Close()
+		io.Copy(io.Discard, os.Stdin)
+		return 0
+	},
+	"old": func() int { // T61: exits when it does not know a method
+		return serveUnless("server/discover", func() { os.Exit(4) })
+	},
+	"silent": func() int { // T61: does not answer what it does not know
+		return serveUnless("server/discover", func() {})
+	},
+}
+
+// ready is a notification, and a sign of life.
+const ready = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ready"}}` + "\n"
+
+// TestBehaviour is no test but all the programs that tests start.
+func TestBehaviour(t *testing.T) {
+	name := os.Getenv(behaviourVariable)
+	if name == "" {
+		t.Skip("not started by a test")
+	}
+	os.Exit(behaviours[name]())
+}
+
+// program is the command of a program.
+func program(name string) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(self, "-test.run=^TestBehaviour$")
+	cmd.Env = append(os.Environ(), behaviourVariable+"="+name, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// startHelper starts a process that has everything of ours: standard files, and
+// file 3 where there is one.
+func startHelper(name string) {
+	cmd := program(name)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if witness := os.NewFile(3, "witness"); hasWitness() {
+		cmd.ExtraFiles = []*os.File{witness}
+	}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+}
+
+func hasWitness() bool { return os.Getenv("MCPSTDIO_TEST_WITNESS") != "" }
+
+// witnessed gives a command a file 3, of which dead is read to its end when no
+// process has it any more.
+func witnessed(t *testing.T, cmd *exec.Cmd) (dead <-chan string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.Env = append(cmd.Env, "MCPSTDIO_TEST_WITNESS=1")
+	last := make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(r)
+		last <- string(text)
+	}()
+	return last
+}
+
+func serve() int { return serveTo(os.Stdin, nil) }
+
+func serveTo(in io.Reader, out io.Writer) int {
+	if err := (&mcpstdio.Server{Handler: tools(), In: in, Out: out}).Serve(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	return 0
+}
+
+// serveUnless serves after it has called or refused a line with a word in it.
+func serveUnless(word string, refuse func()) int {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return 0
+		}
+		if !strings.Contains(line, word) {
+			return serveTo(io.MultiReader(strings.NewReader(line), in), nil)
+		}
+		refuse()
+	}
+}
+
+// tools are what the programs serve.
+func tools() *mcp.Mux {
+	mux := server(nil)
+	mux.Tool("pid", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return fmt.Sprint(os.Getpid()), nil }, nil))
+	mux.Tool("long", mcp.ToolFunc(func(_ context.Context, in struct {
+		Bytes int `json:"bytes"`
+	}) (string, error) {
+		return strings.Repeat("x", in.Bytes), nil
+	}, nil))
+	mux.Tool("exit", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+		fmt.Fprintln(os.Stderr, "goodbye,\ncruel world")
+		os.Exit(7)
+		return "", nil
+	}, nil))
+	return mux
+}
+
+// crlfWriter ends lines as Windows does, and adds an empty one.
+type crlfWriter struct{ w io.Writer }
+
+func (w crlfWriter) Write(b []byte) (int, error) {
+	_, err := w.w.Write(bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n\r\n")))
+	return len(b), err
+}
+
+// notes is a text that several goroutines write.
+type notes struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (n *notes) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(b)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
+func (n *notes) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(n, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// quietly are options that log nowhere, and wait less than is usual.
+func quietly() *mcpstdio.CommandOptions {
+	return &mcpstdio.CommandOptions{Logger: slog.New(slog.DiscardHandler), TerminateWait: 200 * time.Millisecond}
+}
+
+// client connects to programs. It is generous with the probe, since a machine may
+// be slow to start them.
+func client() *mcp.Client {
+	return mcp.NewClient("test", "v1", &mcp.ClientOptions{ProbeTimeout: 20 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// connect connects to a program.
+func connect(t *testing.T, cmd *exec.Cmd, opts *mcpstdio.CommandOptions) *mcp.Conn {
+	t.Helper()
+	conn, err := client().Connect(t.Context(), mcpstdio.NewCommand(cmd, opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+type echo struct {
+	Text string `json:"text"`
+}
+
+// echoes checks that a connection works.
+func echoes(t *testing.T, conn *mcp.Conn, text string) {
+	t.Helper()
+	if got, err := mcp.Call[string](t.Context(), conn, "echo", echo{text}); err != nil || got != text {
+		t.Errorf("got %d bytes, %v; want %d", len(got), err, len(text))
+	}
+}
+
+// soon fails the test if a channel says nothing for longer than is reasonable.
+func soon[T any](t *testing.T, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s: nothing happens", what)
+	}
+	return v
+}
+
+// unstartable is a command that fails to start only when it is tried.
+func unstartable() *exec.Cmd {
+	cmd := program("serve")
+	cmd.Dir = "/no/such/directory"
+	return cmd
+}

@@ -1,0 +1,191 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// T6: the server exits in the midst of calls.
+func TestCommandExits(t *testing.T) {
+	mcptest.NoLeaks(t)
+	conn := connect(t, program("serve"), quietly())
+	check := func(err error) {
+		t.Helper()
+		var exit *mcpstdio.ExitError
+		var status *exec.ExitError
+		if !errors.As(err, &exit) || !errors.As(err, &status) || status.ExitCode() != 7 || exit.Stderr != "goodbye,\ncruel world" {
+			t.Errorf("got %v", err)
+		}
+		if text := err.Error(); !strings.Contains(text, "exit status 7") || !strings.Contains(text, "cruel world") {
+			t.Errorf("the error says %q", text)
+		}
+	}
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		_, err := mcp.Call[string](t.Context(), conn, "wait", nil)
+		check(err)
+	})
+	_, err := mcp.Call[string](t.Context(), conn, "exit", nil)
+	check(err)
+	calls.Wait()
+	_, err = mcp.Call[string](t.Context(), conn, "pid", nil)
+	check(err)
+	check(conn.Wait())
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that ends with status 0 is an error all the same for who did not want
+// it to; and one that cannot answer any more is ended.
+func TestCommandMute(t *testing.T) {
+	mcptest.NoLeaks(t)
+	cmd := program("mute")
+	dead := witnessed(t, cmd)
+	wire, err := mcpstdio.NewCommand(cmd, quietly()).Connect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles[0].Close()
+	soon(t, wire.Done(), "the end")
+	var exit *mcpstdio.ExitError
+	if err := wire.Err(); !errors.As(err, &exit) || !strings.Contains(exit.Stderr, "silence falls") {
+		t.Errorf("got %v", err)
+	}
+	soon(t, dead, "death")
+	if err := wire.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// T7: neither the end of its input nor SIGTERM end the server, and it has a child.
+func TestCommandStubborn(t *testing.T) {
+	mcptest.NoLeaks(t)
+	var log notes
+	cmd := program("stubborn")
+	dead := witnessed(t, cmd)
+	opts := &mcpstdio.CommandOptions{Logger: log.logger(), ExitWait: 50 * time.Millisecond, TerminateWait: 50 * time.Millisecond}
+	conn := connect(t, cmd, opts)
+	cmd.ExtraFiles[0].Close()
+	begin := time.Now()
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	soon(t, dead, "death")
+	if !strings.Contains(log.String(), "had to be killed") {
+		t.Errorf("logged %s", log.String())
+	}
+}
+
+// Those that are done with SIGTERM are not killed.
+func TestCommandTerminated(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGTERM")
+	}
+	mcptest.NoLeaks(t)
+	var log notes
+	conn := connect(t, program("obedient"), &mcpstdio.CommandOptions{Logger: log.logger(), ExitWait: -1, TerminateWait: forever})
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "was terminated") {
+		t.Errorf("logged %s", log.String())
+	}
+}
+
+// What a server leaves behind ends with it, whether it is closed or exits.
+func TestCommandHelpers(t *testing.T) {
+	for _, how := range []string{"close", "exit"} {
+		t.Run(how, func(t *testing.T) {
+			mcptest.NoLeaks(t)
+			cmd := program("parent")
+			dead := witnessed(t, cmd)
+			conn := connect(t, cmd, quietly())
+			cmd.ExtraFiles[0].Close()
+			if how == "close" {
+				conn.Close()
+			} else {
+				_, err := mcp.Call[string](t.Context(), conn, "exit", nil)
+				var exit *mcpstdio.ExitError
+				if !errors.As(err, &exit) || !strings.Contains(exit.Error(), "exit status 7") {
+					t.Errorf("got %v", err)
+				}
+			}
+			soon(t, dead, "death")
+		})
+	}
+}
+
+// Calls that wait fail when Close begins, not when the server has ended.
+func TestCommandClosedWhileCalling(t *testing.T) {
+	mcptest.NoLeaks(t)
+	opts := quietly()
+	opts.ExitWait = forever
+	conn := connect(t, program("stubborn"), opts)
+	pid, err := mcp.Call[int](t.Context(), conn, "pid", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, closed := make(chan error), make(chan error)
+	go func() {
+		_, err := mcp.Call[string](context.Background(), conn, "wait", nil)
+		failed <- err
+	}()
+	go func() { closed <- conn.Close() }()
+	if err := soon(t, failed, "the call"); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	server, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Kill(); err != nil {
+		t.Errorf("the server had ended: %v", err)
+	}
+	if err := soon(t, closed, "Close"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Close returns when a Receiver calls it, and when several do.
+func TestCommandClosedFromReceiver(t *testing.T) {
+	mcptest.NoLeaks(t)
+	opts := quietly()
+	opts.ExitWait = -1
+	wires, closed := make(chan mcp.Wire, 1), make(chan error, 2)
+	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(mcp.Message, mcp.ID) {
+		wire := <-wires
+		go func() { closed <- wire.Close() }()
+		closed <- wire.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wires <- wire
+	for range 2 {
+		if err := soon(t, closed, "Close"); err != nil {
+			t.Error(err)
+		}
+	}
+	soon(t, wire.Done(), "the end")
+	if err := wire.Err(); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,196 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+//go:build unix
+
+package mcpstdio_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+func init() {
+	behaviours["host"] = host
+	behaviours["logging"] = logging
+	behaviours["escape"] = escape
+}
+
+// host is a client that dies before it closes anything.
+func host() int {
+	cmd := program("logging")
+	cmd.ExtraFiles = []*os.File{os.NewFile(3, "witness")}
+	conn, err := client().Connect(context.Background(), mcpstdio.NewCommand(cmd, nil))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer conn.Close()
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	<-time.After(forever)
+	return 0
+}
+
+// logging is a server that logs when it has nothing more to do, and tells its
+// witness how that went.
+func logging() int {
+	status := serve()
+	refused := 0
+	for range 1000 {
+		if _, err := fmt.Fprintln(os.Stderr, "a log line"); err != nil {
+			refused++
+		}
+	}
+	slog.New(slog.NewTextHandler(os.Stderr, nil)).Info("a log record")
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	fmt.Fprintf(os.NewFile(3, "witness"), "%d %d %d", status, refused, time.Duration(used.Utime.Nano()+used.Stime.Nano())/time.Second)
+	return 0
+}
+
+// escape is a server that leaves a process behind, outside of its group, which has
+// its pipes.
+func escape() int {
+	cmd := program("serve")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.NewFile(3, "leash"), os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	return serve()
+}
+
+// T9b: the host is killed. Its server sees the end of its input and ends, though
+// nobody reads what it logs.
+func TestCommandHostKilled(t *testing.T) {
+	cmd := program("host")
+	dead := witnessed(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles[0].Close()
+	_ = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("the host ended by itself: %v", cmd.ProcessState)
+	}
+	if got := soon(t, dead, "death"); got != "0 1000 0" {
+		t.Errorf("the server ended with %q, want status 0, 1000 lines refused, 0 seconds of CPU", got)
+	}
+}
+
+// A process that left the group and keeps the pipes does not hold up Close, nor
+// the error after an exit.
+func TestCommandEscaped(t *testing.T) {
+	for _, how := range []string{"close", "exit"} {
+		t.Run(how, func(t *testing.T) {
+			mcptest.NoLeaks(t)
+			cmd := program("escape")
+			leashed, leash, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leash.Close()
+			defer leashed.Close()
+			cmd.ExtraFiles = []*os.File{leashed}
+			conn := connect(t, cmd, quietly())
+			begin := time.Now()
+			if how == "exit" {
+				_, err := mcp.Call[string](t.Context(), conn, "exit", nil)
+				var exit *mcpstdio.ExitError
+				if !errors.As(err, &exit) || !strings.Contains(exit.Error(), "exit status 7") {
+					t.Errorf("got %v", err)
+				}
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took > 3*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// The command's own attributes are kept; a session is a group.
+func TestCommandSession(t *testing.T) {
+	cmd := program("serve")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	conn := connect(t, cmd, nil)
+	echoes(t, conn, "in a session")
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if cmd.SysProcAttr.Setpgid || cmd.Process != nil {
+		t.Error("the command was changed")
+	}
+}
+
+// Connections, however they end, leave no goroutine, descriptor or process.
+func TestCommandCycles(t *testing.T) {
+	cycles := 40
+	if testing.Short() {
+		cycles = 4
+	}
+	cycle := func(i int) {
+		conn, err := client().Connect(t.Context(), mcpstdio.NewCommand(program("serve"), quietly()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			mcp.Call[string](t.Context(), conn, "exit", nil)
+		}
+		if i%4 != 0 { // every other of those that exited is never closed
+			conn.Close()
+		}
+		conn.Wait()
+	}
+	cycle(0)
+	mcptest.NoLeaks(t)
+	before := descriptors(t)
+	for i := range cycles {
+		cycle(i)
+		if _, err := mcpstdio.NewCommand(unstartable(), nil).Connect(t.Context(), nil); err == nil {
+			t.Fatal("it started")
+		}
+	}
+	// What nobody closed is let go a moment after Wait.
+	for deadline := time.Now().Add(5 * time.Second); descriptors(t) > before && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+	if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
+		t.Errorf("process %d is left: %v", pid, err)
+	}
+}
+
+// descriptors counts the open files of this process, where that can be done.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	dir, err := os.Open("/proc/self/fd")
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return len(names)
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+// setGroup makes a process the first of a console process group, which can be
+// sent a CTRL_BREAK.
+func setGroup(attr *syscall.SysProcAttr) { attr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP }
+
+var (
+	kernel32                 = syscall.NewLazyDLL("kernel32.dll")
+	createJobObject          = kernel32.NewProc("CreateJobObjectW")
+	setInformationJobObject  = kernel32.NewProc("SetInformationJobObject")
+	assignProcessToJobObject = kernel32.NewProc("AssignProcessToJobObject")
+	terminateJobObject       = kernel32.NewProc("TerminateJobObject")
+	generateConsoleCtrlEvent = kernel32.NewProc("GenerateConsoleCtrlEvent")
+)
+
+// A group is the job of a server: itself and what it started. The job ends with
+// its last handle, even when this process dies.
+type group struct {
+	leader *os.Process
+	mu     sync.Mutex
+	job    syscall.Handle // 0 if there is none
+	over   bool
+}
+
+// newGroup puts a process that has just been started into a job. Without one, on
+// a system that allows none, the group is the process alone.
+func newGroup(leader *os.Process) *group {
+	g := &group{leader: leader}
+	job, _, _ := createJobObject.Call(0, 0)
+	if job == 0 {
+		return g
+	}
+	assigned := false
+	if killOnClose(job) {
+		_ = leader.WithHandle(func(process uintptr) {
+			ok, _, _ := assignProcessToJobObject.Call(job, process)
+			assigned = ok != 0
+		})
+	}
+	if !assigned {
+		_ = syscall.CloseHandle(syscall.Handle(job))
+		return g
+	}
+	g.job = syscall.Handle(job)
+	return g
+}
+
+// terminate asks all to exit, and reports whether it could: only a process that
+// shares our console can be asked.
+func (g *group) terminate() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over {
+		return false
+	}
+	const ctrlBreak = 1
+	ok, _, _ := generateConsoleCtrlEvent.Call(ctrlBreak, uintptr(g.leader.Pid))
+	return ok != 0
+}
+
+func (g *group) kill() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.job != 0 {
+		_, _, _ = terminateJobObject.Call(uintptr(g.job), 1)
+	} else if !g.over {
+		_ = g.leader.Kill()
+	}
+}
+
+// release frees the job.
+func (g *group) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.job != 0 {
+		_ = syscall.CloseHandle(g.job)
+	}
+	g.job, g.over = 0, true
+}
+
+// killOnClose makes a job end with its last handle.
+func killOnClose(job uintptr) bool {
+	const (
+		extendedLimitInformation = 9
+		limitKillOnJobClose      = 0x2000
+	)
+	info := jobLimits{flags: limitKillOnJobClose}
+	ok, _, _ := setInformationJobObject.Call(job, extendedLimitInformation, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info))
+	return ok != 0
+}
+
+// jobLimits is JOBOBJECT_EXTENDED_LIMIT_INFORMATION.
+type jobLimits struct {
+	_     [2]int64 // times
+	flags uint32
+	_     [2]uintptr // working set
+	_     uint32     // active processes
+	_     uintptr    // affinity
+	_     [2]uint32  // priority, scheduling
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	_     [6]uint64  // what was read and written
+	_     [4]uintptr // memory
+}

@@ -1,0 +1,237 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// listen listens on a socket in a directory of the test.
+func listen(t *testing.T) (l net.Listener, address string) {
+	t.Helper()
+	address = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, address
+}
+
+// listenAndServe serves on a socket until stop is called, whose argument is the
+// cause; the result is that of ServeListener.
+func listenAndServe(t *testing.T, h mcp.Handler, opts *mcpstdio.ListenerOptions) (address string, stop func(error) error) {
+	t.Helper()
+	l, address := listen(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mcpstdio.ServeListener(ctx, l, h, opts) }()
+	stop = func(cause error) error {
+		cancel(cause)
+		err := soon(t, ended, "ServeListener")
+		ended <- err
+		return err
+	}
+	t.Cleanup(func() { stop(nil) })
+	return address, stop
+}
+
+func TestSocket(t *testing.T) {
+	mcptest.NoLeaks(t)
+	address, stop := listenAndServe(t, server(nil), nil)
+	var clients sync.WaitGroup
+	for i := range 8 {
+		clients.Go(func() {
+			conn, err := client().Connect(t.Context(), mcpstdio.NewSocket("unix", address))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			for range 10 {
+				echoes(t, conn, strings.Repeat(string(rune('A'+i)), 100_000))
+			}
+			if err := errors.Join(conn.Close(), conn.Wait()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	clients.Wait()
+	reason := errors.New("enough")
+	if err := stop(reason); !errors.Is(err, reason) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := client().Connect(t.Context(), mcpstdio.NewSocket("unix", address)); err == nil {
+		t.Error("connected after the end")
+	}
+}
+
+// Requests that are being served when ctx is done are answered.
+func TestListenerDrains(t *testing.T) {
+	mcptest.NoLeaks(t)
+	started, release := make(chan struct{}), make(chan struct{})
+	mux := mcp.NewMux("m", "v1", nil)
+	mux.Tool("slow", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+		close(started)
+		<-release
+		return "done", nil
+	}, nil))
+	address, stop := listenAndServe(t, mux, nil)
+	conn, err := client().Connect(t.Context(), mcpstdio.NewSocket("unix", address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answered := make(chan error, 1)
+	go func() {
+		got, err := mcp.Call[string](t.Context(), conn, "slow", nil)
+		if got != "done" {
+			err = fmt.Errorf("got %q, %w", got, err)
+		}
+		answered <- err
+	}()
+	soon(t, started, "the call")
+	time.AfterFunc(10*time.Millisecond, func() { close(release) })
+	stop(nil)
+	if err := soon(t, answered, "the answer"); err != nil {
+		t.Error(err)
+	}
+	if err := conn.Wait(); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection ended with %v", err)
+	}
+}
+
+// A client beyond the bound is served when another one is gone.
+func TestListenerBound(t *testing.T) {
+	mcptest.NoLeaks(t)
+	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{MaxConns: 1})
+	first, err := client().Connect(t.Context(), mcpstdio.NewSocket("unix", address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasty := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: "2026-07-28", ProbeTimeout: 30 * time.Millisecond})
+	if _, err := hasty.Connect(t.Context(), mcpstdio.NewSocket("unix", address)); err == nil {
+		t.Error("a second client was served")
+	}
+	echoes(t, first, "still here")
+	first.Close()
+	second, err := client().Connect(t.Context(), mcpstdio.NewSocket("unix", address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	echoes(t, second, "my turn")
+}
+
+// A client that does not read what it asked for is let go.
+func TestListenerSlowReader(t *testing.T) {
+	mcptest.NoLeaks(t)
+	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{
+		WriteTimeout: 50 * time.Millisecond,
+		Stream:       &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler), DrainTimeout: -1},
+	})
+	conn, err := net.Dial("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ask := request(1, "tools/call", `"name":"echo","arguments":{"text":"`+strings.Repeat("x", 1<<20)+`"},`) + "\n"
+	_ = conn.SetWriteDeadline(time.Now().Add(20 * time.Second))
+	for err == nil {
+		_, err = io.WriteString(conn, ask)
+	}
+	if errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "timeout") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// flakyListener has some other error first.
+type flakyListener struct {
+	net.Listener
+	errs []error
+}
+
+func (l *flakyListener) Accept() (net.Conn, error) {
+	if len(l.errs) > 0 {
+		err := l.errs[0]
+		l.errs = l.errs[1:]
+		return nil, err
+	}
+	return l.Listener.Accept()
+}
+
+// A shortage is waited out, a broken listener is not.
+func TestListenerErrors(t *testing.T) {
+	mcptest.NoLeaks(t)
+	broken := errors.New("broken")
+	l, _ := listen(t)
+	flaky := &flakyListener{l, []error{syscall.ECONNABORTED, syscall.EMFILE, broken}}
+	opts := &mcpstdio.ListenerOptions{Stream: &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler)}}
+	if err := mcpstdio.ServeListener(t.Context(), flaky, server(nil), opts); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if len(flaky.errs) != 0 {
+		t.Errorf("gave up before %v", flaky.errs)
+	}
+}
+
+// A message whose sending was given up does not mix with the next one.
+func TestSocketSendInterrupted(t *testing.T) {
+	mcptest.NoLeaks(t)
+	l, address := listen(t)
+	wire, err := mcpstdio.NewSocket("unix", address).Connect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	peer, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	envelope := func(i int) *mcp.Envelope {
+		text := strings.Repeat(fmt.Sprint(i), 2<<20)
+		return &mcp.Envelope{Body: []byte(`{"jsonrpc":"2.0","method":"n` + fmt.Sprint(i) + `","params":{"text":"` + text + `"}}`)}
+	}
+	for i := range 3 { // of the first, a part is sent; of the others nothing
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := wire.Send(ctx, envelope(i)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- wire.Send(t.Context(), envelope(3)) }()
+	lines := bufio.NewReader(peer)
+	for _, want := range []string{"n0", "n3"} {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Method string }
+		if err := json.Unmarshal(line, &got); err != nil || got.Method != want {
+			t.Errorf("got %q, %v; want %q", got.Method, err, want)
+		}
+	}
+	if err := soon(t, sent, "sending"); err != nil {
+		t.Error(err)
+	}
+}
