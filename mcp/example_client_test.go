@@ -1,0 +1,69 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A client connects to a server of any revision, over any transport: here in this
+// process, elsewhere by mcphttp.NewTransport(url, nil) or mcpstdio.NewCommand.
+func ExampleClient() {
+	type operands struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
+	type sum struct {
+		Sum int `json:"sum"`
+	}
+	mux := mcp.NewMux("calculator", "v1.0.0", nil)
+	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in operands) (sum, error) { return sum{in.A + in.B}, nil }, nil))
+	ctx := context.Background()
+
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	for tool, err := range conn.Tools(ctx, nil) {
+		fmt.Println(tool.Name, err)
+	}
+	out, err := mcp.Call[sum](ctx, conn, "add", operands{2, 3})
+	fmt.Println(out.Sum, err)
+	// Output:
+	// add <nil>
+	// 5 <nil>
+}
+
+// A connection is a Handler, so a gateway is a mux with connections mounted. What a
+// server asks goes to the gateway's own client.
+func ExampleConn_gateway() {
+	weather := mcp.NewMux("weather", "v1.0.0", nil)
+	weather.Tool("today", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "sunny", nil }, nil))
+	ctx := context.Background()
+
+	client := mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{Forward: true})
+	remote, err := client.Connect(ctx, mcp.InProcess(weather)) // or any other transport
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer remote.Close()
+	gateway := mcp.NewMux("gateway", "v1.0.0", nil)
+	gateway.Mount("weather_", remote)
+
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(gateway))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	today, err := mcp.Call[string](ctx, conn, "weather_today", nil)
+	fmt.Println(today, err)
+	// Output: sunny <nil>
+}

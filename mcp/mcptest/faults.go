@@ -1,0 +1,95 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A Fault is something that goes wrong with a message on its way to the server.
+// The zero Fault is none.
+type Fault struct {
+	Delay       time.Duration // it comes late
+	Drop        bool          // it does not come, and is not answered
+	Duplicate   bool          // it comes twice, under the same id
+	Cut         bool          // the connection breaks before it
+	LoseSession bool          // the server has forgotten the session
+}
+
+// Faulty wraps a transport so that what happens to the nth message of a connection,
+// counted from 1, is what fault says.
+func Faulty(t mcp.Transport, fault func(n int, m *mcp.Envelope) Fault) mcp.Transport {
+	return faultyTransport{t, fault}
+}
+
+type faultyTransport struct {
+	next  mcp.Transport
+	fault func(n int, m *mcp.Envelope) Fault
+}
+
+func (t faultyTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+	wire, err := t.next.Connect(ctx, receive)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyWire{Wire: wire, fault: t.fault}, nil
+}
+
+type faultyWire struct {
+	mcp.Wire
+	fault func(n int, m *mcp.Envelope) Fault
+	n     atomic.Int64
+}
+
+// before lets the fault of a message happen, as far as it happens before it.
+func (w *faultyWire) before(ctx context.Context, m *mcp.Envelope) (Fault, error) {
+	f := w.fault(int(w.n.Add(1)), m)
+	if f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-ctx.Done():
+			return f, context.Cause(ctx)
+		}
+	}
+	switch {
+	case f.Cut:
+		_ = w.Close()
+	case f.LoseSession:
+		return f, mcp.ErrSessionLost
+	}
+	return f, nil
+}
+
+func (w *faultyWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+	f, err := w.before(ctx, m)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Drop:
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-w.Done():
+			return nil, w.Err()
+		}
+	case f.Duplicate:
+		_ = w.Wire.Send(ctx, m) // its answer is nobody's
+	}
+	return w.Wire.Call(ctx, m)
+}
+
+func (w *faultyWire) Send(ctx context.Context, m *mcp.Envelope) error {
+	f, err := w.before(ctx, m)
+	switch {
+	case err != nil || f.Drop:
+		return err
+	case f.Duplicate:
+		_ = w.Wire.Send(ctx, m)
+	}
+	return w.Wire.Send(ctx, m)
+}

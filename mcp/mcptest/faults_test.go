@@ -1,0 +1,122 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// asks is a server with a tool that asks twice.
+func asks() *mcp.Mux {
+	mux := mcp.NewMux("asks", "v1", nil)
+	type answer struct {
+		Text string `json:"text"`
+	}
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		mcp.Progress(ctx, 1, 2, "")
+		a, err := mcp.Elicit[answer](ctx, "a", "First?")
+		if err != nil {
+			return "", err
+		}
+		b, err := mcp.Elicit[answer](ctx, "b", "Second?")
+		return a.Text + b.Text, err
+	}, nil))
+	return mux
+}
+
+func answers(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	return mcptest.Accept(map[string]string{"text": "x"}), nil
+}
+
+// The client of programs gives the same outcome over every era and transport.
+func TestRunClient(t *testing.T) {
+	mux := asks()
+	mcptest.RunClient(t, mux, &mcp.ClientOptions{Elicit: answers}, func(t *testing.T, c *mcp.Conn) {
+		progress := 0
+		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) { progress++ })
+		if got, err := mcp.Call[string](ctx, c, "ask", nil); err != nil || got != "xx" || progress != 1 {
+			t.Errorf("got %q, %v and %d times progress", got, err, progress)
+		}
+		changes := make(chan mcp.Change, 1)
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(ch mcp.Change) {
+			select {
+			case changes <- ch:
+			default:
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux.Tool("new", mcp.HandlerFunc(nil))
+		defer mux.RemoveTool("new")
+		if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
+			t.Errorf("heard %+v", got)
+		}
+		s.Close()
+		<-s.Done()
+	})
+}
+
+func TestFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fault mcptest.Fault
+		only := func(_ int, m *mcp.Envelope) mcptest.Fault {
+			if m.Method != mcp.MethodCallTool {
+				return mcptest.Fault{}
+			}
+			f := fault
+			fault = mcptest.Fault{}
+			return f
+		}
+		for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+			c := mcptest.Dial(t, mcptest.Faulty(mcp.InProcess(asks()), only), &mcp.ClientOptions{
+				Version: version, Elicit: answers, CallTimeout: time.Minute,
+			})
+			call := func(f mcptest.Fault) (time.Duration, error) {
+				fault = f
+				start := time.Now()
+				_, err := mcp.Call[string](t.Context(), c, "ask", nil)
+				return time.Since(start), err
+			}
+			if took, err := call(mcptest.Fault{Delay: time.Second}); err != nil || took < time.Second {
+				t.Errorf("%s: delayed: %v after %v", version, err, took)
+			}
+			if took, err := call(mcptest.Fault{Drop: true}); !errors.Is(err, context.DeadlineExceeded) || took != time.Minute {
+				t.Errorf("%s: dropped: %v after %v", version, err, took)
+			}
+			_, err := call(mcptest.Fault{LoseSession: true})
+			if version == mcp.LatestVersion && !errors.Is(err, mcp.ErrSessionLost) {
+				t.Errorf("%s: session lost: %v", version, err)
+			}
+			if _, err := call(mcptest.Fault{Cut: true}); err == nil {
+				t.Errorf("%s: cut: the call succeeded", version)
+			}
+		}
+	})
+}
+
+// A thousand connections leave nothing behind.
+func TestManyConnections(t *testing.T) {
+	mux := asks()
+	mcptest.NoLeaks(t)
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		client := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version})
+		for range 500 {
+			c, err := client.Connect(t.Context(), mcp.InProcess(mux))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
