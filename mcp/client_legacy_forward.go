@@ -126,10 +126,10 @@ func (e *legacyClient) start(ctx context.Context, req *Request) (*pendingCall, e
 		return nil, tooMany(maxPending)
 	}
 	e.pending[id] = p
-	e.conn.background(func(context.Context) {
+	go func() {
 		res, err := e.sendSafely(detached, req, id)
 		p.outcome <- outcome{res, err}
-	})
+	}()
 	return p, nil
 }
 

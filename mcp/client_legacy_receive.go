@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"time"
 )
 
 // received takes what the server says of its own accord: questions, pings, and
@@ -42,17 +43,20 @@ func (e *legacyClient) asked(req *Request, about ID) {
 	if req.Method != legacyPing && !e.conn.client.answers(q) && e.travels(req.ID, q, about) {
 		return
 	}
-	e.conn.background(func(ctx context.Context) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		e.mu.Lock()
-		e.answering[req.ID] = cancel
-		e.mu.Unlock()
-		e.answer(ctx, req.ID, q)
-		e.mu.Lock()
-		delete(e.answering, req.ID)
-		e.mu.Unlock()
-	})
+	go e.answerAs(req.ID, q)
+}
+
+// answerAs answers a question until the server withdraws it.
+func (e *legacyClient) answerAs(id ID, q InputRequest) {
+	ctx, cancel := context.WithCancelCause(e.conn.ctx)
+	defer cancel(nil)
+	e.mu.Lock()
+	e.answering[id] = cancel
+	e.mu.Unlock()
+	e.answer(ctx, id, q)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.answering, id)
 }
 
 func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
@@ -156,24 +160,32 @@ func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
 	}
 	err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri})
 	if err != nil {
-		e.mu.Lock()
-		e.subscribed[uri]--
-		e.mu.Unlock()
+		e.release(uri)
 	}
 	return err
 }
 
+// release counts one listener less, and reports whether it was the last.
+func (e *legacyClient) release(uri string) (last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.subscribed[uri]--
+	if e.subscribed[uri] > 0 {
+		return false
+	}
+	delete(e.subscribed, uri)
+	return true
+}
+
+// unsubscribeTime bounds how long the end of a subscription waits for the server.
+const unsubscribeTime = 5 * time.Second
+
 func (e *legacyClient) unsubscribe(ctx context.Context, uris []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
+	defer cancel()
 	for _, uri := range uris {
-		e.mu.Lock()
-		e.subscribed[uri]--
-		last := e.subscribed[uri] <= 0
-		if last {
-			delete(e.subscribed, uri)
-		}
-		e.mu.Unlock()
-		if last && e.conn.ctx.Err() == nil {
-			_ = e.command(context.WithoutCancel(ctx), legacyUnsubscribe, map[string]string{"uri": uri}) // the server may be gone
+		if e.release(uri) && e.conn.ctx.Err() == nil {
+			_ = e.command(ctx, legacyUnsubscribe, map[string]string{"uri": uri}) // the server may be gone
 		}
 	}
 }

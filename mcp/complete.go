@@ -62,7 +62,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf(kind, name); m != nil {
 		return m.complete(ctx, req, &p, kind, name)
 	}
-	return nil, Errorf(CodeInvalidParams, "params.ref names an unknown %s %q", kind, name)
+	return nil, Unknown(kind, name)
 }
 
 // completable is the entry of a template, by the template or a URI that it matches.

@@ -26,7 +26,6 @@ type Conn struct {
 
 	ctx    context.Context // of what goes on in the background
 	cancel context.CancelCauseFunc
-	work   sync.WaitGroup
 	close  sync.Once
 
 	mu       sync.Mutex
@@ -141,11 +140,6 @@ func (c *Conn) Wait() error {
 }
 
 func (c *Conn) nextID() ID { return ID{strconv.FormatInt(c.ids.Add(1), 10)} }
-
-// background runs fn in the background, until the connection ends.
-func (c *Conn) background(fn func(ctx context.Context)) {
-	c.work.Go(func() { fn(c.ctx) })
-}
 
 // exchange sends one request and decodes the answer.
 func (c *Conn) exchange(ctx context.Context, req *Request, e *Envelope) (Result, error) {

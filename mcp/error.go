@@ -80,6 +80,13 @@ func asError(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
 }
 
+// Unknown is the error for a name that nothing is registered under: kind is
+// "tool", "prompt" or, in completion, "resource". Middleware that hides something
+// returns it, too.
+func Unknown(kind, name string) *Error {
+	return Errorf(CodeInvalidParams, "unknown %s %q", kind, name)
+}
+
 // ResourceNotFound is the error for a URI that names nothing. In the legacy era
 // it has the code -32002.
 func ResourceNotFound(uri string) *Error {

@@ -79,7 +79,7 @@ func unknown(offered bool, req *Request, kind string) error {
 	case req.params.nameTo == 0:
 		return Errorf(CodeInvalidParams, "params.name is missing")
 	}
-	return Errorf(CodeInvalidParams, "unknown %s %q", kind, req.Name())
+	return Unknown(kind, req.Name())
 }
 
 func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/bufpool"
 )
 
 // StreamOptions configure [ServeStream]. Nil means the zero StreamOptions.
@@ -218,10 +220,10 @@ func (s *streamServer) route(m *Message, resign func()) {
 }
 
 func (s *streamServer) serveLegacy(m *Message) {
-	buf := getBuffer()
-	defer buf.put()
-	buf.b = s.legacy.Serve(s.ctx, buf.b, *m, s)
-	s.write(buf.b)
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = s.legacy.Serve(s.ctx, buf.B, *m, s)
+	s.write(buf.B)
 }
 
 // isModern also claims the methods that no older revision has, so that their
@@ -257,10 +259,10 @@ func (s *streamServer) serveModern(req *Request, resign func()) {
 	if cancelled {
 		return
 	}
-	buf := getBuffer()
-	defer buf.put()
-	buf.b = AppendResponse(buf.b, req, res, err)
-	s.write(buf.b)
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = AppendResponse(buf.B, req, res, err)
+	s.write(buf.B)
 	if _, ok := res.(*ListenResult); ok {
 		s.endListen(req.ID)
 	}

@@ -16,11 +16,11 @@ func StreamTransport(open func(ctx context.Context) (Stream, error)) Transport {
 }
 
 // InProcess is a Transport to a handler in this process. Every connection is
-// served by a goroutine of its own, until it is closed.
+// served by a goroutine of its own, until it is closed, which cancels its requests.
 func InProcess(h Handler) Transport {
 	return StreamTransport(func(context.Context) (Stream, error) {
 		client, server := Pipe()
-		go func() { _ = ServeStream(context.Background(), h, server, nil) }() //nolint:gosec // it ends with the client's side, not with connecting
+		go func() { _ = ServeStream(context.Background(), h, server, &StreamOptions{DrainTimeout: -1}) }() //nolint:gosec // it ends with the client's side, not with connecting
 		return client, nil
 	})
 }

@@ -6,7 +6,9 @@ package mcphttp
 import (
 	"context"
 	"crypto/rand"
+	"iter"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/go-psi/psi/mcp"
@@ -61,15 +63,10 @@ func (s *sseSession) Send(_ context.Context, message []byte) error {
 
 // ServeHTTP implements http.Handler.
 func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.tracker.enter() {
-		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
+	if !admit(w, r, &h.tracker, &h.guard) {
 		return
 	}
 	defer h.tracker.leave()
-	if why := h.guard.check(r); why != "" {
-		writeProblem(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
-		return
-	}
 	switch r.Method {
 	case http.MethodGet:
 		h.serveStream(w, r)
@@ -79,6 +76,17 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST")
 		writeProblem(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "the endpoint takes GET and POST"))
 	}
+}
+
+// Sessions yields the sessions that are open at this moment, in no order.
+func (h *SSEHandler) Sessions() iter.Seq[*mcp.Session] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*mcp.Session, 0, len(h.sessions))
+	for _, s := range h.sessions {
+		all = append(all, s.legacy.Session())
+	}
+	return slices.Values(all)
 }
 
 // sessionParam is the query parameter that names a session in the URL for

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,9 @@ func TestSSE(t *testing.T) {
 	mux.Tool("new", mcp.HandlerFunc(nil))
 	if got := stream.message(); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("after a change came %s", got)
+	}
+	if open := slices.Collect(h.Sessions()); len(open) != 1 || open[0].Version() != mcp.Version20241105 {
+		t.Errorf("open sessions: %v", open)
 	}
 	forged := *endpoint
 	forged.RawQuery = "sessionId=forged"
