@@ -43,7 +43,7 @@ type event struct {
 }
 
 func newEventReader(r io.Reader, limit int64) *eventReader {
-	return &eventReader{in: bufio.NewReaderSize(r, 16<<10), limit: limit}
+	return &eventReader{in: bufio.NewReader(r), limit: limit}
 }
 
 // next returns io.EOF at the end of the stream. An event that the end cuts short is

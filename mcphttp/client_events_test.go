@@ -4,6 +4,7 @@
 package mcphttp_test
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func TestReadEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for cut, in := range map[string]io.Reader{"whole": strings.NewReader(test.in), "bytes": iotest.OneByteReader(strings.NewReader(test.in))} {
 				got, err := mcphttp.ReadEvents(in, 8)
-				if err != io.EOF || !slices.Equal(got, test.want) {
+				if !errors.Is(err, io.EOF) || !slices.Equal(got, test.want) {
 					t.Errorf("%s:\ngot  %+v, %v\nwant %+v", cut, got, err, test.want)
 				}
 			}
@@ -64,7 +65,7 @@ func TestReadEvents(t *testing.T) {
 func TestReadEventsBroken(t *testing.T) {
 	in := io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	got, err := mcphttp.ReadEvents(in, 1<<10)
-	if len(got) != 1 || err != io.ErrUnexpectedEOF {
+	if len(got) != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %+v, %v", got, err)
 	}
 }
@@ -76,7 +77,7 @@ func FuzzReadEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		in += "\n\n"
 		got, err := mcphttp.ReadEvents(strings.NewReader(in), 1<<20)
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
 		if again, _ := mcphttp.ReadEvents(iotest.OneByteReader(strings.NewReader(in)), 1<<20); !slices.Equal(got, again) {

@@ -92,7 +92,7 @@ func TestTransportCancelModern(t *testing.T) {
 		<-began
 		why := errors.New("enough")
 		cancel(why)
-		if err := <-failed; err != why {
+		if err := <-failed; !errors.Is(err, why) {
 			t.Errorf("the call failed with %v", err)
 		}
 		<-stopped
@@ -100,7 +100,7 @@ func TestTransportCancelModern(t *testing.T) {
 		if len(v.all) != 1 {
 			t.Errorf("%d requests were sent", len(v.all))
 		}
-		if _, err := l.Call(ctx, toolCall(2, mcp.LatestVersion, "hello")); err != why || len(v.all) != 1 {
+		if _, err := l.Call(ctx, toolCall(2, mcp.LatestVersion, "hello")); !errors.Is(err, why) || len(v.all) != 1 {
 			t.Errorf("a call with a context that is over: %v", err)
 		}
 	})
@@ -268,7 +268,7 @@ func TestTransportDecorated(t *testing.T) {
 			t.Error(err)
 		}
 		for _, call := range v.of(http.MethodPost, "tools/call") {
-			if got := call.header.Get("MCP-Protocol-Version"); got != version {
+			if got := call.header.Get("Mcp-Protocol-Version"); got != version {
 				t.Errorf("the header is %q, want %q", got, version)
 			}
 		}

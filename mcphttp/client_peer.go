@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -108,9 +109,7 @@ func (p *peer) do(ctx context.Context, method string, to *url.URL, header http.H
 	for key, values := range p.opts.Header {
 		req.Header[http.CanonicalHeaderKey(key)] = values
 	}
-	for key, values := range header {
-		req.Header[key] = values
-	}
+	maps.Copy(req.Header, header)
 	return p.client.Do(req)
 }
 

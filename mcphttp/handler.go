@@ -67,15 +67,10 @@ func (a abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, 
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.requests.enter() {
-		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
+	if !admit(w, r, &h.requests, &h.guard) {
 		return
 	}
 	defer h.requests.leave()
-	if why := h.guard.check(r); why != "" {
-		writeProblem(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
-		return
-	}
 	switch r.Method {
 	case http.MethodPost:
 		h.servePost(w, r)
@@ -89,6 +84,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		notAllowed(w, "the endpoint takes POST, GET and DELETE")
 	}
+}
+
+// admit lets a request in, which then has to leave, or refuses it.
+func admit(w http.ResponseWriter, r *http.Request, t *tracker, g *guard) bool {
+	if why := g.check(r); why != "" {
+		writeProblem(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+		return false
+	}
+	if !t.enter() {
+		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
+		return false
+	}
+	return true
 }
 
 var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")

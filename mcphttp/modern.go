@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -166,12 +167,12 @@ func (r *reply) Notify(ctx context.Context, method string, params jsonRaw) error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	buf := getBuffer()
-	defer buf.put()
-	buf.b = mcp.AppendNotification(buf.b, method, params)
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = mcp.AppendNotification(buf.B, method, params)
 	r.out.mu.Lock()
 	defer r.out.mu.Unlock()
-	return r.out.event("", buf.b)
+	return r.out.event("", buf.B)
 }
 
 // finish answers, unless the client has gone.
@@ -185,12 +186,12 @@ func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, er
 	if ctx.Err() != nil && res == nil && !r.out.alive(ctx) {
 		return
 	}
-	buf := getBuffer()
-	defer buf.put()
-	buf.b = mcp.AppendResponse(buf.b, req, res, err)
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = mcp.AppendResponse(buf.B, req, res, err)
 	if r.out.streaming || !r.accept.json {
-		_ = r.out.event("", buf.b) // a client that is gone needs no answer
+		_ = r.out.event("", buf.B) // a client that is gone needs no answer
 		return
 	}
-	writeResponse(r.out.w, statusOf(err), buf.b)
+	writeResponse(r.out.w, statusOf(err), buf.B)
 }

@@ -32,7 +32,7 @@ func openSSEWire(ctx context.Context, p *peer, b *inbox) (*sseWire, error) {
 	x := b.exchange(context.WithoutCancel(ctx)) // the stream lives longer than the opening
 	stop := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
 	events, res, err := w.open(x)
-	if err == nil && !stop() {
+	if inTime := stop(); err == nil && !inTime {
 		closeBody(res)
 		err = context.Cause(ctx)
 	}
@@ -166,7 +166,7 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 		select {
 		case r := <-answer:
 			if pending != nil {
-				w.detach(x, func() { <-posted })
+				w.detach(x, func() { <-posted }) //nolint:errcheck // the call was answered otherwise
 			}
 			return r, nil
 		case err := <-pending:

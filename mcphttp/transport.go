@@ -64,6 +64,9 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 // call comes back for it if the server has given it an event id to come back with;
 // otherwise the call fails with an error that wraps [io.ErrUnexpectedEOF]. Nothing
 // is ever sent twice.
+//
+// The [mcp.Receiver] is called by one goroutine at a time, and must not wait for a
+// call of its own connection.
 func NewTransport(url string, opts *TransportOptions) mcp.Transport {
 	return &transport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
 		return newHTTPWire(p, receive), nil

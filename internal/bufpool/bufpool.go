@@ -1,0 +1,27 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package bufpool
+
+import "sync"
+
+// A Buffer is a byte slice from the pool. What is in it must not be kept beyond
+// [Buffer.Put].
+type Buffer struct{ B []byte }
+
+// maxPooled keeps the rare large message from staying in memory for good.
+const maxPooled = 64 << 10
+
+var pool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, 1<<10)} }}
+
+// Get lends an empty buffer.
+func Get() *Buffer { return pool.Get().(*Buffer) }
+
+// Put gives the buffer back.
+func (b *Buffer) Put() {
+	if cap(b.B) > maxPooled {
+		return
+	}
+	b.B = b.B[:0]
+	pool.Put(b)
+}

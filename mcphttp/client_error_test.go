@@ -1,0 +1,212 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// T61, the transport's half: which answers are those of a server that does not
+// speak the modern era, and which are answers.
+func TestTransportRefusals(t *testing.T) {
+	problem := func(code int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"no"}}`, code)
+	}
+	tests := []struct {
+		status       int
+		body         string
+		modern       error // nil is a response or an error of no kind
+		code, legacy int   // of the response, 0 if there is none
+	}{
+		{400, "", mcp.ErrNotUnderstood, 0, 0},
+		{400, "Bad Request", mcp.ErrNotUnderstood, 0, 0},
+		{400, problem(-32000), mcp.ErrNotUnderstood, 0, -32000},
+		{400, problem(-32600), mcp.ErrNotUnderstood, 0, -32600},
+		{400, problem(-32602), mcp.ErrNotUnderstood, 0, -32602},
+		{400, problem(-32020), nil, -32020, -32020},
+		{400, problem(-32021), nil, -32021, -32021},
+		{400, problem(-32022), nil, -32022, -32022},
+		{400, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32022,"message":"no"}}`, nil, -32022, -32022},
+		{400, problem(-32601), mcp.ErrNotUnderstood, 0, -32601},
+		{404, problem(-32601), nil, -32601, -32601},
+		{404, problem(-32600), mcp.ErrNotUnderstood, 0, -32600},
+		{404, "404 page not found", mcp.ErrNotUnderstood, 0, 0},
+		{405, "", mcp.ErrNotUnderstood, 0, 0},
+		{406, "", mcp.ErrNotUnderstood, 0, 0},
+		{415, "", mcp.ErrNotUnderstood, 0, 0},
+		{401, "", mcp.ErrUnauthorized, 0, 0},
+		{401, problem(-32001), mcp.ErrUnauthorized, 0, 0},
+		{403, "", mcp.ErrUnauthorized, 0, 0},
+		{403, problem(-32600), nil, -32600, -32600},
+		{408, "", nil, 0, 0},
+		{429, "", nil, 0, 0},
+		{500, "oops", nil, 0, 0},
+		{500, problem(-32603), nil, -32603, -32603},
+		{503, problem(-32603), nil, -32603, -32603},
+		{200, "", mcp.ErrNotUnderstood, 0, 0},
+		{200, "<html>", mcp.ErrNotUnderstood, 0, 0},
+		{200, problem(-32601), nil, -32601, -32601},
+		{202, "", mcp.ErrNotUnderstood, 0, 0},
+		{204, "", mcp.ErrNotUnderstood, 0, 0},
+	}
+	kinds := []error{mcp.ErrNotUnderstood, mcp.ErrUnauthorized, mcp.ErrSessionLost}
+	for _, test := range tests {
+		t.Run(fmt.Sprint(test.status, test.body), func(t *testing.T) {
+			l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("WWW-Authenticate", map[int]string{401: `Bearer scope="a"`}[test.status])
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.body)
+			})).link(nil)
+			check := func(version string, code int, kind error) {
+				r, err := l.Call(t.Context(), toolCall(7, version, "a"))
+				switch {
+				case code != 0 && (err != nil || r.Error == nil || r.Error.Code != code || r.ID != mcp.IntID(7)):
+					t.Errorf("%s: %+v, %v; want the code %d", version, r, err, code)
+				case code == 0 && err == nil:
+					t.Errorf("%s: %+v; want an error", version, r)
+				}
+				for _, k := range kinds {
+					if is, want := errors.Is(err, k), errors.Is(kind, k); is != want {
+						t.Errorf("%s: errors.Is(%v, %v) is %t", version, err, k, is)
+					}
+				}
+				var status *mcphttp.StatusError
+				if err != nil && test.status >= 300 && (!errors.As(err, &status) || status.Status != test.status || status.Body != test.body) {
+					t.Errorf("%s: %v has no status", version, err)
+				}
+			}
+			check(mcp.LatestVersion, test.code, test.modern)
+			kind := test.modern
+			if errors.Is(kind, mcp.ErrNotUnderstood) {
+				kind = nil
+			}
+			check(mcp.Version20251125, test.legacy, kind)
+		})
+	}
+}
+
+// What a server wants of its caller is in the error; a body is not kept whole.
+func TestTransportUnauthorized(t *testing.T) {
+	l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope"`)
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
+	})).link(nil)
+	for _, version := range both {
+		_, callErr := l.Call(t.Context(), toolCall(1, version, "a"))
+		sendErr := l.Send(t.Context(), &mcp.Envelope{Method: "notifications/initialized", Version: version, Body: []byte("{}")})
+		for _, err := range []error{callErr, sendErr} {
+			var status *mcphttp.StatusError
+			if !errors.Is(err, mcp.ErrUnauthorized) || !errors.As(err, &status) {
+				t.Fatalf("%s: %v", version, err)
+			}
+			if !strings.Contains(status.Header.Get("WWW-Authenticate"), "insufficient_scope") || len(status.Body) > 4<<10 || len(err.Error()) > 500 {
+				t.Errorf("%s: %.600s", version, err)
+			}
+		}
+	}
+}
+
+// Notifications are accepted with any status of success.
+func TestTransportSend(t *testing.T) {
+	for _, version := range both {
+		for status, fine := range map[int]bool{200: true, 202: true, 204: true, 400: false, 500: false, 302: false} {
+			l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })).link(nil)
+			err := l.Send(t.Context(), &mcp.Envelope{Method: "notifications/progress", Version: version, Body: []byte("{}")})
+			var refusal *mcphttp.StatusError
+			if (err == nil) != fine || (!fine && (!errors.As(err, &refusal) || refusal.Status != status)) {
+				t.Errorf("%s: after %d: %v", version, status, err)
+			}
+		}
+	}
+}
+
+// A redirect is followed within the server's origin, if it keeps the method; no
+// message and no header goes anywhere else.
+func TestTransportRedirects(t *testing.T) {
+	var leaked []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leaked = append(leaked, r.Method+" "+r.Header.Get("X-Secret"))
+	}))
+	t.Cleanup(elsewhere.Close)
+	home := http.NewServeMux()
+	home.Handle("/mcp", newHandler(t, tools(), nil))
+	home.HandleFunc("/moved/{status}/{to...}", func(w http.ResponseWriter, r *http.Request) {
+		var status int
+		_, _ = fmt.Sscan(r.PathValue("status"), &status)
+		to, err := url.PathUnescape(r.PathValue("to"))
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Location", to)
+		w.WriteHeader(status)
+	})
+	server := httptest.NewServer(home)
+	t.Cleanup(server.Close)
+	tests := []struct {
+		status int
+		to     string
+		fine   bool
+	}{
+		{307, "/mcp", true}, {308, server.URL + "/mcp", true},
+		{301, "/mcp", false}, {302, "/mcp", false}, {303, "/mcp", false},
+		{307, elsewhere.URL, false}, {308, elsewhere.URL, false}, {302, elsewhere.URL, false},
+	}
+	for _, test := range tests {
+		opts := &mcphttp.TransportOptions{Header: http.Header{"X-Secret": {"secret"}}, Logger: quiet}
+		at := fmt.Sprintf("%s/moved/%d/%s", server.URL, test.status, url.PathEscape(test.to))
+		w, err := mcphttp.NewTransport(at, opts).Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Call(t.Context(), toolCall(1, mcp.LatestVersion, "hello"))
+		if (err == nil) != test.fine || (err == nil && r.Error != nil) {
+			t.Errorf("%d to %s: %+v, %v", test.status, test.to, r, err)
+		}
+		var status *mcphttp.StatusError
+		if !test.fine && (!errors.As(err, &status) || !strings.Contains(err.Error(), test.to) || errors.Is(err, mcp.ErrNotUnderstood)) {
+			t.Errorf("%d to %s: the error is %v", test.status, test.to, err)
+		}
+		_ = w.Close()
+	}
+	if len(leaked) > 0 {
+		t.Errorf("another origin got %v", leaked)
+	}
+}
+
+// A client's own rule about redirects holds within the origin; without one, a circle
+// ends.
+func TestTransportRedirectRule(t *testing.T) {
+	s := serve(t, http.RedirectHandler("/mcp", http.StatusTemporaryRedirect))
+	if _, err := s.link(nil).Call(t.Context(), toolCall(1, mcp.LatestVersion, "a")); err == nil || !strings.Contains(err.Error(), "10 redirects") {
+		t.Errorf("a circle: %v", err)
+	}
+	never := errors.New("never")
+	client := *s.client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return never }
+	if _, err := s.link(&mcphttp.TransportOptions{Client: &client}).Call(t.Context(), toolCall(1, mcp.LatestVersion, "a")); !errors.Is(err, never) {
+		t.Errorf("a rule: %v", err)
+	}
+}
+
+// What is no URL of a server is found out before anything is sent.
+func TestTransportURL(t *testing.T) {
+	for _, bad := range []string{"", "localhost:8080/mcp", "/mcp", "ftp://localhost/mcp", "http://", "http://a b/"} {
+		for _, transport := range []mcp.Transport{mcphttp.NewTransport(bad, nil), mcphttp.NewSSETransport(bad, nil)} {
+			if _, err := transport.Connect(t.Context(), nil); err == nil {
+				t.Errorf("%q was taken", bad)
+			}
+		}
+	}
+}

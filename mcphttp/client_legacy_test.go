@@ -1,0 +1,309 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// A session of the legacy era, from the handshake to the end: questions come about
+// their call, changes about nothing, and the server knows when it is over.
+func TestTransportLegacy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		v := &visits{Handler: newHandler(t, mux, nil)}
+		s := serve(t, v)
+		l := s.link(nil)
+		l.handshake(mcp.Version20251125)
+		synctest.Wait()
+		mux.Tool("new", mcp.HandlerFunc(nil))
+		if n := l.next(); n.Request == nil || n.Request.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
+			t.Errorf("after a change came %+v about %q", n.Request, n.about)
+		}
+		answered := make(chan *mcp.Response, 1)
+		go func() { answered <- l.call(toolCall(3, mcp.Version20251125, "ask")) }()
+		for _, name := range []string{"Ada", "Lovelace"} {
+			q := l.next()
+			if q.Request == nil || q.Request.Method != mcp.MethodElicit || q.about != mcp.IntID(3) {
+				t.Fatalf("received %+v about %q", q.Request, q.about)
+			}
+			l.send(&mcp.Envelope{ID: q.ID, Version: mcp.Version20251125, Body: fmt.Appendf(nil,
+				`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
+		}
+		if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
+			t.Errorf("the answer is %s", r.Result)
+		}
+		session := v.of(http.MethodPost, "tools/call")[0].header.Get("Mcp-Session-Id")
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(v.of(http.MethodDelete, "")) != 1 {
+			t.Error("the session was not deleted")
+		}
+		if res := s.post(call(4, "hello"), header{"Mcp-Session-Id": session}); res.StatusCode != http.StatusNotFound {
+			t.Errorf("after Close the session answers %d", res.StatusCode)
+		}
+		if _, err := l.Call(t.Context(), toolCall(5, mcp.Version20251125, "hello")); !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("a call after Close: %v", err)
+		}
+		if <-l.Done(); !errors.Is(l.Err(), mcp.ErrClosed) || l.Close() != nil {
+			t.Errorf("the connection ended with %v", l.Err())
+		}
+	})
+}
+
+// The version stands in the header where the revision has one, and never on
+// initialize; the session does everywhere after.
+func TestTransportLegacyHeaders(t *testing.T) {
+	for _, version := range []string{mcp.Version20250326, mcp.Version20250618, mcp.Version20251125} {
+		synctest.Test(t, func(t *testing.T) {
+			v := &visits{Handler: newHandler(t, tools(), nil)}
+			l := serve(t, v).link(nil)
+			l.handshake(version)
+			l.call(toolCall(1, version, "hello"))
+			synctest.Wait()
+			_ = l.Close()
+			want := version
+			if version == mcp.Version20250326 {
+				want = ""
+			}
+			if len(v.all) != 5 {
+				t.Fatalf("%s: %d requests were sent", version, len(v.all))
+			}
+			for i, one := range v.all {
+				session, header := one.header.Get("Mcp-Session-Id"), one.header.Get("Mcp-Protocol-Version")
+				if i == 0 && (session != "" || header != "") || i > 0 && (session == "" || header != want) {
+					t.Errorf("%s: %s %s has the session %q and the version %q", version, one.method, one.body, session, header)
+				}
+				if one.header.Get("Mcp-Method") != "" || one.header.Get("Mcp-Name") != "" {
+					t.Errorf("%s: %s has headers of the modern era", version, one.body)
+				}
+			}
+		})
+	}
+}
+
+// T19: a server that has forgotten the session makes its calls fail with
+// ErrSessionLost, and a new handshake on the same connection opens a new one.
+func TestTransportSessionLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var server atomic.Pointer[mcphttp.Handler]
+		server.Store(newHandler(t, tools(), nil))
+		v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { server.Load().ServeHTTP(w, r) })}
+		l := serve(t, v).link(nil)
+		l.handshake(mcp.Version20251125)
+		synctest.Wait()
+		mux := tools()
+		server.Swap(newHandler(t, mux, nil)).Shutdown(t.Context())
+		if _, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "hello")); !errors.Is(err, mcp.ErrSessionLost) {
+			t.Fatalf("a call in a session that is lost: %v", err)
+		}
+		if err := l.Send(t.Context(), &mcp.Envelope{Method: "notifications/progress", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}); !errors.Is(err, mcp.ErrSessionLost) {
+			t.Errorf("a notification in a session that is lost: %v", err)
+		}
+		l.handshake(mcp.Version20251125)
+		l.call(toolCall(2, mcp.Version20251125, "hello"))
+		openings := v.of(http.MethodPost, `"initialize"`)
+		if len(openings) != 2 || openings[1].header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%d handshakes, the last with the header %v", len(openings), openings[len(openings)-1].header)
+		}
+		synctest.Wait()
+		mux.Tool("new", mcp.HandlerFunc(nil))
+		if n := l.next(); n.Request.Method != "notifications/tools/list_changed" {
+			t.Errorf("the new session's stream says %+v", n.Request)
+		}
+	})
+}
+
+// T19, seen by those who use a Conn: one handshake more, or, if that does not
+// help, one typed error.
+func TestConnSessionLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var server atomic.Pointer[http.Handler]
+		replace := func(h http.Handler) { server.Store(&h) }
+		replace(newHandler(t, tools(), nil))
+		v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*server.Load()).ServeHTTP(w, r) })}
+		s := serve(t, v)
+		conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: mcp.Version20251125, Logger: quiet}).
+			Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		replace(newHandler(t, tools(), nil))
+		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "hello"}); err != nil {
+			t.Errorf("after a restart: %v", err)
+		}
+		if n := len(v.of(http.MethodPost, `"initialize"`)); n != 2 {
+			t.Errorf("%d handshakes", n)
+		}
+		replace(script{session: "s", post: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotFound) }})
+		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "hello"}); !errors.Is(err, mcp.ErrSessionLost) {
+			t.Errorf("a server that forgets every session: %v", err)
+		}
+		if n := len(v.of(http.MethodPost, `"initialize"`)); n != 3 {
+			t.Errorf("%d handshakes", n)
+		}
+	})
+}
+
+// T20: no other error makes the client forget its session.
+func TestTransportKeepsSession(t *testing.T) {
+	var status atomic.Int64
+	v := &visits{Handler: script{session: "s", post: func(w http.ResponseWriter, r *http.Request) {
+		if code := int(status.Load()); code != 0 {
+			w.WriteHeader(code)
+			return
+		}
+		say(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	}}}
+	l := serve(t, v).link(nil)
+	l.handshake(mcp.Version20251125)
+	for _, code := range []int64{400, 401, 403, 405, 429, 500, 502, 503} {
+		status.Store(code)
+		if _, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "a")); err == nil || errors.Is(err, mcp.ErrSessionLost) {
+			t.Errorf("after %d: %v", code, err)
+		}
+	}
+	status.Store(0)
+	l.call(toolCall(1, mcp.Version20251125, "a"))
+	calls := v.of(http.MethodPost, "tools/call")
+	if got := calls[len(calls)-1].header.Get("Mcp-Session-Id"); got != "s" {
+		t.Errorf("the session is %q now", got)
+	}
+}
+
+// A legacy call that is not waited for any more is cancelled by a notification;
+// the caller does not wait for that either.
+func TestTransportCancelLegacy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		began, stopped := waiting(mux)
+		v := &visits{Handler: newHandler(t, mux, nil)}
+		l := serve(t, v).link(nil)
+		l.handshake(mcp.Version20251125)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("a minute is enough"))
+		defer cancel()
+		start := time.Now()
+		_, err := l.Call(ctx, toolCall(5, mcp.Version20251125, "wait"))
+		if !errors.Is(err, context.Cause(ctx)) || time.Since(start) != time.Minute {
+			t.Errorf("after %v the call failed with %v", time.Since(start), err)
+		}
+		<-began
+		var reason *mcp.CancelError
+		if cause := <-stopped; !errors.As(cause, &reason) || reason.Reason != "a minute is enough" {
+			t.Errorf("the server stopped because of %v", cause)
+		}
+		if note := v.of(http.MethodPost, "notifications/cancelled"); len(note) != 1 || !strings.Contains(note[0].body, `"requestId":5`) {
+			t.Errorf("%d cancellations", len(note))
+		}
+	})
+}
+
+// A server that does not take the cancellation holds up nobody.
+func TestTransportCancelUnanswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client goes
+			<-r.Context().Done()
+		})).link(nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if _, err := l.Call(ctx, toolCall(5, mcp.Version20251125, "wait")); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// T11: a server that never answers the DELETE does not hold up Close; nor does a
+// call, a stream, or who closes: T12, from a receiver too.
+func TestTransportClose(t *testing.T) {
+	hang := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	for _, del := range []http.HandlerFunc{nil, hang} {
+		for _, inside := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				closing := make(chan time.Duration, 1)
+				s := serve(t, script{session: "s", del: del,
+					get: func(w http.ResponseWriter, r *http.Request) {
+						stream(w, ": open\n\n")
+						if <-time.After(time.Second); inside {
+							stream(w, notification("close"))
+						}
+						hang(w, r)
+					},
+					post: func(w http.ResponseWriter, r *http.Request) { stream(w, ": open\n\n"); hang(w, r) },
+				})
+				var l *link
+				transport := mcphttp.NewTransport("http://localhost/mcp", s.options(nil))
+				closeLink := func() {
+					start := time.Now()
+					_ = l.Close()
+					closing <- time.Since(start)
+				}
+				wire, err := transport.Connect(t.Context(), func(mcp.Message, mcp.ID) { closeLink() })
+				if err != nil {
+					t.Fatal(err)
+				}
+				l = &link{t: t, Wire: wire}
+				l.handshake(mcp.Version20251125)
+				failed := make(chan error, 1)
+				go func() {
+					_, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "a"))
+					failed <- err
+				}()
+				if <-time.After(10 * time.Second); !inside {
+					closeLink()
+				}
+				if took := <-closing; took > 2*time.Second || del == nil && took > 0 {
+					t.Errorf("Close took %v", took)
+				}
+				if err := <-failed; !errors.Is(err, mcp.ErrClosed) {
+					t.Errorf("a call that waited: %v", err)
+				}
+				_ = l.Close()
+			})
+		}
+	}
+}
+
+// T17: Close ends what is read over HTTP/2, where the streams share a connection.
+func TestTransportCloseHTTP2(t *testing.T) {
+	open := make(chan struct{}, 2)
+	hang := func(w http.ResponseWriter, r *http.Request) {
+		stream(w, ": open\n\n")
+		open <- struct{}{}
+		<-r.Context().Done()
+	}
+	s := serveHTTP2(t, script{session: "s", get: hang, post: hang})
+	for _, version := range both {
+		l := s.link(nil)
+		failed := make(chan error, 1)
+		if version != mcp.LatestVersion {
+			l.handshake(version)
+			<-open
+		}
+		go func() {
+			_, err := l.Call(t.Context(), toolCall(1, version, "a"))
+			failed <- err
+		}()
+		<-open
+		_ = l.Close()
+		if err := <-failed; !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}

@@ -1,0 +1,307 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// A server of 2024-11-05 is connected to by the transport of its age, or by falling
+// back to it.
+func TestSSETransport(t *testing.T) {
+	for name, open := range map[string]func(string, *mcphttp.TransportOptions) mcp.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := tools()
+				began, stopped := waiting(mux)
+				v := &visits{Handler: mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})}
+				s := serve(t, v)
+				l, err := s.connect(open("http://localhost/sse", s.options(&mcphttp.TransportOptions{Header: http.Header{"X-Key": {"k"}}})))
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.handshake(mcp.Version20241105)
+				answered := make(chan *mcp.Response, 1)
+				go func() { answered <- l.call(toolCall(3, mcp.Version20241105, "ask")) }()
+				for _, name := range []string{"Ada", "Lovelace"} {
+					q := l.next()
+					l.send(&mcp.Envelope{ID: q.ID, Version: mcp.Version20241105, Body: fmt.Appendf(nil,
+						`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
+				}
+				if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
+					t.Errorf("the answer is %s", r.Result)
+				}
+				mux.Tool("new", mcp.HandlerFunc(nil))
+				if n := l.next(); n.Request.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
+					t.Errorf("received %+v about %q", n.Request, n.about)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if _, err := l.Call(ctx, toolCall(4, mcp.Version20241105, "wait")); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a call that took too long: %v", err)
+				}
+				<-began
+				var reason *mcp.CancelError
+				if cause := <-stopped; !errors.As(cause, &reason) {
+					t.Errorf("the server stopped because of %v", cause)
+				}
+				for _, one := range v.all {
+					if one.header.Get("X-Key") != "k" || one.header.Get("Mcp-Protocol-Version") != "" {
+						t.Errorf("%s has the headers %v", one.method, one.header)
+					}
+				}
+				if err := l.Close(); err != nil || !errors.Is(l.Err(), mcp.ErrClosed) {
+					t.Errorf("closed: %v, %v", err, l.Err())
+				}
+			})
+		})
+	}
+}
+
+// The connection ends with its stream: calls that wait fail, promptly, and so do
+// later ones.
+func TestSSETransportStreamEnds(t *testing.T) {
+	for name, open := range map[string]func(string, *mcphttp.TransportOptions) mcp.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := mcphttp.NewSSEHandler(func() mcp.Handler { m := tools(); waiting(m); return m }(), &mcphttp.Options{Logger: quiet})
+				s := serve(t, h)
+				l, err := s.connect(open("http://localhost/sse", s.options(nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.handshake(mcp.Version20241105)
+				failed := make(chan error, 1)
+				go func() {
+					_, err := l.Call(t.Context(), toolCall(4, mcp.Version20241105, "wait"))
+					failed <- err
+				}()
+				synctest.Wait()
+				_ = s.server.Close()
+				if err := <-failed; !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("a call that waited: %v", err)
+				}
+				<-l.Done()
+				if _, err := l.Call(t.Context(), toolCall(5, mcp.Version20241105, "hello")); !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(l.Err(), err) {
+					t.Errorf("a later call: %v; the connection ended with %v", err, l.Err())
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_ = h.Shutdown(ctx)
+			})
+		})
+	}
+}
+
+// What a server may say first, and what it may not.
+func TestSSETransportEndpoint(t *testing.T) {
+	tests := map[string]struct {
+		first, to string // to is where the POST goes, "" if there is none
+	}{
+		"relative":       {"event: endpoint\ndata: messages?id=1\n\n", "/a/messages?id=1"},
+		"a query":        {"event: endpoint\ndata: ?id=1\n\n", "/a/sse?id=1"},
+		"a path":         {"event: endpoint\ndata: /messages\n\n", "/messages"},
+		"absolute":       {"event: endpoint\ndata: http://localhost/messages\n\n", "/messages"},
+		"the port":       {"event: endpoint\ndata: http://LOCALHOST:80/messages\n\n", "/messages"},
+		"after a pause":  {": hello\n\nretry: 5\n\nevent: endpoint\ndata: /messages\n\n", "/messages"},
+		"another host":   {"event: endpoint\ndata: http://example.com/messages\n\n", ""},
+		"another scheme": {"event: endpoint\ndata: https://localhost/messages\n\n", ""},
+		"another port":   {"event: endpoint\ndata: //localhost:81/messages\n\n", ""},
+		"a message":      {"data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", ""},
+		"nothing":        {"", ""},
+		"no URL":         {"event: endpoint\ndata: http://[\n\n", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				posted := make(chan string, 1)
+				s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						posted <- r.URL.String()
+						return
+					}
+					stream(w, test.first)
+					if test.to != "" {
+						<-r.Context().Done()
+					}
+				}))
+				l, err := s.connect(mcphttp.NewSSETransport("http://localhost/a/sse", s.options(nil)))
+				if test.to == "" {
+					if err == nil {
+						t.Error("it was taken")
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.send(&mcp.Envelope{Method: "notifications/progress", Body: []byte("{}")})
+				if got := <-posted; got != test.to {
+					t.Errorf("messages go to %s, want %s", got, test.to)
+				}
+			})
+		})
+	}
+}
+
+// Where there is no old server to fall back to, the refusal of initialize is what
+// is told; a modern server's is told at once.
+func TestTransportNoFallback(t *testing.T) {
+	tests := map[string]struct {
+		post, get http.HandlerFunc
+		took      time.Duration
+		gets      int
+	}{
+		"404":            {refuses(404), refuses(404), 0, 1},
+		"405":            {refuses(405), refuses(405), 0, 1},
+		"500":            {refuses(500), refuses(500), 0, 0},
+		"401":            {refuses(401), refuses(401), 0, 0},
+		"not an old one": {refuses(400), says(notification("x")), 0, 1},
+		"silence": {refuses(400), func(w http.ResponseWriter, r *http.Request) {
+			stream(w, ": open\n\n")
+			<-r.Context().Done()
+		}, 5 * time.Second, 1},
+		"a modern one": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"modern only"}}`)
+		}, refuses(405), 0, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					map[string]http.HandlerFunc{http.MethodPost: test.post, http.MethodGet: test.get}[r.Method](w, r)
+				})}
+				l := serve(t, v).link(nil)
+				start := time.Now()
+				r, err := l.Call(t.Context(), opening(0, mcp.Version20251125))
+				var status *mcphttp.StatusError
+				if (err == nil) != (r != nil && r.Error != nil && r.Error.Code == mcp.CodeUnsupportedVersion) || err != nil && !errors.As(err, &status) {
+					t.Errorf("initialize: %+v, %v", r, err)
+				}
+				if time.Since(start) != test.took || len(v.of(http.MethodGet, "")) != test.gets {
+					t.Errorf("after %v and %d GETs", time.Since(start), len(v.of(http.MethodGet, "")))
+				}
+			})
+		})
+	}
+}
+
+// A server that answers the POST only after the request is served, or with an
+// error, or not at all.
+func TestSSETransportPost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan string)
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			switch {
+			case r.Method == http.MethodGet:
+				stream(w, "event: endpoint\ndata: /messages\n\n")
+				for e := range events {
+					stream(w, e)
+				}
+			case strings.Contains(string(body), `"late"`):
+				events <- "event: message\n" + response7
+				<-r.Context().Done()
+			case strings.Contains(string(body), `"bad"`):
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"bad"}}`)
+			case strings.Contains(string(body), `"gone"`):
+				w.WriteHeader(http.StatusNotFound)
+			}
+		}))
+		defer close(events)
+		l, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		l.call(toolCall(7, mcp.Version20241105, "late"))
+		if r := l.call(toolCall(8, mcp.Version20241105, "bad")); r.Error == nil || r.Error.Code != mcp.CodeInvalidParams {
+			t.Errorf("bad: %+v", r)
+		}
+		if _, err := l.Call(t.Context(), toolCall(9, mcp.Version20241105, "gone")); !errors.Is(err, mcp.ErrSessionLost) {
+			t.Errorf("gone: %v", err)
+		}
+		if _, err := l.Call(t.Context(), toolCall(10, mcp.LatestVersion, "modern")); !errors.Is(err, mcp.ErrNotUnderstood) {
+			t.Errorf("modern: %v", err)
+		}
+		if time.Since(start) != 0 {
+			t.Errorf("it took %v", time.Since(start))
+		}
+		_ = l.Close()
+	})
+}
+
+// What comes on the stream and is no message, or several, harms nobody; a response
+// that cannot be read fails its call.
+func TestSSETransportStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				return
+			}
+			stream(w, "event: endpoint\ndata: /messages\n\n")
+			<-time.After(time.Second)
+			stream(w, "data: hello\n\nevent: ping\ndata: {}\n\ndata: []\n\ndata: ["+
+				`{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":99,"result":{}},{"jsonrpc":"2.0","id":1,"result":{}}`+"]\n\n"+
+				"data: {\"jsonrpc\":\"2.0\",\"id\":2}\n\n"+
+				"data: "+strings.Repeat("x", 2<<10)+"\n\n"+
+				"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n\n")
+			<-r.Context().Done()
+		}))
+		l, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(&mcphttp.TransportOptions{MaxMessage: 1 << 10})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for id, fine := range []bool{1: true, 2: false, 3: true} {
+			if id > 0 {
+				wg.Go(func() {
+					if r := l.call(toolCall(int64(id), mcp.Version20241105, "a")); (r.Error == nil) != fine {
+						t.Errorf("%d: %+v", id, r)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if n := l.next(); n.Request == nil || n.Request.Method != "notifications/x" {
+			t.Errorf("received %+v", n.Message)
+		}
+	})
+}
+
+// Connecting ends with its context, and tells who is not let in.
+func TestSSETransportConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			stream(w, ": open\n\n")
+			<-r.Context().Done()
+		}))
+		why := errors.New("too slow")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, why)
+		defer cancel()
+		if _, err := mcphttp.NewSSETransport("http://localhost/sse", silent.options(nil)).Connect(ctx, nil); !errors.Is(err, why) {
+			t.Errorf("a server that names no endpoint: %v", err)
+		}
+		for status, want := range map[int]error{401: mcp.ErrUnauthorized, 200: mcp.ErrNotUnderstood} {
+			s := serve(t, http.HandlerFunc(refuses(status)))
+			if _, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(nil))); !errors.Is(err, want) {
+				t.Errorf("%d: %v", status, err)
+			}
+		}
+	})
+}
