@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // StreamTransport makes a Transport of a function that opens a [Stream], such as
@@ -160,13 +161,19 @@ func (w *streamWire) forget(id ID) {
 	delete(w.waiting, id)
 }
 
+// cancelTime bounds how long a server that does not read keeps a caller who has
+// given up.
+const cancelTime = time.Second
+
 // cancelCall tells the server, which may be gone. Nothing cancels initialize.
 func (w *streamWire) cancelCall(ctx context.Context, m *Envelope) {
 	if m.Method == legacyInitialize {
 		return
 	}
 	params := mustMarshal(&CancelledParams{RequestID: m.ID, Reason: context.Cause(ctx).Error()})
-	_ = w.stream.Write(context.WithoutCancel(ctx), AppendNotification(nil, NotificationCancelled, params))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer cancel()
+	_ = w.stream.Write(ctx, AppendNotification(nil, NotificationCancelled, params))
 }
 
 func (w *streamWire) Send(ctx context.Context, m *Envelope) error {

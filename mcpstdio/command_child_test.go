@@ -91,7 +91,11 @@ func TestBehaviour(t *testing.T) {
 	if name == "" {
 		t.Skip("not started by a test")
 	}
-	os.Exit(behaviours[name]())
+	behaviour := behaviours[name]
+	if behaviour == nil {
+		behaviour = systemBehaviours[name]
+	}
+	os.Exit(behaviour())
 }
 
 // program is the command of a program.

@@ -22,11 +22,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-func init() {
-	behaviours["host"] = host
-	behaviours["logging"] = logging
-	behaviours["escape"] = escape
-}
+var systemBehaviours = map[string]func() int{"host": host, "logging": logging, "escape": escape}
 
 // host is a client that dies before it closes anything.
 func host() int {
@@ -43,21 +39,33 @@ func host() int {
 	return 0
 }
 
-// logging is a server that logs when it has nothing more to do, and tells its
+// logging is a server that logs much when its input has ended, and tells its
 // witness how that went.
 func logging() int {
-	status := serve()
-	refused := 0
-	for range 1000 {
-		if _, err := fmt.Fprintln(os.Stderr, "a log line"); err != nil {
-			refused++
-		}
-	}
-	slog.New(slog.NewTextHandler(os.Stderr, nil)).Info("a log record")
+	in := &lastLogger{in: os.Stdin}
+	status := serveTo(in, nil)
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	fmt.Fprintf(os.NewFile(3, "witness"), "%d %d %d", status, refused, time.Duration(used.Utime.Nano()+used.Stime.Nano())/time.Second)
+	fmt.Fprintf(os.NewFile(3, "witness"), "%d %d %d", status, in.refused, time.Duration(used.Utime.Nano()+used.Stime.Nano())/time.Second)
 	return 0
+}
+
+type lastLogger struct {
+	in      io.Reader
+	refused int
+}
+
+func (l *lastLogger) Read(b []byte) (int, error) {
+	n, err := l.in.Read(b)
+	if err != nil {
+		for range 1000 {
+			if _, err := fmt.Fprintln(os.Stderr, "a log line"); err != nil {
+				l.refused++
+			}
+		}
+		slog.New(slog.NewTextHandler(os.Stderr, nil)).Info("a log record")
+	}
+	return n, err
 }
 
 // escape is a server that leaves a process behind, outside of its group, which has

@@ -7,52 +7,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
 // The server is a program, which is started for the connection and ends with it.
+// Here there is no such program.
 func ExampleNewCommand() {
 	ctx := context.Background()
-	server := exec.Command("npx", "-y", "@modelcontextprotocol/server-everything")
-	transport := mcpstdio.NewCommand(server, &mcpstdio.CommandOptions{Stderr: os.Stderr})
+	transport := mcpstdio.NewCommand(exec.Command("./calculator", "-precise"), &mcpstdio.CommandOptions{Stderr: os.Stderr})
 	conn, err := mcp.NewClient("example", "v1.0.0", nil).Connect(ctx, transport)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println("not connected:", errors.Is(err, os.ErrNotExist))
+		return
 	}
 	defer conn.Close()
-	text, err := mcp.Call[string](ctx, conn, "echo", map[string]string{"message": "hello"})
-	var exit *mcpstdio.ExitError
-	if errors.As(err, &exit) {
-		log.Fatalf("the server is gone. It said:\n%s", exit.Stderr)
+	sum, err := mcp.Call[int](ctx, conn, "add", map[string]int{"a": 1, "b": 2})
+	if exit, ok := errors.AsType[*mcpstdio.ExitError](err); ok {
+		fmt.Println("the server is gone, having said:", exit.Stderr)
+		return
 	}
-	fmt.Println(text, err)
+	fmt.Println(sum, err)
+	// Output: not connected: true
 }
 
 // A server that runs already serves many clients on a socket.
 func ExampleServeListener() {
-	dir, err := os.MkdirTemp("", "psi")
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // or "unix" and a path
 	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	listener, err := net.Listen("unix", filepath.Join(dir, "pinger"))
-	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	served := make(chan error)
 	go func() { served <- mcpstdio.ServeListener(ctx, listener, pinger(), nil) }()
 
-	conn, err := mcp.NewClient("example", "v1.0.0", nil).Connect(ctx, mcpstdio.NewSocket("unix", filepath.Join(dir, "pinger")))
+	conn, err := mcp.NewClient("example", "v1.0.0", nil).Connect(ctx, mcpstdio.NewSocket("tcp", listener.Addr().String()))
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(mcp.Call[string](ctx, conn, "ping", nil))
 	fmt.Println(conn.Close())

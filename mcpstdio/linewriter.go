@@ -43,7 +43,9 @@ func (l *lineWriter) write(ctx context.Context, message []byte) error {
 	defer func() { l.turn <- struct{}{} }()
 	defer l.interrupt(ctx)()
 	rest := len(l.buf)
-	l.buf = append(append(l.buf, message...), '\n')
+	l.buf = append(l.buf, message...)
+	inOneLine(l.buf[rest:])
+	l.buf = append(l.buf, '\n')
 	n, err := l.w.Write(l.buf)
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil {
 		err = context.Cause(ctx)

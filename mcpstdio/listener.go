@@ -110,20 +110,24 @@ func isTemporary(err error) bool {
 	return errors.As(err, &temporary) && temporary.Temporary()
 }
 
-// An impatientWriter fails when its peer reads nothing for a while.
+// An impatientWriter breaks the connection when its peer reads nothing for a while:
+// then who reads from it ends, too.
 type impatientWriter struct {
 	conn    net.Conn
 	timeout time.Duration
 }
 
 func (w *impatientWriter) Write(b []byte) (written int, err error) {
-	for len(b) > 0 && err == nil {
-		if err = w.conn.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
-			break
+	for written < len(b) && err == nil {
+		part := b[written:min(len(b), written+flushSize)]
+		if err = w.conn.SetWriteDeadline(time.Now().Add(w.timeout)); err == nil {
+			var n int
+			n, err = w.conn.Write(part)
+			written += n
 		}
-		var n int
-		n, err = w.conn.Write(b[:min(len(b), flushSize)])
-		written, b = written+n, b[n:]
+	}
+	if err != nil {
+		_ = w.conn.Close()
 	}
 	return written, err
 }

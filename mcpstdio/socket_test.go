@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -158,8 +159,8 @@ func TestListenerSlowReader(t *testing.T) {
 	for err == nil {
 		_, err = io.WriteString(conn, ask)
 	}
-	if errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("got %v", err)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection lasts")
 	}
 }
 
@@ -183,7 +184,7 @@ func TestListenerErrors(t *testing.T) {
 	mcptest.NoLeaks(t)
 	broken := errors.New("broken")
 	l, _ := listen(t)
-	flaky := &flakyListener{l, []error{syscall.ECONNABORTED, syscall.EMFILE, broken}}
+	flaky := &flakyListener{l, []error{syscall.ENFILE, syscall.EMFILE, broken}}
 	opts := &mcpstdio.ListenerOptions{Stream: &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler)}}
 	if err := mcpstdio.ServeListener(t.Context(), flaky, server(nil), opts); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
@@ -193,7 +194,8 @@ func TestListenerErrors(t *testing.T) {
 	}
 }
 
-// A message whose sending was given up does not mix with the next one.
+// A message whose sending was given up does not mix with the next one. Line breaks
+// are taken out.
 func TestSocketSendInterrupted(t *testing.T) {
 	mcptest.NoLeaks(t)
 	l, address := listen(t)
@@ -209,7 +211,7 @@ func TestSocketSendInterrupted(t *testing.T) {
 	defer peer.Close()
 	envelope := func(i int) *mcp.Envelope {
 		text := strings.Repeat(fmt.Sprint(i), 2<<20)
-		return &mcp.Envelope{Body: []byte(`{"jsonrpc":"2.0","method":"n` + fmt.Sprint(i) + `","params":{"text":"` + text + `"}}`)}
+		return &mcp.Envelope{Body: []byte("{\n" + `"jsonrpc":"2.0","method":"n` + fmt.Sprint(i) + `","params":{"text":"` + text + `"}}`)}
 	}
 	for i := range 3 { // of the first, a part is sent; of the others nothing
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -57,8 +58,9 @@ type stream struct {
 
 	mu      sync.Mutex // not held while writing
 	w       io.Writer
-	out     []byte    // accepted, not written
-	spare   []byte    // memory for out
+	out     []byte // accepted, not written
+	spare   []byte // memory for out
+	rest    *time.Timer
 	more    bool      // a complete line waits to be read: whoever answers it writes
 	writing bool      // somebody writes, and will write what is added meanwhile
 	written sync.Cond // some of out was written
@@ -132,18 +134,33 @@ func (s *stream) block() {
 	defer s.mu.Unlock()
 	s.more = false
 	if len(s.out) > 0 && !s.writing {
-		go func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.flush()
-		}()
+		go s.flushRest()
 	}
 }
 
+// moment is how long what was held back waits for the answer to the last line that
+// was waiting.
+const moment = time.Millisecond
+
+// setMore says whether a line waits. If none does any more, what was held back goes
+// out with the next answer, or soon.
 func (s *stream) setMore(more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.more = more
+	switch {
+	case more || len(s.out) == 0:
+	case s.rest == nil:
+		s.rest = time.AfterFunc(moment, s.flushRest)
+	default:
+		s.rest.Reset(moment)
+	}
+}
+
+func (s *stream) flushRest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
 }
 
 func (s *stream) Write(_ context.Context, message []byte) error {
@@ -152,11 +169,29 @@ func (s *stream) Write(_ context.Context, message []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.out = append(append(s.out, message...), '\n')
+	start := len(s.out)
+	s.out = append(s.out, message...)
+	inOneLine(s.out[start:])
+	s.out = append(s.out, '\n')
 	if !s.more || len(s.out) > flushSize {
 		s.flush()
 	}
 	return s.err
+}
+
+// inOneLine takes the line breaks out of a JSON message, where they can only be
+// white space: of raw JSON that was passed on as it was written.
+func inOneLine(message []byte) {
+	for _, end := range []byte("\n\r") {
+		for rest := message; ; {
+			i := bytes.IndexByte(rest, end)
+			if i < 0 {
+				break
+			}
+			rest[i] = ' '
+			rest = rest[i+1:]
+		}
+	}
 }
 
 // flush writes what is there. If somebody else is at it, it waits only as long as

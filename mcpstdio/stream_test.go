@@ -155,6 +155,18 @@ func TestFlushWithoutAnswer(t *testing.T) {
 	feed.Close()
 }
 
+// Raw JSON that is passed on may have line breaks; a message may not.
+func TestNoLineBreaks(t *testing.T) {
+	var out writes
+	s := mcpstdio.NewStream(strings.NewReader(""), &out, nil)
+	if err := s.Write(t.Context(), []byte("{\n\r\n\"a\":\n1}")); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(out.all, ""); got != "{   \"a\": 1}\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Two peers that write to each other at once, with no room in between, do not
 // wait for each other for ever.
 func TestBothWaysAtOnce(t *testing.T) {

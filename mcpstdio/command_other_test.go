@@ -1,0 +1,8 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+//go:build !unix
+
+package mcpstdio_test
+
+var systemBehaviours map[string]func() int
