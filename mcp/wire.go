@@ -20,8 +20,9 @@ type Transport interface {
 
 // A Receiver takes a message that is no response to a [Wire.Call]: a
 // notification, or in the legacy era a request of the server. It returns soon, and
-// is called in the order in which the messages came. About is the id of the
-// request on whose stream the message came, zero if that is not known.
+// is called by one goroutine at a time, in the order in which the messages came, so
+// it must not wait for a Call of the same connection. About is the id of the request
+// on whose stream the message came, zero if that is not known.
 type Receiver func(m Message, about ID)
 
 // A Wire is a connection to a server that carries whole messages. It knows nothing

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package mcphttp serves MCP over HTTP: as streamable HTTP, of all revisions that
+// Package mcphttp speaks MCP over HTTP: as streamable HTTP, of all revisions that
 // have it on one endpoint, and in the deprecated form of 2024-11-05.
 //
 // A [Handler] is an http.Handler: it is mounted on whatever router there is, and
@@ -15,4 +15,7 @@
 // net/http gives it, leaves nothing behind, and is cancelled when its client
 // disconnects. The legacy era has sessions, kept here, whose streams can be
 // resumed.
+//
+// For clients, [NewTransport] is the way to a server of any of these revisions, and
+// [NewSSETransport] to one that has only the deprecated form.
 package mcphttp
