@@ -1,0 +1,153 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// isServer makes the test's program a server on standard input and output.
+const isServer = "GATEWAY_TEST_SERVER=1"
+
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Environ(), isServer) {
+		if err := mcpstdio.Serve(context.Background(), newGreeter("command")); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// newGreeter is a server that asks for a name, and reports progress.
+func newGreeter(name string) *mcp.Mux {
+	mux := mcp.NewMux(name, "v1.0.0", nil)
+	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		mcp.Progress(ctx, 1, 2, "")
+		answer, err := mcp.Elicit[struct {
+			Name string `json:"name"`
+		}](ctx, "who", "Who are you?")
+		if err != nil {
+			return "", err
+		}
+		mcp.Progress(ctx, 2, 2, "")
+		return name + " greets " + answer.Name, nil
+	}, nil))
+	mux.Resource("greet://rules", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "Be kind.", nil }, nil))
+	return mux
+}
+
+// startGateway serves a gateway whose servers are spoken to in version.
+func startGateway(t *testing.T, version string) (url string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), isServer)
+	gw := newGateway(newGreeter("local"), slog.New(slog.DiscardHandler))
+	t.Cleanup(gw.close)
+	gw.mountAll(t.Context(), newClient(version), []upstream{
+		{"remote_", mcphttp.NewTransport(serve(t, newGreeter("remote")), nil)},
+		{"command_", mcpstdio.NewCommand(cmd, nil)},
+		{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)},
+	})
+	return serve(t, gw.mux)
+}
+
+func serve(t *testing.T, h mcp.Handler) (url string) {
+	t.Helper()
+	endpoint := mcphttp.NewHandler(h, nil)
+	server := httptest.NewServer(endpoint)
+	t.Cleanup(func() {
+		_ = endpoint.Shutdown(context.Background())
+		server.Close()
+	})
+	return server.URL
+}
+
+func connect(t *testing.T, url, version string) *mcp.Conn {
+	t.Helper()
+	client := mcp.NewClient("test", "v1.0.0", &mcp.ClientOptions{
+		Version: version,
+		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"name":"Ada"}`)}, nil
+		},
+	})
+	conn, err := client.Connect(t.Context(), mcphttp.NewTransport(url, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// Whatever the client and the servers speak, everything goes through: questions,
+// progress, resources; and a server that is not there is not in the way.
+func TestGateway(t *testing.T) {
+	versions := []string{mcp.Version20260728, mcp.Version20251125, mcp.Version20250618}
+	for _, back := range versions {
+		url := startGateway(t, back)
+		for _, front := range versions {
+			t.Run(front+" in front of "+back, func(t *testing.T) {
+				conn := connect(t, url, front)
+				testList(t, conn)
+				for _, server := range []string{"local", "remote", "command"} {
+					testGreet(t, conn, server)
+				}
+			})
+		}
+	}
+}
+
+func testList(t *testing.T, c *mcp.Conn) {
+	var names []string
+	for tool, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"command_greet", "local_greet", "remote_greet"}; !slices.Equal(names, want) {
+		t.Errorf("the tools are %q, want %q", names, want)
+	}
+}
+
+func testGreet(t *testing.T, c *mcp.Conn, server string) {
+	var told []float64
+	ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { told = append(told, p.Progress) })
+	got, err := mcp.Call[string](ctx, c, server+"_greet", nil)
+	if want := server + " greets Ada"; err != nil || got != want || !slices.Equal(told, []float64{1, 2}) {
+		t.Errorf("%s: got %q, %v, after the progress %v", server, got, err, told)
+	}
+	uri := "mount:" + server + "_:greet://rules"
+	r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+	if err != nil || len(r.Contents) != 1 || r.Contents[0].Text != "Be kind." {
+		t.Errorf("%s: %+v, %v", uri, r, err)
+	}
+}
+
+// A server that is left out, or goes away, is told of in the log.
+func TestLeftOut(t *testing.T) {
+	var logged strings.Builder
+	gw := newGateway(newLocal(), slog.New(slog.NewTextHandler(&logged, nil)))
+	gw.mountAll(t.Context(), newClient(""), []upstream{{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)}})
+	gw.close()
+	if log := logged.String(); !strings.Contains(log, "a server is left out") || !strings.Contains(log, "prefix=gone_") {
+		t.Errorf("logged %q", log)
+	}
+}
