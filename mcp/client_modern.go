@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -42,8 +43,8 @@ func (e *modernClient) discover(ctx context.Context) error {
 		return err
 	}
 	d, ok := res.(*DiscoverResult)
-	if !ok || len(d.SupportedVersions) == 0 {
-		return ErrNotUnderstood
+	if !ok || !slices.ContainsFunc(d.SupportedVersions, func(v string) bool { return slices.Contains(ModernVersions(), v) }) {
+		return ErrNotUnderstood // there are servers that answer, and serve nothing else so
 	}
 	e.conn.server.Store(d)
 	return nil

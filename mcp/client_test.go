@@ -432,6 +432,9 @@ func TestProbe(t *testing.T) {
 		"prints":       func(string) (string, bool) { return "Unknown method!", true },
 		"empty result": func(id string) (string, bool) { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}`, true },
 		"-32601":       failing(-32601), "-32600": failing(-32600), "-32602": failing(-32602), "-32000": failing(-32000),
+		"discovers itself as old": func(id string) (string, bool) {
+			return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","supportedVersions":["2025-06-18"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`, true
+		},
 		"only legacy": func(id string) (string, bool) {
 			return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"],"requested":"2026-07-28"}}}`, true
 		},
