@@ -1,6 +1,6 @@
 module github.com/go-psi/psi
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/bahlo/generic-list-go v0.2.0
@@ -13,4 +13,10 @@ require (
 	github.com/tmaxmax/go-sse v0.11.0
 	go.yaml.in/yaml/v4 v4.0.0-rc.2
 	golang.org/x/text v0.14.0
+)
+
+require (
+	github.com/go-jose/go-jose/v4 v4.1.8 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
 )

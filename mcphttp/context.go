@@ -6,12 +6,14 @@ package mcphttp
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/go-psi/psi/mcp"
 )
 
 type (
 	requestKey   struct{}
+	refusalKey   struct{}
 	principalKey struct{}
 )
 
@@ -38,11 +40,15 @@ func principalOf(r *http.Request) *mcp.Principal {
 type requestContext struct {
 	context.Context
 	request *http.Request
+	refusal atomic.Pointer[error] // what the handler answered, if that was an error
 }
 
 func (c *requestContext) Value(key any) any {
-	if key == (requestKey{}) {
+	switch key {
+	case requestKey{}:
 		return c.request
+	case refusalKey{}:
+		return c
 	}
 	return c.Context.Value(key)
 }

@@ -40,8 +40,8 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 
 // legacyContext outlives the connection: in the legacy era, a client that
 // disconnects has not cancelled.
-func legacyContext(r *http.Request) context.Context {
-	return &requestContext{context.WithoutCancel(r.Context()), r}
+func legacyContext(r *http.Request) *requestContext {
+	return &requestContext{Context: context.WithoutCancel(r.Context()), request: r}
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
@@ -98,18 +98,19 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *session, ser
 	if !ok {
 		return
 	}
-	ctx := legacyContext(r)
+	about := legacyContext(r)
 	if !reply.accept.stream {
-		h.finishJSON(w, serve(ctx, refused{}))
+		message := serve(about, refused{})
+		h.finishJSON(w, about, message)
 		return
 	}
 	st := s.newStream(&h.opts, &reply.out)
-	ctx = context.WithValue(ctx, streamKey{}, st)
+	ctx := context.WithValue(about, streamKey{}, st)
 	beat := every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })
 	message := serve(ctx, st)
 	beat.stop()
-	if reply.accept.json && st.abandon() {
-		h.finishJSON(w, message)
+	if (reply.accept.json || about.forbidden()) && st.abandon() {
+		h.finishJSON(w, about, message)
 		return
 	}
 	st.finish(ctx, message)
@@ -127,12 +128,16 @@ func (st *stream) abandon() bool {
 
 // finishJSON answers with a message, or, if there is none because the request was
 // cancelled, without.
-func (h *Handler) finishJSON(w http.ResponseWriter, message []byte) {
+func (h *Handler) finishJSON(w http.ResponseWriter, about *requestContext, message []byte) {
 	if len(message) == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	writeResponse(w, http.StatusOK, message)
+	status := http.StatusOK
+	if refuse(about, w, about.outcome()) == http.StatusForbidden {
+		status = http.StatusForbidden // clients of this era lose the message with any other status
+	}
+	writeResponse(w, status, message)
 }
 
 // serveBatch serves an array of messages, which only the revision 2025-03-26 has.
@@ -151,7 +156,8 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte
 		return
 	}
 	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
-		return s.legacy.ServeBatch(ctx, nil, body, out)
+		several := context.WithValue(ctx, refusalKey{}, nil) // what is refused to one is not refused to all
+		return s.legacy.ServeBatch(several, nil, body, out)
 	})
 	h.sessions.save(r.Context(), s)
 }

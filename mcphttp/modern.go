@@ -19,7 +19,7 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 		return
 	}
 	if req.IsNotification() {
-		_, _ = mcp.Serve(&requestContext{r.Context(), r}, h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
+		_, _ = mcp.Serve(&requestContext{Context: r.Context(), request: r}, h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -43,7 +43,7 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 // modernContext ends when the client disconnects, which is how it cancels. A
 // subscription also ends, in good order, when the server shuts down.
 func (h *Handler) modernContext(r *http.Request, method string) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(&requestContext{r.Context(), r})
+	ctx, cancel := context.WithCancelCause(&requestContext{Context: r.Context(), request: r})
 	ends := h.hard
 	if method == mcp.MethodListen {
 		ends = h.ctx
@@ -189,6 +189,12 @@ func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, er
 	buf := bufpool.Get()
 	defer buf.Put()
 	buf.B = mcp.AppendResponse(buf.B, req, res, err)
+	if !r.out.streaming {
+		if status := refuse(ctx, r.out.w, err); status != 0 {
+			writeResponse(r.out.w, status, buf.B)
+			return
+		}
+	}
 	if r.out.streaming || !r.accept.json {
 		_ = r.out.event("", buf.B) // a client that is gone needs no answer
 		return

@@ -47,7 +47,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	return &sessions{mcp: h, opts: opts, byID: map[string]*session{}, events: &events{logs: shared, keep: opts.Replay}}
+	return &sessions{mcp: refusing(h), opts: opts, byID: map[string]*session{}, events: &events{logs: shared, keep: opts.Replay}}
 }
 
 // open begins a session that is in use: release must follow. It returns nil if

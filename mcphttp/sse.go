@@ -46,8 +46,10 @@ type sseSession struct {
 	legacy *mcp.Legacy
 	out    *output
 	end    context.CancelFunc
-	ready  chan struct{} // closed after the handshake
-	once   sync.Once
+
+	ready     chan struct{} // closed after the handshake
+	once      sync.Once
+	listening chan struct{} // closed when changes are told of, or never will be
 }
 
 // Send implements [mcp.Sender].
@@ -103,13 +105,14 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusInternalServerError, cannotStream(w))
 		return
 	}
-	ctx, cancel := context.WithCancel(&requestContext{r.Context(), r})
+	ctx, cancel := context.WithCancel(&requestContext{Context: r.Context(), request: r})
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	id := rand.Text()
 	s := &sseSession{
 		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, principalOf(r))),
-		out:    &output{w: w, timeout: h.opts.WriteTimeout}, end: cancel, ready: make(chan struct{}),
+		out:    &output{w: w, timeout: h.opts.WriteTimeout}, end: cancel,
+		ready: make(chan struct{}), listening: make(chan struct{}),
 	}
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
@@ -132,10 +135,12 @@ func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
 		return
 	}
 	defer every(h.opts.Heartbeat, s.heartbeat).stop()
+	listening := sync.OnceFunc(func() { close(s.listening) })
+	defer listening()
 	select {
 	case <-ctx.Done():
 	case <-s.ready:
-		_ = s.legacy.Listen(ctx, s, nil) // why it ended does not matter here
+		_ = s.legacy.Listen(ctx, s, listening) // why it ended does not matter here
 	}
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
@@ -214,15 +219,21 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
 }
 
 // take serves a request in the background, since the client waits for the end of
-// its POST; anything else has been dealt with when it returns.
+// its POST; anything else has been dealt with when it returns. So has the handshake:
+// clients send the rest of it without waiting for its answer, and miss no change
+// that comes after it.
 func (h *SSEHandler) take(ctx context.Context, s *sseSession, m mcp.Message) {
-	if m.Request != nil && !m.Request.IsNotification() {
+	if m.Request != nil && !m.Request.IsNotification() && !m.IsInitialize() {
 		h.later(func() { s.say(ctx, s.legacy.Serve(ctx, nil, m, s)) })
 		return
 	}
-	s.legacy.Serve(ctx, nil, m, s)
+	s.say(ctx, s.legacy.Serve(ctx, nil, m, s))
 	if m.IsInitialized() && s.legacy.Initialized() {
 		s.once.Do(func() { close(s.ready) })
+		select {
+		case <-s.listening:
+		case <-RequestFrom(ctx).Context().Done():
+		}
 	}
 }
 

@@ -1,0 +1,118 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// refusals has tools that refuse, at once and after something was streamed.
+func refusals() *mcp.Mux {
+	mux := tools()
+	scope := mcp.InsufficientScope("files:read", "files:write")
+	mux.Tool("scope", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, scope }))
+	mux.Tool("late", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+		mcp.Progress(ctx, 1, 2, "")
+		return nil, scope
+	}))
+	mux.Tool("busy", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return nil, mcp.RateLimited(1100*time.Millisecond, "not so fast")
+	}))
+	return mux
+}
+
+// A refusal that HTTP has a word for is said in HTTP as well, in both eras, as long
+// as nothing else was said before.
+func TestRefusals(t *testing.T) {
+	s := serve(t, newHandler(t, refusals(), nil))
+	session := s.open("2025-11-25")
+	const challenge = `Bearer error="insufficient_scope", scope="files:read files:write"`
+	for _, c := range []struct {
+		tool                  string
+		modern, legacy        int
+		challenge, retryAfter string
+		code                  int
+	}{
+		{"scope", 403, 403, challenge, "", mcp.CodeInsufficientScope},
+		{"busy", 429, 200, "", "2", mcp.CodeRateLimited},
+		{"hello", 200, 200, "", "", 0},
+	} {
+		check := func(t *testing.T, got reply, status int) {
+			t.Helper()
+			if got.status != status || got.code(t) != c.code {
+				t.Errorf("status %d, want %d: %s", got.status, status, got.body)
+			}
+			if got.header.Get("WWW-Authenticate") != c.challenge || got.header.Get("Retry-After") != c.retryAfter {
+				t.Errorf("the header is %v", got.header)
+			}
+		}
+		t.Run("modern/"+c.tool, func(t *testing.T) {
+			body, h := callModern(c.tool)
+			check(t, whole(t, s.post(body, h)), c.modern)
+		})
+		t.Run("legacy/"+c.tool, func(t *testing.T) {
+			check(t, whole(t, s.post(call(1, c.tool), session)), c.legacy)
+		})
+	}
+	t.Run("only event streams are accepted", func(t *testing.T) {
+		body, h := callModern("scope")
+		for _, got := range []reply{
+			whole(t, s.post(body, with(h, header{"Accept": "text/event-stream"}))),
+			whole(t, s.post(call(1, "scope"), with(session, header{"Accept": "text/event-stream"}))),
+		} {
+			if got.status != http.StatusForbidden || got.header.Get("WWW-Authenticate") != challenge {
+				t.Errorf("%d %v %s", got.status, got.header, got.body)
+			}
+		}
+	})
+	t.Run("too late for a status", func(t *testing.T) {
+		res := s.post(call(1, "late"), session)
+		if all := events(t, res, 0); res.StatusCode != http.StatusOK || len(all) == 0 {
+			t.Errorf("%d %v", res.StatusCode, all)
+		}
+	})
+}
+
+// One message of a batch that is refused does not decide the status of them all.
+func TestRefusalInBatch(t *testing.T) {
+	s := serve(t, newHandler(t, refusals(), nil))
+	h := s.open("2025-03-26")
+	if got := whole(t, s.post("["+call(1, "scope")+","+call(2, "hello")+"]", h)); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+func TestWithChallenge(t *testing.T) {
+	inner := newHandler(t, refusals(), nil)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(w, mcphttp.WithChallenge(r, func(scopes []string) string { return fmt.Sprintf("Test scopes=%q", scopes) }))
+	}))
+	body, h := callModern("scope")
+	if got := s.post(body, h).Header.Get("WWW-Authenticate"); got != `Test scopes=["files:read" "files:write"]` {
+		t.Errorf("the challenge is %s", got)
+	}
+}
+
+func TestRetryAfterSurvivesTheWire(t *testing.T) {
+	s := serve(t, newHandler(t, refusals(), nil))
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		transport := mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: s.client, Logger: quiet})
+		conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: version}).Connect(t.Context(), transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "busy"})
+		if after, ok := mcp.RetryAfter(err); !ok || after != 1100*time.Millisecond {
+			t.Errorf("%s: %v, %v from %v", version, after, ok, err)
+		}
+		_ = conn.Close()
+	}
+}
