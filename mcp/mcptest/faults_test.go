@@ -102,21 +102,3 @@ func TestFaults(t *testing.T) {
 		}
 	})
 }
-
-// A thousand connections leave nothing behind.
-func TestManyConnections(t *testing.T) {
-	mux := asks()
-	mcptest.NoLeaks(t)
-	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
-		client := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version})
-		for range 500 {
-			c, err := client.Connect(t.Context(), mcp.InProcess(mux))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}

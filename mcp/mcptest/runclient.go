@@ -6,8 +6,11 @@ package mcptest
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -15,32 +18,57 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// clientTransports are the ways of the real client to reach a server, by the name
-// of their subtest.
-var clientTransports = []struct {
-	name string
-	to   func(tb testing.TB, h mcp.Handler) mcp.Transport
-}{
-	{"memory", func(_ testing.TB, h mcp.Handler) mcp.Transport { return mcp.InProcess(h) }},
-	{"stdio", stdioTransport},
-	{"http-json", httpTransport("")},
-	{"http-sse", httpTransport(acceptStream)},
+// A Way is a way of a client to a server, both in the process of the test.
+type Way struct {
+	Name string
+	// To serves h for the time of the test.
+	To func(tb testing.TB, h mcp.Handler) mcp.Transport
+	// Legacy says that only the legacy era can be spoken on it.
+	Legacy bool
 }
 
-// RunClient runs fn as [Client.Run] does, with the client that programs use: mcp's
-// own, made with opts, whose Version it chooses. The subtests have the same names.
+// Versions are one of each era that can be spoken, the newest first.
+func (w Way) Versions() []string {
+	legacy := mcp.LegacyVersions()[0]
+	if w.Legacy {
+		return []string{legacy}
+	}
+	return []string{mcp.LatestVersion, legacy}
+}
+
+// Ways are all ways: in process, lines of bytes as over standard input and output,
+// a Unix domain socket, streamable HTTP with its two kinds of answers, and HTTP+SSE.
+func Ways() []Way {
+	return []Way{
+		{Name: "memory", To: func(_ testing.TB, h mcp.Handler) mcp.Transport { return mcp.InProcess(h) }},
+		{Name: "stdio", To: stdioTransport},
+		{Name: "socket", To: socketTransport},
+		{Name: "http-json", To: httpTransport("")},
+		{Name: "http-sse", To: httpTransport(acceptStream)},
+		{Name: "sse", To: sseTransport, Legacy: true},
+	}
+}
+
+// RunClient runs fn as a subtest over every one of the [Ways] and era, each with a
+// connection of its own and a check for leaks. The client is the one that programs
+// use: mcp's own, made with opts, whose Version and Logger it chooses. Names are
+// those of the era and the way, such as "modern/stdio".
 func RunClient(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions, fn func(t *testing.T, c *mcp.Conn)) {
 	t.Helper()
-	for era, version := range map[string]string{"modern": mcp.LatestVersion, "legacy": mcp.LegacyVersions()[0]} {
-		for _, transport := range clientTransports {
-			t.Run(era+"/"+transport.name, func(t *testing.T) {
+	for _, way := range Ways() {
+		for _, version := range way.Versions() {
+			era := "legacy"
+			if version == mcp.LatestVersion {
+				era = "modern"
+			}
+			t.Run(era+"/"+way.Name, func(t *testing.T) {
 				NoLeaks(t)
 				var o mcp.ClientOptions
 				if opts != nil {
 					o = *opts
 				}
 				o.Version, o.Logger = version, logger(t)
-				fn(t, Dial(t, transport.to(t, h), &o))
+				fn(t, Dial(t, way.To(t, h), &o))
 			})
 		}
 	}
@@ -81,25 +109,58 @@ func stdioTransport(tb testing.TB, h mcp.Handler) mcp.Transport {
 	})
 }
 
+// socketTransport serves on a Unix domain socket.
+func socketTransport(tb testing.TB, h mcp.Handler) mcp.Transport {
+	dir, err := os.MkdirTemp("", "psi") //nolint:usetesting // a test's own directory may be too long for the path of a socket
+	if err != nil {
+		tb.Fatalf("mcptest: %v", err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "socket")
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "unix", path)
+	if err != nil {
+		tb.Fatalf("mcptest: %v", err)
+	}
+	opts := &mcpstdio.ListenerOptions{Stream: new(Client).streamOptions(tb)}
+	inBackground(tb, func(ctx context.Context) error { return mcpstdio.ServeListener(ctx, l, h, opts) })
+	return mcpstdio.NewSocket("unix", path)
+}
+
 // httpTransport serves on a loopback port. The client accepts what it usually does,
 // or, if accept is not empty, that alone.
 func httpTransport(accept string) func(tb testing.TB, h mcp.Handler) mcp.Transport {
 	return func(tb testing.TB, h mcp.Handler) mcp.Transport {
-		endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)})
-		s := httptest.NewServer(endpoint)
-		base := &http.Transport{}
-		tb.Cleanup(func() {
-			defer s.Close()
-			defer base.CloseIdleConnections()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
-			defer cancel()
-			if err := endpoint.Shutdown(ctx); err != nil {
-				tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
-			}
-		})
-		client := &http.Client{Transport: accepting{base, accept}}
-		return mcphttp.NewTransport(s.URL, &mcphttp.TransportOptions{Client: client, Logger: logger(tb)})
+		url, opts := onLoopback(tb, mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)}), accept)
+		return mcphttp.NewTransport(url, opts)
 	}
+}
+
+func sseTransport(tb testing.TB, h mcp.Handler) mcp.Transport {
+	url, opts := onLoopback(tb, mcphttp.NewSSEHandler(h, &mcphttp.Options{Logger: logger(tb)}), "")
+	return mcphttp.NewSSETransport(url, opts)
+}
+
+// endpoint is what serves MCP over HTTP.
+type endpoint interface {
+	http.Handler
+	Shutdown(ctx context.Context) error
+}
+
+// onLoopback serves on a loopback port until the test has ended.
+func onLoopback(tb testing.TB, e endpoint, accept string) (url string, opts *mcphttp.TransportOptions) {
+	s := httptest.NewServer(e)
+	base := &http.Transport{}
+	tb.Cleanup(func() {
+		defer s.Close()
+		defer base.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
+		defer cancel()
+		if err := e.Shutdown(ctx); err != nil {
+			tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
+		}
+	})
+	client := &http.Client{Transport: accepting{base, accept}}
+	return s.URL, &mcphttp.TransportOptions{Client: client, Logger: logger(tb)}
 }
 
 // accepting narrows what requests accept.

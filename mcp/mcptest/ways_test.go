@@ -1,0 +1,173 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// journey is a tool that asks twice, reports progress, and then waits until it is
+// cancelled. It says on began that it waits and on ended that it does not any more.
+func journey() (mux *mcp.Mux, began, ended chan string) {
+	mux = asks()
+	began, ended = make(chan string, 1), make(chan string, 1)
+	mux.Tool("journey", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		type answer struct {
+			Text string `json:"text"`
+		}
+		a, err := mcp.Elicit[answer](ctx, "a", "First?")
+		if err != nil {
+			return "", err
+		}
+		b, err := mcp.Elicit[answer](ctx, "b", "Second?")
+		if err != nil {
+			return "", err
+		}
+		mcp.Progress(ctx, 1, 2, "nearly")
+		mcp.Progress(ctx, 2, 2, "there")
+		began <- a.Text + b.Text
+		<-ctx.Done()
+		ended <- "cancelled"
+		return "", context.Cause(ctx)
+	}, nil))
+	return mux, began, ended
+}
+
+// outcome is what one call of the tool comes to.
+type outcome struct {
+	questions []string
+	answers   string
+	progress  []string
+	cancelled bool // the caller was told
+	ended     string
+}
+
+// travel calls the tool over a transport and cancels it once it waits.
+func travel(t *testing.T, transport mcp.Transport, version, tool string, began, ended <-chan string) outcome {
+	t.Helper()
+	var mu sync.Mutex
+	var o outcome
+	c := mcptest.Dial(t, transport, &mcp.ClientOptions{
+		Version: version,
+		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			o.questions = append(o.questions, p.Message)
+			return answers(ctx, p)
+		},
+	})
+	reported := make(chan string, 8)
+	ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { reported <- p.Message })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := mcp.Call[string](ctx, c, tool, nil)
+		failed <- err
+	}()
+	late := time.After(20 * time.Second)
+	for len(o.progress) < 2 {
+		select {
+		case message := <-reported:
+			o.progress = append(o.progress, message)
+		case err := <-failed:
+			t.Fatalf("the call ended too early: %v", err)
+		case <-late:
+			t.Fatalf("the call hangs after %v", o.progress)
+		}
+	}
+	o.answers = <-began
+	cancel()
+	o.cancelled = errors.Is(<-failed, context.Canceled)
+	select {
+	case o.ended = <-ended:
+	case <-late:
+		o.ended = "never"
+	}
+	return o
+}
+
+// A chain of client, gateway and server gives what client and server give: in every
+// combination of eras and of transports, the questions and the progress arrive, in
+// order, and so does the cancellation.
+func TestChains(t *testing.T) {
+	mux, began, ended := journey()
+	want := outcome{[]string{"First?", "Second?"}, "xx", []string{"nearly", "there"}, true, "cancelled"}
+	if got := travel(t, mcp.InProcess(mux), mcp.LatestVersion, "journey", began, ended); !reflect.DeepEqual(got, want) {
+		t.Fatalf("without a gateway: %+v, want %+v", got, want)
+	}
+	for _, back := range mcptest.Ways() {
+		for _, backVersion := range back.Versions() {
+			for _, front := range mcptest.Ways() {
+				for _, frontVersion := range front.Versions() {
+					t.Run(front.Name+" "+frontVersion+" to "+back.Name+" "+backVersion, func(t *testing.T) {
+						mcptest.NoLeaks(t)
+						gateway := mcp.NewMux("gateway", "v1", nil)
+						gateway.Mount("b_", mcptest.Dial(t, back.To(t, mux), &mcp.ClientOptions{Version: backVersion, Forward: true}))
+						got := travel(t, front.To(t, gateway), frontVersion, "b_journey", began, ended)
+						if !reflect.DeepEqual(got, want) {
+							t.Errorf("%+v, want %+v", got, want)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// A thousand connections, over each transport, leave no goroutine and no
+// descriptor behind. (Those to commands are tested with the package mcpstdio.)
+func TestManyConnections(t *testing.T) {
+	cycles := 1000
+	if testing.Short() || raceEnabled {
+		cycles = 100
+	}
+	for _, way := range mcptest.Ways() {
+		t.Run(way.Name, func(t *testing.T) {
+			mcptest.NoLeaks(t)
+			transport := way.To(t, asks())
+			versions := way.Versions()
+			clients := make([]*mcp.Client, len(versions))
+			for i, version := range versions {
+				clients[i] = mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version})
+			}
+			cycle := func(i int) {
+				t.Helper()
+				c, err := clients[i%len(clients)].Connect(t.Context(), transport)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cycle(0)
+			before := descriptors()
+			for i := range cycles {
+				cycle(i)
+			}
+			if after := descriptors(); after > before+16 { // idle connections of HTTP are few, and bounded
+				t.Errorf("%d descriptors were open, now there are %d", before, after)
+			}
+		})
+	}
+}
+
+// descriptors counts the open files of this process, 0 where that cannot be seen.
+func descriptors() int {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(open)
+}
