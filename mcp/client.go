@@ -71,14 +71,15 @@ type ClientOptions struct {
 
 // A Client connects to servers of every revision. It is safe for concurrent use.
 type Client struct {
-	info Implementation
-	opts ClientOptions
-	caps *ClientCapabilities
+	info     Implementation
+	opts     ClientOptions
+	caps     *ClientCapabilities
+	verdicts *verdicts
 }
 
 // NewClient makes a client of that name and version; opts may be nil.
 func NewClient(name, version string, opts *ClientOptions) *Client {
-	c := &Client{}
+	c := &Client{verdicts: new(verdicts)}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -121,10 +122,18 @@ func (c *Client) capabilities() *ClientCapabilities {
 	return caps
 }
 
-// Connect connects to a server and finds out which revision to speak. The context
-// bounds connecting only.
+// Connect connects to a server and finds out which revision to speak. It remembers
+// that for the transport, and asks again if it is no longer true. The context bounds
+// connecting only.
 func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
-	return c.ConnectWith(ctx, t, c.opts.Version)
+	if c.opts.Version != "" {
+		return c.ConnectWith(ctx, t, c.opts.Version)
+	}
+	conn, err := c.ConnectWith(ctx, t, c.verdicts.of(t))
+	if err == nil {
+		c.verdicts.set(t, conn.Version())
+	}
+	return conn, err
 }
 
 // ConnectWith is Connect to a server that is known to speak a version, as
@@ -140,7 +149,7 @@ func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (
 		}
 	case slices.Contains(LegacyVersions(), version):
 		conn, err := c.connectLegacy(ctx, t, version)
-		if err == nil || pinned || CodeOf(err) != CodeUnsupportedVersion {
+		if err == nil || pinned || !isNotUnderstood(err) && CodeOf(err) != CodeUnsupportedVersion {
 			return conn, err
 		}
 	case version != "":

@@ -177,11 +177,8 @@ func (e *legacyClient) reopen(ctx context.Context, lost int) error {
 		if err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri}); err != nil {
 			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
 		}
-		e.hub.updated(uri)
 	}
-	for _, n := range changeNotifications {
-		e.hub.changed(n.change)
-	}
+	e.missed()
 	return nil
 }
 

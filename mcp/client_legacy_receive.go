@@ -13,6 +13,7 @@ import (
 func (e *legacyClient) received(m Message, about ID) {
 	switch {
 	case m.Request == nil:
+		e.missed()
 	case !m.Request.IsNotification():
 		e.asked(m.Request, about)
 	case m.Request.Method == NotificationCancelled:
@@ -32,6 +33,29 @@ func (e *legacyClient) changed(note *Request) {
 	for _, n := range changeNotifications {
 		if n.method == note.Method {
 			e.hub.changed(n.change)
+		}
+	}
+}
+
+// missed tells everybody that everything may have changed: nobody knows what was
+// lost.
+func (e *legacyClient) missed() {
+	e.mu.Lock()
+	uris := sortedKeys(e.subscribed)
+	e.mu.Unlock()
+	for _, uri := range uris {
+		e.hub.updated(uri)
+		e.conn.tellLater(NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri})
+	}
+	server := e.conn.Server()
+	if server == nil {
+		return
+	}
+	caps := server.Capabilities
+	for _, n := range changeNotifications {
+		if caps.tellsOf(n.change) {
+			e.hub.changed(n.change)
+			e.conn.tellLater(n.method, nil)
 		}
 	}
 }
@@ -131,9 +155,9 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*SubscriptionFilter, error) {
 	caps := e.conn.Server().Capabilities
 	accepted := &SubscriptionFilter{
-		ToolsListChanged:     f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged,
-		PromptsListChanged:   f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged,
-		ResourcesListChanged: f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged,
+		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
+		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),
+		ResourcesListChanged: f.ResourcesListChanged && caps.tellsOf(resourcesChanged),
 	}
 	if caps.Resources == nil || !caps.Resources.Subscribe {
 		return accepted, nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 )
 
@@ -50,6 +51,16 @@ func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) 
 // errSilent is why a probe ends that nobody answers.
 var errSilent = fmt.Errorf("%w: no answer to %s in time", ErrNotUnderstood, MethodDiscover)
 
+// errNotOpened is what a [notOpened] is.
+var errNotOpened = errors.New("mcp: the connection could not be opened")
+
+// notOpened is the error of a transport that could not connect: a missing program,
+// say. It reads as the transport's.
+type notOpened struct{ error }
+
+func (e notOpened) Unwrap() error      { return e.error }
+func (notOpened) Is(target error) bool { return target == errNotOpened }
+
 // isNotUnderstood tells an older server from one that fails: what the modern era
 // has codes for comes from a server that speaks it.
 func isNotUnderstood(err error) bool {
@@ -60,8 +71,11 @@ func isNotUnderstood(err error) bool {
 			coded.Code == CodeUnsupportedVersion && !anyModern(coded)
 	case errors.Is(err, ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
+	case errors.Is(err, errNotOpened):
+		return false
 	}
-	return true
+	op, network := errors.AsType[*net.OpError](err)
+	return !network || op.Op != "dial" // who is not there speaks nothing
 }
 
 // anyModern reports whether a refusal of a version names one that can be used.

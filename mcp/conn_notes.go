@@ -95,6 +95,14 @@ func (c *Conn) notified(note *Request, about ID) {
 	c.notes.add(func() { c.tell(c.ctx, note) })
 }
 
+// tellLater calls the client's function for a notification that the server did not
+// send, but would have.
+func (c *Conn) tellLater(method string, params any) {
+	if note, err := NewRequest(method, params); err == nil {
+		c.notes.add(func() { c.tell(c.ctx, note) })
+	}
+}
+
 // followerOf is who follows the subscription that a notification belongs to: it
 // names the subscription, or came on its stream.
 func (c *Conn) followerOf(note *Request, about ID) func(string, *Request) {

@@ -34,6 +34,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	for {
 		select {
 		case <-ctx.Done():
+			s.tellRest(ctx)
 			return s.ended(ctx)
 		case <-s.listener.wake:
 			changes, uris := s.listener.take()
@@ -57,9 +58,9 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 		m.addCapabilities(ctx, discover, &caps)
 	}
 	accepted := &SubscriptionFilter{
-		ToolsListChanged:     f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged,
-		PromptsListChanged:   f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged,
-		ResourcesListChanged: f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged,
+		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
+		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),
+		ResourcesListChanged: f.ResourcesListChanged && caps.tellsOf(resourcesChanged),
 	}
 	if caps.Resources == nil || !caps.Resources.Subscribe {
 		return accepted
@@ -101,6 +102,19 @@ var changeNotifications = []struct {
 	{resourcesChanged, NotificationResourcesListChanged},
 }
 
+// tellsOf reports whether a server with these capabilities tells of a change.
+func (c *ServerCapabilities) tellsOf(ch change) bool {
+	switch ch {
+	case toolsChanged:
+		return c.Tools != nil && c.Tools.ListChanged
+	case promptsChanged:
+		return c.Prompts != nil && c.Prompts.ListChanged
+	case resourcesChanged:
+		return c.Resources != nil && c.Resources.ListChanged
+	}
+	return false
+}
+
 func (s *subscription) tell(ctx context.Context, changes change, uris []string) error {
 	for _, n := range changeNotifications {
 		if changes&n.change == 0 {
@@ -116,6 +130,17 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 		}
 	}
 	return nil
+}
+
+// tellRest tells what came at the same time as the end: whoever takes this
+// subscription's place does not hear of it. A client that cancelled wants nothing
+// more.
+func (s *subscription) tellRest(ctx context.Context) {
+	if _, cancelled := errors.AsType[*CancelError](context.Cause(ctx)); cancelled {
+		return
+	}
+	changes, uris := s.listener.take()
+	_ = s.tell(context.WithoutCancel(ctx), changes, uris) // who is gone needs nothing
 }
 
 // mountListeners listen to the mounts of a mux on behalf of one listener.

@@ -23,6 +23,9 @@ type Transport interface {
 // is called by one goroutine at a time, in the order in which the messages came, so
 // it must not wait for a Call of the same connection. About is the id of the request
 // on whose stream the message came, zero if that is not known.
+//
+// The zero Message says that messages which belong to no request may have been
+// lost, while the connection was broken say.
 type Receiver func(m Message, about ID)
 
 // A Wire is a connection to a server that carries whole messages. It knows nothing

@@ -13,7 +13,7 @@ import (
 // StreamTransport makes a Transport of a function that opens a [Stream], such as
 // one to a process or a socket.
 func StreamTransport(open func(ctx context.Context) (Stream, error)) Transport {
-	return streamTransport{open}
+	return &streamTransport{open}
 }
 
 // InProcess is a Transport to a handler in this process. Every connection is
@@ -30,7 +30,7 @@ type streamTransport struct {
 	open func(ctx context.Context) (Stream, error)
 }
 
-func (t streamTransport) Connect(ctx context.Context, receive Receiver) (Wire, error) {
+func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Wire, error) {
 	stream, err := t.open(ctx)
 	if err != nil {
 		return nil, err

@@ -257,6 +257,7 @@ func (w *httpWire) listen(s *clientSession) {
 	defer x.end()
 	var pos position
 	_, err := w.attach(x, s, mcp.ID{}, mcp.ID{}, &pos)
+	pos.opened = true // or should have been
 	_, err = w.comeBack(x, s, mcp.ID{}, mcp.ID{}, &pos, err)
 	if x.ctx.Err() != nil {
 		return

@@ -16,6 +16,7 @@ import (
 
 // position is how far a stream has been read, for coming back to it.
 type position struct {
+	opened   bool          // there has been a stream
 	last     string        // the id of the last event, "" if there was none
 	retry    time.Duration // how long the server wants to be left alone, 0 if it did not say
 	failures int           // how often in a row nothing new came
@@ -120,12 +121,20 @@ func (w *httpWire) attach(x *exchange, s *clientSession, want, about mcp.ID, pos
 	case err != nil:
 		return nil, brokenOff(err)
 	case res.StatusCode == http.StatusOK && isStream(res):
+		if want.IsZero() && pos.opened && pos.last == "" {
+			w.deliver(mcp.Message{}, about) // what was said meanwhile is lost
+		}
+		pos.opened = true
 		return w.follow(x, res, want, about, pos)
 	}
 	defer closeBody(res)
 	refusal := w.peer.refusal(res)
 	refusal.answer = nil // it answers the GET, not the call
 	if refusal.passing() {
+		return nil, brokenOff(refusal)
+	}
+	if want.IsZero() && pos.last != "" && refusal.Status/100 == 4 {
+		pos.last = "" // it does not go on from there, but may begin anew
 		return nil, brokenOff(refusal)
 	}
 	return nil, fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
