@@ -51,15 +51,15 @@ func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) 
 // errSilent is why a probe ends that nobody answers.
 var errSilent = fmt.Errorf("%w: no answer to %s in time", ErrNotUnderstood, MethodDiscover)
 
-// errNotOpened is what a [notOpened] is.
+// errNotOpened is what a [openError] is.
 var errNotOpened = errors.New("mcp: the connection could not be opened")
 
-// notOpened is the error of a transport that could not connect: a missing program,
+// openError is the error of a transport that could not connect: a missing program,
 // say. It reads as the transport's.
-type notOpened struct{ error }
+type openError struct{ error }
 
-func (e notOpened) Unwrap() error      { return e.error }
-func (notOpened) Is(target error) bool { return target == errNotOpened }
+func (e openError) Unwrap() error      { return e.error }
+func (openError) Is(target error) bool { return target == errNotOpened }
 
 // isNotUnderstood tells an older server from one that fails: what the modern era
 // has codes for comes from a server that speaks it.

@@ -70,7 +70,7 @@ func (c *Conn) open(ctx context.Context, t Transport, era clientEra) error {
 	if err != nil {
 		c.cancel(err)
 		c.notes.close()
-		return notOpened{err}
+		return openError{err}
 	}
 	c.wire = wire
 	return nil

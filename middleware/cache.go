@@ -120,10 +120,7 @@ func cachedBy(req *mcp.Request) (about string, ok bool) {
 }
 
 func ownerOf(ctx context.Context, req *mcp.Request) string {
-	p := req.Principal
-	if p == nil {
-		p = mcp.PrincipalFrom(ctx)
-	}
+	p := principalOf(ctx, req)
 	if p == nil {
 		return "anonymous"
 	}

@@ -18,6 +18,7 @@ import (
 //
 //   - method: of the request;
 //   - name: of the tool or prompt, or the URI of the resource, if there is one;
+//   - request: the id that [RequestID], outside of Logger, gave to it;
 //   - version: the protocol version that the request speaks, if it says so;
 //   - outcome: "ok"; "isError", if a tool failed; "input_required", if the client
 //     has to answer a question first; "cancelled"; "error"; or "panic";
@@ -39,6 +40,9 @@ func Logger(l *slog.Logger) mcp.Middleware {
 	}
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
+			if !l.Enabled(ctx, slog.LevelError) && !l.Enabled(ctx, slog.LevelInfo) {
+				return next.ServeMCP(ctx, req)
+			}
 			start := time.Now()
 			returned := false
 			defer func() {
@@ -87,11 +91,7 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, took
 	if !l.Enabled(ctx, o.level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 7)
-	attrs = append(attrs, slog.String("method", clipped(req.Method)))
-	if name := req.Name(); name != "" {
-		attrs = append(attrs, slog.String("name", clipped(publicName(req.Method, name))))
-	}
+	attrs := identity(ctx, req)
 	if version := req.Version(); version != "" {
 		attrs = append(attrs, slog.String("version", clipped(version)))
 	}
@@ -104,6 +104,19 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, took
 	}
 	attrs = append(attrs, slog.Duration("duration", took))
 	l.LogAttrs(ctx, o.level, "mcp: request", attrs...)
+}
+
+// identity are the attributes that say which request something is about.
+func identity(ctx context.Context, req *mcp.Request) []slog.Attr {
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("method", clipped(req.Method)))
+	if name := req.Name(); name != "" {
+		attrs = append(attrs, slog.String("name", clipped(publicName(req.Method, name))))
+	}
+	if id := RequestIDFrom(ctx); id != "" {
+		attrs = append(attrs, slog.String("request", id))
+	}
+	return attrs
 }
 
 // publicName is a name without the parts of a URI in which secrets travel.

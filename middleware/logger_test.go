@@ -123,3 +123,48 @@ func TestLoggerInEveryEra(t *testing.T) {
 		}
 	}
 }
+
+// counting is a slog handler that is not enabled, and counts what it is given all
+// the same.
+type counting struct {
+	slog.Handler
+	records int
+}
+
+func (c *counting) Enabled(context.Context, slog.Level) bool { return false }
+
+func (c *counting) Handle(context.Context, slog.Record) error {
+	c.records++
+	return nil
+}
+
+// A logger that is not enabled has nothing to do, and the panic goes its way.
+func TestLoggerDisabled(t *testing.T) {
+	c := &counting{Handler: slog.DiscardHandler}
+	h := middleware.Logger(slog.New(c))(panicking("boom"))
+	_, _, err := mcptest.Do(t, h, mcptest.NewRequest("tools/list", nil))
+	wantCode(t, err, mcp.CodeInternalError)
+	if c.records > 0 {
+		t.Errorf("%d records", c.records)
+	}
+}
+
+// What middleware inside refuses, and what it recovers, is in the line as its code.
+func TestLoggerOfMiddleware(t *testing.T) {
+	for _, test := range []struct {
+		inside mcp.Middleware
+		h      mcp.Handler
+		want   string
+	}{
+		{middleware.Recover(slog.New(slog.DiscardHandler)), panicking("boom"), "outcome=error code=-32603 error=\"internal error (code -32603): panic: boom\"\n"},
+		{middleware.RequireScopes("a"), says(""), "outcome=error code=403\n"},
+		{middleware.Timeout(1), cooperative(), "outcome=error code=408\n"},
+		{middleware.RateLimit(middleware.ByTool, &limited{after: 1}), says(""), "outcome=error code=429\n"},
+	} {
+		l, out := lines()
+		_, _, _ = mcptest.Do(t, serving(test.h, middleware.Logger(l), test.inside), call("t"))
+		if !strings.HasSuffix(out.String(), test.want) || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("got %s, want %s", out, test.want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/middleware"
+)
+
+// caller serves one request again and again, without sockets.
+type caller struct {
+	h    http.Handler
+	r    *http.Request
+	body *strings.Reader
+	raw  string
+	w    *sink
+}
+
+func newCaller(h http.Handler, r *http.Request) *caller {
+	raw := must(io.ReadAll(r.Body))
+	c := &caller{h: h, r: r, raw: string(raw), body: strings.NewReader(""), w: &sink{header: http.Header{}}}
+	r.Body = io.NopCloser(c.body)
+	return c
+}
+
+func (c *caller) call() {
+	c.body.Reset(c.raw)
+	clear(c.w.header)
+	c.h.ServeHTTP(c.w, c.r)
+}
+
+// measure counts the allocations of a call that must succeed.
+func measure(tb testing.TB, h http.Handler, r *http.Request) float64 {
+	tb.Helper()
+	c := newCaller(h, r)
+	if c.call(); c.w.status != http.StatusOK {
+		tb.Fatalf("status %d", c.w.status)
+	}
+	return testing.AllocsPerRun(200, c.call)
+}
+
+// A user's call with everything that protects a server costs no more than 12
+// allocations, of which 4 are of this package: two contexts, and a request for each.
+func TestAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates, too")
+	}
+	tok := token(nil)
+	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
+	user := func() *http.Request {
+		r := modern("whoami")
+		r.Header.Set("Authorization", "Bearer "+tok)
+		return r
+	}
+	require := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Scopes: []string{"files:read"}, Logger: quiet})
+	plain := mcp.NewMux("plain", "v1", nil)
+	plain.Tool("whoami", hello)
+	full := mcp.NewMux("full", "v1", nil)
+	full.Use(
+		middleware.Logger(slog.New(slog.NewTextHandler(&sink{}, nil))),
+		middleware.Metrics(middleware.NewVars(nil), nil),
+		middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(1_000_000, time.Second, nil)),
+		middleware.RequireScopes("files:read"),
+	)
+	full.Tool("whoami", hello)
+	without := measure(t, handler(plain), user())
+	verified := measure(t, require(handler(plain)), user()) - without
+	with := measure(t, require(handler(full)), user()) - without
+	t.Logf("%v without, %v more with verification, %v with everything", without, verified, with)
+	if verified > 4 {
+		t.Errorf("verification needs %v allocations, the budget is 4", verified)
+	}
+	if with > 12 {
+		t.Errorf("everything needs %v allocations, the budget is 12", with)
+	}
+}
+
+func BenchmarkVerify(b *testing.B) {
+	tok := token(nil)
+	for name, size := range map[string]int{"cached": 0, "signature": -1} {
+		b.Run(name, func(b *testing.B) {
+			j := newJWT(auth.JWTOptions{CacheSize: size})
+			r := bearing(tok)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := j.Verify(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

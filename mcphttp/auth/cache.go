@@ -1,0 +1,145 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// digest stands for a secret, so that none is kept: it is found by its hash, and how
+// long that takes tells nothing about secrets that are similar.
+type digest [sha256.Size]byte
+
+// digestOf copies most secrets to its stack, where they cost no allocation.
+func digestOf(secret string) digest {
+	var buf [2048]byte
+	return sha256.Sum256(append(buf[:0], secret...))
+}
+
+// cache keeps values for some time, at most max of them: the one used longest ago
+// makes room. A nil cache keeps nothing.
+type cache[V any] struct {
+	max int
+
+	mu      sync.Mutex
+	entries map[digest]*list.Element // of *cached[V]
+	recent  list.List                // the one used last in front
+}
+
+type cached[V any] struct {
+	key   digest
+	value V
+	until time.Time
+}
+
+// newCache returns nil if size is negative.
+func newCache[V any](size int) *cache[V] {
+	if size < 0 {
+		return nil
+	}
+	return &cache[V]{max: size, entries: map[digest]*list.Element{}}
+}
+
+func (c *cache[V]) get(key digest, now time.Time) (value V, ok bool) {
+	if c == nil {
+		return value, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.entries[key]
+	if at == nil {
+		return value, false
+	}
+	e := at.Value.(*cached[V])
+	if !now.Before(e.until) {
+		c.removeLocked(at)
+		return value, false
+	}
+	c.recent.MoveToFront(at)
+	return e.value, true
+}
+
+func (c *cache[V]) put(key digest, value V, until time.Time) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.entries[key]; old != nil {
+		c.removeLocked(old)
+	}
+	c.entries[key] = c.recent.PushFront(&cached[V]{key, value, until})
+	if c.recent.Len() > c.max {
+		c.removeLocked(c.recent.Back())
+	}
+}
+
+func (c *cache[V]) removeLocked(at *list.Element) {
+	delete(c.entries, at.Value.(*cached[V]).key)
+	c.recent.Remove(at)
+}
+
+// flights lets those who ask for the same at once share one answer.
+type flights[V any] struct {
+	max     int // how many there may be at once
+	mu      sync.Mutex
+	running map[digest]*flight[V]
+}
+
+type flight[V any] struct {
+	done  chan struct{}
+	value V
+	err   error
+}
+
+var errBusy = errors.New("auth: too much is being verified at once")
+
+// do calls fn, on a context of its own, or waits for the call that is on its way. Who
+// asked first may go without ending the call for the others.
+func (f *flights[V]) do(ctx context.Context, key digest, fn func(context.Context) (V, error)) (V, error) {
+	f.mu.Lock()
+	c := f.running[key]
+	if c == nil && len(f.running) >= f.max {
+		f.mu.Unlock()
+		var none V
+		return none, errBusy
+	}
+	if c == nil {
+		c = &flight[V]{done: make(chan struct{})}
+		if f.running == nil {
+			f.running = map[digest]*flight[V]{}
+		}
+		f.running[key] = c
+		go f.fly(context.WithoutCancel(ctx), key, c, fn)
+	}
+	f.mu.Unlock()
+	select {
+	case <-c.done:
+		return c.value, c.err
+	case <-ctx.Done():
+		var none V
+		return none, context.Cause(ctx)
+	}
+}
+
+func (f *flights[V]) fly(ctx context.Context, key digest, c *flight[V], fn func(context.Context) (V, error)) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil { // of somebody's RoundTripper
+			c.err = fmt.Errorf("auth: panic: %v", v)
+		}
+		f.mu.Lock()
+		delete(f.running, key)
+		f.mu.Unlock()
+		close(c.done)
+	}()
+	c.value, c.err = fn(ctx)
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	schemeBearer = "Bearer"
+	schemeDPoP   = "DPoP"
+)
+
+// challenges makes the values of WWW-Authenticate.
+type challenges struct {
+	schemes []string // with parameters of their own; at least one
+	common  string   // parameters of all of them, each beginning with ", "
+	scopes  []string // needed for every request
+	plain   []string // for those without credentials
+}
+
+func newChallenges(v Verifier, opts *Options, metadataURL string) *challenges {
+	c := &challenges{schemes: slices.Clone(challengesOf(v)), scopes: slices.Clone(opts.Scopes)}
+	if len(c.schemes) == 0 {
+		c.schemes = []string{schemeBearer} // a 401 must have a challenge
+	}
+	c.common = param("realm", opts.Realm) + param("resource_metadata", metadataURL)
+	for _, s := range c.schemes {
+		c.plain = append(c.plain, c.value(s, "", "", c.scopes))
+	}
+	c.plain = slices.Clip(c.plain) // answers share it, and somebody may add to theirs
+	return c
+}
+
+// value is one challenge. code, description and scopes may be empty.
+func (c *challenges) value(scheme, code, description string, scopes []string) string {
+	params := param("error", code) + param("error_description", description) + param("scope", strings.Join(scopes, " ")) + c.common
+	if params == "" {
+		return scheme
+	}
+	if !strings.Contains(scheme, " ") {
+		params = " " + strings.TrimPrefix(params, ", ")
+	}
+	return scheme + params
+}
+
+// refusal are the challenges after an error. The scheme that it is about comes first,
+// for clients that read no further. It is the only one if its credentials are good.
+func (c *challenges) refusal(e *Error) []string {
+	first := max(0, c.index(e.Scheme))
+	values := []string{c.value(c.schemes[first], e.code(), e.Description, c.scopes)}
+	if e.Code == CodeInsufficientScope {
+		return values
+	}
+	for i, plain := range c.plain {
+		if i != first {
+			values = append(values, plain)
+		}
+	}
+	return values
+}
+
+// insufficient is the challenge for more than was granted: all scopes that are needed,
+// so that what is asked for next suffices. It is said in the scheme that was used.
+func (c *challenges) insufficient(scheme string, scopes []string) string {
+	needed := slices.Clone(c.scopes)
+	for _, s := range scopes {
+		if !slices.Contains(needed, s) {
+			needed = append(needed, s)
+		}
+	}
+	return c.value(c.schemes[max(0, c.index(scheme))], CodeInsufficientScope, "", needed)
+}
+
+// index finds a scheme; -1 means that there is none of this name.
+func (c *challenges) index(scheme string) int {
+	return slices.IndexFunc(c.schemes, func(s string) bool { return strings.EqualFold(nameOf(s), scheme) })
+}
+
+// nameOf is a challenge without parameters.
+func nameOf(challenge string) string {
+	name, _, _ := strings.Cut(challenge, " ")
+	return name
+}
+
+func param(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return ", " + name + `="` + quotable(value) + `"`
+}
+
+// quotable is what may stand in quotes (RFC 6750, section 3): visible ASCII and blanks
+// without quotation mark and backslash.
+func quotable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r == '\\' || r > '~':
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// isScope reports whether s is a scope (RFC 6749, section 3.3).
+func isScope(s string) bool {
+	return s != "" && !strings.Contains(s, " ") && quotable(s) == s
+}

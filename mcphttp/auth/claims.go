@@ -1,0 +1,189 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// rules are what the claims of a token must be, whoever has vouched for them.
+type rules struct {
+	issuer      string   // empty means any
+	audiences   []string // without a slash at the end; nil means any
+	mustExpire  bool
+	leeway      time.Duration
+	subject     func(claims map[string]any) string // nil means the claim sub
+	check       func(claims map[string]any) error  // may be nil
+	otherIssuer string                             // of tokens that name none
+}
+
+// principal is the caller that claims speak of, if they are right.
+func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal, error) {
+	issuer, err := text(claims, "iss")
+	if err != nil {
+		return nil, err
+	}
+	if c.issuer != "" && issuer != c.issuer {
+		return nil, c.wrongIssuer(issuer)
+	}
+	if err := c.checkAudience(claims["aud"]); err != nil {
+		return nil, err
+	}
+	expiry, err := c.checkTimes(claims, now)
+	if err != nil {
+		return nil, err
+	}
+	subject, err := c.subjectOf(claims)
+	if err != nil {
+		return nil, err
+	}
+	if issuer == "" {
+		issuer = c.otherIssuer
+	}
+	if c.check != nil {
+		if err := c.check(claims); err != nil {
+			return nil, err
+		}
+	}
+	return &mcp.Principal{Issuer: issuer, Subject: subject, Scopes: scopesOf(claims), Claims: claims, Expiry: expiry}, nil
+}
+
+// wrongIssuer tells the operator of the most common mistake. Issuers are compared as
+// they are (RFC 8414, section 3.3).
+func (c *rules) wrongIssuer(got string) error {
+	err := Invalid("the token is of another issuer")
+	if withoutSlash(got) == withoutSlash(c.issuer) {
+		return err.because(fmt.Errorf("the issuer is %q, expected %q: they differ in the slash at the end", got, c.issuer))
+	}
+	return err.because(fmt.Errorf("the issuer is %.200q, expected %q", got, c.issuer))
+}
+
+// checkAudience takes a text or a list. A slash at the end makes no difference: the
+// URLs that clients and authorization servers have of a server differ in it.
+func (c *rules) checkAudience(claim any) error {
+	if c.audiences == nil {
+		return nil
+	}
+	names, ok := texts(claim)
+	for _, name := range names {
+		if slices.Contains(c.audiences, withoutSlash(name)) {
+			return nil
+		}
+	}
+	err := Invalid("the token is for another audience")
+	if !ok {
+		return err.because(errors.New("the claim aud is neither a text nor a list of texts"))
+	}
+	return err.because(fmt.Errorf("the audience is %.200q, expected one of %q", names, c.audiences))
+}
+
+func withoutSlash(s string) string { return strings.TrimSuffix(s, "/") }
+
+func (c *rules) checkTimes(claims map[string]any, now time.Time) (expiry time.Time, err error) {
+	var times [3]time.Time
+	for i, name := range []string{"exp", "nbf", "iat"} {
+		if times[i], err = instant(claims, name); err != nil {
+			return expiry, err
+		}
+	}
+	expiry, notBefore, issued := times[0], times[1], times[2]
+	switch {
+	case expiry.IsZero() && c.mustExpire:
+		return expiry, Invalid("the token has no exp")
+	case !expiry.IsZero() && !now.Before(expiry.Add(c.leeway)):
+		return expiry, Invalid("the token has expired")
+	case notBefore.After(now.Add(c.leeway)):
+		return expiry, Invalid("the token is not valid yet")
+	case issued.After(now.Add(c.leeway)):
+		return expiry, Invalid("the token was issued in the future")
+	}
+	return expiry, nil
+}
+
+func (c *rules) subjectOf(claims map[string]any) (string, error) {
+	subject, err := text(claims, "sub")
+	if c.subject != nil {
+		subject, err = c.subject(claims), nil
+	}
+	if err == nil && subject == "" {
+		err = Invalid("the token has no subject")
+	}
+	return subject, err
+}
+
+// scopesOf collects scope, a text with blanks, and scp, which some servers have in its
+// place. Both may be lists.
+func scopesOf(claims map[string]any) []string {
+	var scopes []string
+	for _, name := range []string{"scope", "scp"} {
+		list, _ := texts(claims[name])
+		for _, s := range list {
+			for one := range strings.FieldsSeq(s) {
+				if !slices.Contains(scopes, one) {
+					scopes = append(scopes, one)
+				}
+			}
+		}
+	}
+	return scopes
+}
+
+// text is a claim that is a text, or "" if there is none.
+func text(claims map[string]any, name string) (string, error) {
+	switch v := claims[name].(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	}
+	return "", Invalid("the claim %s is no text", name)
+}
+
+// texts is a claim that is a text or a list of them.
+func texts(claim any) (list []string, ok bool) {
+	switch v := claim.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return []string{v}, true
+	case []any:
+		for _, item := range v {
+			s, ok := item.(string)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, s)
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// instant is a claim that is a time in seconds, or zero if there is none.
+func instant(claims map[string]any, name string) (time.Time, error) {
+	switch v := claims[name].(type) {
+	case nil:
+		return time.Time{}, nil
+	case float64:
+		if t, ok := timeOf(v); ok {
+			return t, nil
+		}
+	}
+	return time.Time{}, Invalid("the claim %s is no time", name)
+}
+
+// timeOf is a time in seconds; ok is false if there is no such time.
+func timeOf(seconds float64) (t time.Time, ok bool) {
+	const most = 1 << 40 // in some 35,000 years
+	if seconds < 0 || seconds >= most {
+		return t, false
+	}
+	return time.UnixMilli(int64(seconds * 1000)), true
+}

@@ -1,0 +1,315 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"context"
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+const (
+	headerDPoP  = "Dpop"       // canonical
+	headerNonce = "Dpop-Nonce" // canonical
+	maxProof    = 8 << 10      // bytes
+	maxProofID  = 256          // bytes of a jti
+)
+
+// DPoPOptions configure a [DPoP]. Nil means the zero DPoPOptions.
+type DPoPOptions struct {
+	// Algorithms are the ones a proof may be signed with, as in [JWTOptions].
+	Algorithms []string
+	// Window is how far the time of a proof (iat) may be from now, to either side. 0
+	// means 5 minutes, which is the most that MCP allows.
+	Window time.Duration
+	// URL is the URL that the client sent a request to, without query and fragment.
+	// Nil means the path of the request at the origin of the resource, which is right
+	// unless a proxy changes paths.
+	URL func(r *http.Request) string
+
+	// RequireNonce asks for a nonce of the server's in each proof, so that none can
+	// be made in advance. Nonces change every NonceAge, 0 means 5 minutes, and are
+	// good for as long again. NonceKey is a secret that replicas share, of at least
+	// 32 bytes; nil means one for this process.
+	RequireNonce bool
+	NonceAge     time.Duration
+	NonceKey     []byte
+
+	// Replay keeps which proofs were used, so that none is good twice, for replicas
+	// together. Nil means that this process does. MaxReplay is how many it keeps: if
+	// more come in twice the Window, it forgets the oldest and refuses what was made
+	// at their time. 0 means 262,144, which need less than 20 MB.
+	Replay    store.Values
+	MaxReplay int
+}
+
+// A DPoP is a [Verifier] of access tokens that are bound to a key of the client's,
+// which proves with each request that it has the key (RFC 9449). A token that was
+// stolen is of no use. It is safe for concurrent use.
+type DPoP struct {
+	tokens     TokenVerifier
+	origin     string // "https://mcp.example.com"
+	algorithms []jose.SignatureAlgorithm
+	window     time.Duration
+	url        func(r *http.Request) string
+	nonces     *nonces // nil if none are asked for
+	used       replay
+}
+
+// NewDPoP makes a DPoP. tokens verifies the access tokens themselves; they must have
+// the claim cnf.jkt. The resource is as in [Options]. opts may be nil. It panics if an
+// argument is wrong.
+func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
+	if tokens == nil {
+		panic("auth: NewDPoP wants a verifier of tokens")
+	}
+	var o DPoPOptions
+	if opts != nil {
+		o = *opts
+	}
+	setDefault(&o.Window, 5*time.Minute)
+	setDefault(&o.MaxReplay, 1<<18)
+	setDefault(&o.NonceAge, 5*time.Minute)
+	u := mustResource(resource)
+	d := &DPoP{
+		tokens: tokens, origin: u.Scheme + "://" + u.Host, algorithms: mustAlgorithms(o.Algorithms),
+		window: o.Window, url: o.URL, used: newMemoryReplay(o.Window, o.MaxReplay),
+	}
+	if d.url == nil {
+		d.url = d.urlOf
+	}
+	if o.RequireNonce {
+		d.nonces = newNonces(o.NonceKey, o.NonceAge)
+	}
+	if o.Replay != nil {
+		d.used = sharedReplay{o.Replay}
+	}
+	return d
+}
+
+// urlOf does not believe what the request says about its host.
+func (d *DPoP) urlOf(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.HasPrefix(path, "/") { // a client that takes this server for a proxy sends the whole URL
+		path = r.URL.EscapedPath()
+	}
+	return d.origin + path
+}
+
+// Challenges implements [Challenger].
+func (d *DPoP) Challenges() []string {
+	names := make([]string, len(d.algorithms))
+	for i, a := range d.algorithms {
+		names[i] = string(a)
+	}
+	return []string{schemeDPoP + ` algs="` + strings.Join(names, " ") + `"`}
+}
+
+// stamp tells the client the nonce for its next request before it has to ask.
+func (d *DPoP) stamp(h http.Header, r *http.Request) {
+	if d.nonces != nil && strings.EqualFold(schemeOf(r), schemeDPoP) {
+		h[headerNonce] = []string{d.nonces.current(time.Now())}
+	}
+}
+
+// Verify implements [Verifier].
+func (d *DPoP) Verify(r *http.Request) (*mcp.Principal, error) {
+	token, err := credentialsOf(r, schemeDPoP)
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.tokens.VerifyToken(r.Context(), token)
+	if err != nil || p == nil {
+		return nil, inScheme(err)
+	}
+	jkt, err := keyOf(r, p)
+	if err != nil {
+		return nil, inScheme(err)
+	}
+	if err := d.prove(r, token, jkt); err != nil {
+		return nil, inScheme(err)
+	}
+	return p, nil
+}
+
+// inScheme says a refusal in the challenge of DPoP.
+func inScheme(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Scheme != "" {
+		return err
+	}
+	of := *e // it may be shared
+	of.Scheme = schemeDPoP
+	return &of
+}
+
+// keyOf is the thumbprint of the key that a token is bound to.
+func keyOf(r *http.Request, p *mcp.Principal) (string, error) {
+	bound, err := boundTo(r, p)
+	if err != nil {
+		return "", err
+	}
+	jkt, ok := bound["jkt"].(string)
+	if !ok || jkt == "" {
+		return "", Invalid("the token is not bound to a key (cnf.jkt)")
+	}
+	if len(bound) > 1 {
+		return "", Invalid("the token is bound to more than is known here")
+	}
+	return jkt, nil
+}
+
+// proof are the claims of a proof.
+type proof struct {
+	ID     string   `json:"jti"`
+	Method string   `json:"htm"`
+	URL    string   `json:"htu"`
+	Issued *float64 `json:"iat"`
+	Token  string   `json:"ath"`
+	Nonce  string   `json:"nonce"`
+}
+
+// prove checks the proof of a request (RFC 9449, section 4.3).
+func (d *DPoP) prove(r *http.Request, token, jkt string) error {
+	values := r.Header[headerDPoP]
+	if len(values) != 1 {
+		return unproven("there must be one header DPoP, not %d", len(values))
+	}
+	claims, err := d.open(values[0], jkt)
+	if err != nil {
+		return err
+	}
+	if err := d.checkRequest(claims, r, token); err != nil {
+		return err
+	}
+	now := time.Now()
+	issued, ok := timeOf(*claims.Issued)
+	if !ok || issued.Before(now.Add(-d.window)) || issued.After(now.Add(d.window)) {
+		return unproven("the iat of the proof is not within %v of now", d.window)
+	}
+	if d.nonces != nil && !d.nonces.good(claims.Nonce, now) {
+		e := unproven("the proof needs the nonce of the header DPoP-Nonce")
+		e.Code, e.Header = CodeUseNonce, http.Header{headerNonce: {d.nonces.current(now)}}
+		return e
+	}
+	return d.use(r.Context(), claims.ID, jkt, issued)
+}
+
+// use makes sure that a proof is used once.
+func (d *DPoP) use(ctx context.Context, id, jkt string, issued time.Time) error {
+	fresh, err := d.used.first(ctx, digestOf(jkt+"\x00"+id), issued, issued.Add(d.window))
+	if err != nil {
+		return fmt.Errorf("auth: the proofs that were used: %w", err)
+	}
+	if !fresh {
+		return unproven("the proof was used before, or is too old")
+	}
+	return nil
+}
+
+func unproven(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidProof, Description: fmt.Sprintf(format, args...), Scheme: schemeDPoP}
+}
+
+// open reads a proof that is signed with the key of a thumbprint.
+func (d *DPoP) open(text, jkt string) (*proof, error) {
+	if len(text) > maxProof {
+		return nil, unproven("the proof is longer than %d bytes", maxProof)
+	}
+	signed, err := jose.ParseSignedCompact(text, d.algorithms)
+	if err != nil {
+		return nil, unproven("the proof is no JWT that is signed with an allowed algorithm").because(err)
+	}
+	header := signed.Signatures[0].Protected
+	if err := checkHeader(header, "dpop+jwt"); err != nil {
+		return nil, unproven("the header of the proof is wrong").because(err)
+	}
+	key := header.JSONWebKey
+	if key == nil || !canProve(key) {
+		return nil, unproven("the proof must have a public key (jwk)")
+	}
+	thumbprint, err := key.Thumbprint(crypto.SHA256)
+	if err != nil || !sameText(base64.RawURLEncoding.EncodeToString(thumbprint), jkt) {
+		return nil, unproven("the proof is signed with another key than the token is bound to")
+	}
+	payload, err := signed.Verify(key.Key)
+	if err != nil {
+		return nil, unproven("the signature of the proof is wrong")
+	}
+	claims := &proof{}
+	if err := json.Unmarshal(payload, claims); err != nil {
+		return nil, unproven("the claims of the proof are wrong").because(err)
+	}
+	if claims.ID == "" || len(claims.ID) > maxProofID || claims.Issued == nil {
+		return nil, unproven("the proof must have an iat, and a jti of at most %d bytes", maxProofID)
+	}
+	return claims, nil
+}
+
+// canProve is as canVerify, for a key that has come with the request.
+func canProve(k *jose.JSONWebKey) bool {
+	if !k.Valid() || !k.IsPublic() {
+		return false
+	}
+	if pub, ok := k.Key.(*rsa.PublicKey); ok {
+		return pub.N.BitLen() >= minRSABits && pub.N.BitLen() <= 4096
+	}
+	return true
+}
+
+// checkRequest compares what a proof is for with the request.
+func (d *DPoP) checkRequest(claims *proof, r *http.Request, token string) error {
+	sum := sha256.Sum256([]byte(token))
+	switch {
+	case claims.Method != r.Method:
+		return unproven("the htm of the proof is not %s", r.Method)
+	case !sameURL(claims.URL, d.url(r)):
+		return unproven("the htu of the proof is not the URL of the request").because(fmt.Errorf("htu is %.200q, expected %q", claims.URL, d.url(r)))
+	case !sameText(claims.Token, base64.RawURLEncoding.EncodeToString(sum[:])):
+		return unproven("the ath of the proof is not that of the token")
+	}
+	return nil
+}
+
+// sameURL compares what two URLs mean, without query and fragment.
+func sameURL(a, b string) bool {
+	if a == b {
+		return true
+	}
+	u, err := url.Parse(a)
+	if err != nil || u.User != nil {
+		return false
+	}
+	v, err := url.Parse(b)
+	return err == nil && plainURL(u) == plainURL(v)
+}
+
+func plainURL(u *url.URL) string {
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	path := u.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	return scheme + "://" + host + path
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/middleware"
+)
+
+// A server for tokens of an authorization server. Everyone who has one may read; to
+// write needs a scope that a client asks its user for when it comes to that.
+func ExampleRequire() {
+	const issuer, resource = "https://login.example.com", "https://mcp.example.com/mcp"
+
+	mux := mcp.NewMux("files", "v1.0.0", nil)
+	mux.Tool("read", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		return "a file of " + mcp.PrincipalFrom(ctx).Subject, nil
+	}, nil))
+	mux.With(middleware.RequireScopes("files:write")).
+		Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "written", nil }, nil))
+
+	// In a program, the keys are fetched from the issuer: the options are nil.
+	tokens := auth.NewJWT(issuer, resource, &auth.JWTOptions{Keys: published()})
+	protect := auth.Require(tokens, &auth.Options{Resource: resource, Scopes: []string{"files:read"}})
+
+	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
+	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{
+		Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"files:read"},
+	}))
+
+	for _, call := range []struct{ tool, token string }{{"read", ""}, {"read", token(nil)}, {"write", token(nil)}} {
+		r := modern(call.tool)
+		if call.token != "" {
+			r.Header.Set("Authorization", "Bearer "+call.token)
+		}
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+		if challenge := w.Header().Get("WWW-Authenticate"); challenge != "" {
+			fmt.Println(strings.ReplaceAll(challenge, ", ", ",\n  "))
+		}
+	}
+	// Output:
+	// 401
+	// Bearer scope="files:read",
+	//   resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+	// 200
+	// 403
+	// Bearer error="insufficient_scope",
+	//   scope="files:read files:write",
+	//   resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+}
+
+func ExampleMetadataHandler() {
+	m := &auth.Metadata{Resource: "https://mcp.example.com/mcp", AuthorizationServers: []string{"https://login.example.com"}}
+	routes := http.NewServeMux()
+	routes.Handle(auth.MetadataPath(m.Resource), auth.MetadataHandler(m))
+
+	w := httptest.NewRecorder()
+	routes.ServeHTTP(w, httptest.NewRequest(http.MethodGet, auth.MetadataURL(m.Resource), nil))
+	fmt.Println(auth.MetadataURL(m.Resource))
+	fmt.Println(w.Body)
+	// Output:
+	// https://mcp.example.com/.well-known/oauth-protected-resource/mcp
+	// {"resource":"https://mcp.example.com/mcp","authorization_servers":["https://login.example.com"],"bearer_methods_supported":["header"]}
+}

@@ -1,0 +1,123 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	fetchTimeout = 10 * time.Second
+	maxRedirects = 3
+)
+
+// fetcher asks an authorization server. Answers are bounded in time and size, and
+// nobody else can be made to answer: redirects leave neither the origin nor https.
+type fetcher struct {
+	client *http.Client
+	limit  int64 // of a body, in bytes
+}
+
+// newFetcher uses a copy of a client, which may be nil.
+func newFetcher(client *http.Client, limit int64) *fetcher {
+	c := &http.Client{}
+	if client != nil {
+		*c = *client
+	}
+	asked := c.CheckRedirect
+	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if err := checkRedirect(r, via); err != nil {
+			return err
+		}
+		if asked != nil {
+			return asked(r, via)
+		}
+		return nil
+	}
+	return &fetcher{c, limit}
+}
+
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	case first.Method != http.MethodGet:
+		return errors.New("a request with credentials was redirected")
+	case r.URL.Scheme != first.URL.Scheme || !strings.EqualFold(r.URL.Host, first.URL.Host):
+		return fmt.Errorf("redirected from %s to another origin, %s", first.URL.Host, r.URL.Host)
+	}
+	return nil
+}
+
+func (f *fetcher) get(ctx context.Context, address string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	return f.do(r)
+}
+
+// do sends a request and reads an answer, which must be a 200.
+func (f *fetcher) do(r *http.Request) ([]byte, error) {
+	if err := checkURL(r.URL); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.URL.Redacted(), err)
+	}
+	r.Header.Set("Accept", "application/json")
+	res, err := f.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s", r.URL.Redacted(), res.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, f.limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.URL.Redacted(), err)
+	}
+	if int64(len(body)) > f.limit {
+		return nil, fmt.Errorf("%s answered with more than %d bytes", r.URL.Redacted(), f.limit)
+	}
+	return body, nil
+}
+
+// checkURL wants https, or http on a loopback address, where nobody listens in.
+func checkURL(u *url.URL) error {
+	switch {
+	case u.Hostname() == "":
+		return errors.New("it must be an absolute URL with a host")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("it must be an https URL; http is for loopback addresses only")
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// mustEndpoint panics if a URL of the programmer's cannot be fetched.
+func mustEndpoint(what, address string) *url.URL {
+	u, err := url.Parse(address)
+	if err == nil {
+		err = checkURL(u)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("auth: %s %q: %v", what, address, err))
+	}
+	return u
+}

@@ -1,0 +1,244 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+const introspectURL = issuer + "/introspect"
+
+// inspector answers what it is told about tokens.
+type inspector struct {
+	*network
+	mu      sync.Mutex
+	answers map[string]claims
+	now     int // questions at this moment
+	most    int // questions at once
+	header  http.Header
+	delay   time.Duration
+}
+
+func newInspector(answers map[string]claims) *inspector {
+	i := &inspector{network: newNetwork(), answers: answers}
+	i.handle(introspectURL, i.answer)
+	return i
+}
+
+func (i *inspector) answer(r *http.Request) *http.Response {
+	i.mu.Lock()
+	i.now++
+	i.most = max(i.most, i.now)
+	i.header = r.Header.Clone()
+	delay := i.delay
+	i.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-r.Context().Done():
+	}
+	_ = r.ParseForm()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.now--
+	c, ok := i.answers[r.PostForm.Get("token")]
+	if !ok {
+		c = claims{"active": false}
+	}
+	return respond(http.StatusOK, string(must(json.Marshal(c))))
+}
+
+func (i *inspector) verifier(opts auth.IntrospectionOptions) *auth.Introspection {
+	opts.Client = i.client()
+	return auth.NewIntrospection(introspectURL, resource, &opts)
+}
+
+func TestIntrospection(t *testing.T) {
+	now := time.Now().Unix()
+	active := func(changes claims) claims { return usual(claimsWith(claims{"active": true}, changes)) }
+	answers := map[string]claims{
+		"good":              active(nil),
+		"without exp":       active(claims{"exp": nil}),
+		"without iss":       active(claims{"iss": nil}),
+		"slash":             active(claims{"aud": resource + "/"}),
+		"inactive":          active(claims{"active": false}),
+		"active as a text":  active(claims{"active": "true"}),
+		"no active":         active(claims{"active": nil}),
+		"another audience":  active(claims{"aud": "https://other.example.com"}),
+		"no audience":       active(claims{"aud": nil}),
+		"another issuer":    active(claims{"iss": "https://evil.example.com"}),
+		"expired":           active(claims{"exp": now - 61}),
+		"not yet valid":     active(claims{"nbf": now + 90}),
+		"no subject":        active(claims{"sub": nil}),
+		"key bound":         active(claims{"cnf": claims{"jkt": "x"}}),
+		"another structure": active(claims{"aud": claims{"x": 1}}),
+	}
+	good := map[string]bool{"good": true, "without exp": true, "without iss": true, "slash": true}
+	spaced := map[string]claims{}
+	for name, c := range answers {
+		spaced[strings.ReplaceAll(name, " ", "-")] = c
+	}
+	v := newInspector(spaced).verifier(auth.IntrospectionOptions{Issuer: issuer})
+	for name := range answers {
+		a := ask(v, nil, bearing(strings.ReplaceAll(name, " ", "-")))
+		if want := map[bool]int{true: 200, false: 401}[good[name]]; a.Code != want {
+			t.Errorf("%s: got %d %s", name, a.Code, a.challenge())
+		}
+		if good[name] && (a.caller.Issuer != issuer || a.caller.Subject != "alice" || !a.caller.HasScope("files:read")) {
+			t.Errorf("%s: the caller is %+v", name, a.caller)
+		}
+	}
+}
+
+func claimsWith(c, more claims) claims {
+	maps.Copy(c, more)
+	return c
+}
+
+func TestIntrospectionAnyAudience(t *testing.T) {
+	v := newInspector(map[string]claims{"t": {"active": true, "sub": "alice"}}).verifier(auth.IntrospectionOptions{InsecureAnyAudience: true})
+	if p, err := verify(t, v, "t"); err != nil || p.Issuer != issuer {
+		t.Errorf("got %v, %v", p, err)
+	}
+}
+
+func TestIntrospectionCredentials(t *testing.T) {
+	i := newInspector(map[string]claims{"t": usual(claims{"active": true})})
+	_, _ = verify(t, i.verifier(auth.IntrospectionOptions{ClientID: "a:b", ClientSecret: "c d"}), "t")
+	r := http.Request{Header: i.header}
+	if id, secret, ok := r.BasicAuth(); !ok || id != "a%3Ab" || secret != "c+d" {
+		t.Errorf("got %q, %q", id, secret)
+	}
+	own := func(r *http.Request) error { r.Header.Set("Authorization", "Bearer own"); return nil }
+	_, _ = verify(t, i.verifier(auth.IntrospectionOptions{Authenticate: own}), "t")
+	if got := i.header.Get("Authorization"); got != "Bearer own" {
+		t.Errorf("got %q", got)
+	}
+	broken := func(*http.Request) error { return errors.New("no secret") }
+	if _, err := verify(t, i.verifier(auth.IntrospectionOptions{Authenticate: broken}), "t"); err == nil || isRefusal(err) {
+		t.Error(err)
+	}
+}
+
+// Answers are remembered, good ones for a minute, bad ones for ten seconds.
+func TestIntrospectionCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInspector(map[string]claims{"good": usual(claims{"active": true}), "short": usual(claims{"active": true, "exp": time.Now().Unix() + 15})})
+		v := i.verifier(auth.IntrospectionOptions{Leeway: -1})
+		refused := map[string]int{}
+		for range 59 {
+			for _, token := range []string{"good", "short", "bad"} {
+				if _, err := verify(t, v, token); err != nil {
+					refused[token]++
+				}
+			}
+			pass(time.Second)
+		}
+		if got := i.count(introspectURL); refused["good"] != 0 || refused["short"] != 44 || refused["bad"] != 59 || got > 1+1+5+6 {
+			t.Errorf("refused %v, asked %d times", refused, got)
+		}
+		i.mu.Lock()
+		delete(i.answers, "good") // it is revoked
+		i.mu.Unlock()
+		pass(time.Second)
+		if _, err := verify(t, v, "good"); !isRefusal(err) {
+			t.Errorf("after a minute: %v", err)
+		}
+	})
+}
+
+// 10,000 tokens that nobody knows: as many questions, but few at once, and nothing
+// stays behind.
+func TestIntrospectionFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInspector(nil)
+		i.delay = time.Millisecond
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 8})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		busy := 0
+		for n := range 10_000 {
+			wg.Go(func() {
+				if _, err := v.VerifyToken(t.Context(), fmt.Sprint(n)); !isRefusal(err) {
+					mu.Lock()
+					busy++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if i.most > 8 || i.count(introspectURL) > 10_000 || busy == 0 {
+			t.Errorf("%d at once, %d asked, %d turned away", i.most, i.count(introspectURL), busy)
+		}
+	})
+}
+
+// Who asks for the same token at once shares the answer; who gives up does not end it.
+func TestIntrospectionSingleFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInspector(map[string]claims{"t": usual(claims{"active": true})})
+		i.delay = time.Second
+		v := i.verifier(auth.IntrospectionOptions{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := v.VerifyToken(ctx, "t"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the first: %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 50 {
+			wg.Go(func() {
+				if _, err := v.VerifyToken(t.Context(), "t"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := i.count(introspectURL); got != 1 {
+			t.Errorf("asked %d times", got)
+		}
+	})
+}
+
+// The token and the server's credentials go nowhere else, and a broken endpoint is
+// nobody's fault.
+func TestIntrospectionBadAnswers(t *testing.T) {
+	for name, page := range map[string]func(*http.Request) *http.Response{
+		"redirect": func(*http.Request) *http.Response {
+			res := respond(http.StatusTemporaryRedirect, "")
+			res.Header.Set("Location", issuer+"/elsewhere")
+			return res
+		},
+		"our credentials are wrong": func(*http.Request) *http.Response { return respond(http.StatusUnauthorized, "") },
+		"no JSON":                   func(*http.Request) *http.Response { return respond(http.StatusOK, "<html>") },
+		"oversized": func(*http.Request) *http.Response {
+			return respond(http.StatusOK, `{"active":true,"sub":"`+strings.Repeat("x", 1<<20)+`"}`)
+		},
+		"panic": func(*http.Request) *http.Response { panic("boom") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := newInspector(nil)
+			i.handle(introspectURL, page)
+			if p, err := verify(t, i.verifier(auth.IntrospectionOptions{}), "t"); err == nil || isRefusal(err) {
+				t.Errorf("got %v, %v", p, err)
+			}
+			if i.count(issuer+"/elsewhere") != 0 {
+				t.Error("the redirect was followed")
+			}
+		})
+	}
+}

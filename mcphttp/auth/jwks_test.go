@@ -1,0 +1,278 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+const keysURL = issuer + "/keys"
+
+// remote verifies with the keys that the network has.
+func remote(n *network, opts auth.JWTOptions) *auth.JWT {
+	opts.JWKSURL, opts.Client = keysURL, n.client()
+	return auth.NewJWT(issuer, resource, &opts)
+}
+
+func publish(n *network, keys map[string]crypto.PublicKey) { n.put(keysURL, string(keySet(keys))) }
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*auth.Error](err)
+	return ok
+}
+
+// The issuer changes its keys: the new one is good at once, the old one no longer,
+// not even for a token that is remembered.
+func TestJWKSRotation(t *testing.T) {
+	for _, kid := range []string{"new", ""} {
+		t.Run("kid "+kid, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork()
+				publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+				j := remote(n, auth.JWTOptions{})
+				old := token(nil)
+				if _, err := verify(t, j, old); err != nil {
+					t.Fatal(err)
+				}
+				publish(n, map[string]crypto.PublicKey{"new": otherKey().Public()})
+				pass(11 * time.Second)
+				if _, err := verify(t, j, sign(jose.ES256, kid, otherKey(), nil, usual(nil))); err != nil {
+					t.Errorf("the new key: %v", err)
+				}
+				if _, err := verify(t, j, old); !isRefusal(err) {
+					t.Errorf("the old key: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A flood of tokens with keys that nobody has is answered with few fetches.
+func TestJWKSFlood(t *testing.T) {
+	for _, kid := range []string{"k%d", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork()
+			publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+			j := remote(n, auth.JWTOptions{})
+			for i := range 1000 {
+				bad := sign(jose.ES256, strings.ReplaceAll(kid, "%d", fmt.Sprint(i)), otherKey(), nil, usual(nil))
+				if _, err := verify(t, j, bad); !isRefusal(err) {
+					t.Fatal(err)
+				}
+				pass(30 * time.Millisecond) // half a minute in all
+			}
+			if got := n.count(keysURL); got > 4 {
+				t.Errorf("%d fetches", got)
+			}
+			if _, err := verify(t, j, token(nil)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// All who wait for keys share one fetch, also when the one who began it gives up.
+func TestJWKSSingleFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		n.handle(keysURL, func(*http.Request) *http.Response {
+			pass(time.Second)
+			return respond(http.StatusOK, string(published()))
+		})
+		j, tok := remote(n, auth.JWTOptions{}), token(nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := j.VerifyToken(ctx, tok); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the first: %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 50 {
+			wg.Go(func() {
+				if _, err := j.VerifyToken(t.Context(), tok); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := n.count(keysURL); got != 1 {
+			t.Errorf("%d fetches", got)
+		}
+	})
+}
+
+// The issuer cannot be reached: known keys are good for a day. Without keys, nobody is
+// refused, but nobody gets in.
+func TestJWKSUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		j := remote(n, auth.JWTOptions{})
+		if _, err := verify(t, j, token(nil)); err == nil || isRefusal(err) {
+			t.Errorf("no keys yet: %v", err)
+		}
+		if a := ask(j, nil, bearing(token(nil))); a.Code != http.StatusServiceUnavailable || a.challenge() != "" {
+			t.Errorf("got %d %s", a.Code, a.challenge())
+		}
+		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+		pass(11 * time.Second)
+		if _, err := verify(t, j, token(nil)); err != nil {
+			t.Errorf("the keys are there again: %v", err)
+		}
+		n.handle(keysURL, func(*http.Request) *http.Response { return respond(http.StatusBadGateway, "") })
+		for hours := range 26 {
+			_, err := verify(t, j, token(claims{"jti": hours}))
+			if good := hours <= 24; (err == nil) != good || isRefusal(err) {
+				t.Errorf("after %d hours: %v", hours, err)
+			}
+			pass(time.Hour)
+		}
+	})
+}
+
+// Keys that get old are fetched again while requests go on.
+func TestJWKSRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+		j := remote(n, auth.JWTOptions{})
+		_, _ = verify(t, j, token(nil))
+		n.handle(keysURL, func(*http.Request) *http.Response {
+			pass(5 * time.Second)
+			return respond(http.StatusOK, string(published()))
+		})
+		pass(16 * time.Minute)
+		began := time.Now()
+		for i := range 10 {
+			if _, err := verify(t, j, token(claims{"jti": i})); err != nil {
+				t.Error(err)
+			}
+		}
+		waited := time.Since(began)
+		if synctest.Wait(); waited != 0 || n.count(keysURL) != 2 {
+			t.Errorf("waited %v, %d fetches", waited, n.count(keysURL))
+		}
+		pass(10 * time.Second)
+	})
+}
+
+// What an attacker on the way, or a broken server, might answer.
+func TestJWKSBadAnswers(t *testing.T) {
+	redirect := func(to string) func(*http.Request) *http.Response {
+		return func(*http.Request) *http.Response {
+			res := respond(http.StatusFound, "")
+			res.Header.Set("Location", to)
+			return res
+		}
+	}
+	text := func(s string) func(*http.Request) *http.Response {
+		return func(*http.Request) *http.Response { return respond(http.StatusOK, s) }
+	}
+	many := strings.TrimSuffix(strings.Repeat(`{"kty":"XYZ"},`, 1000), ",")
+	for name, page := range map[string]func(*http.Request) *http.Response{
+		"another origin":       redirect("https://evil.example.com/keys"),
+		"another port":         redirect("https://login.example.com:8443/keys"),
+		"down to http":         redirect("http://login.example.com/keys"),
+		"a private address":    redirect("https://169.254.169.254/latest"),
+		"in circles":           redirect(keysURL),
+		"oversized":            text(strings.Repeat(" ", 2<<20) + string(published())),
+		"too many keys":        text(`{"keys":[` + many + `]}`),
+		"no keys":              text(`{"keys":[]}`),
+		"no JSON":              text("<html>"),
+		"an array":             text("[]"),
+		"keys stand twice":     text(`{"keys":[],"keys":[]}`),
+		"not a 200":            func(*http.Request) *http.Response { return respond(http.StatusNoContent, "") },
+		"a client that panics": func(*http.Request) *http.Response { panic("boom") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork()
+			n.handle(keysURL, page)
+			for _, evil := range []string{"https://evil.example.com/keys", "https://login.example.com:8443/keys", "http://login.example.com/keys", "https://169.254.169.254/latest"} {
+				n.put(evil, string(published()))
+			}
+			if p, err := verify(t, remote(n, auth.JWTOptions{}), token(nil)); err == nil || isRefusal(err) {
+				t.Errorf("got %v, %v", p, err)
+			}
+			if got := n.count(keysURL); got > 5 {
+				t.Errorf("%d requests", got)
+			}
+		})
+	}
+	t.Run("the same origin", func(t *testing.T) {
+		n := newNetwork()
+		n.handle(keysURL, redirect("/v2/keys"))
+		n.put(issuer+"/v2/keys", string(published()))
+		if _, err := verify(t, remote(n, auth.JWTOptions{}), token(nil)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Without a URL, the issuer's metadata says where the keys are.
+func TestDiscovery(t *testing.T) {
+	const tenant = issuer + "/t1"
+	document := func(of, keys string) string { return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"more":{}}`, of, keys) }
+	for _, c := range []struct {
+		name, issuer, place, text string
+		good                      bool
+	}{
+		{"OAuth", issuer, issuer + "/.well-known/oauth-authorization-server", document(issuer, keysURL), true},
+		{"OpenID Connect", issuer, issuer + "/.well-known/openid-configuration", document(issuer, keysURL), true},
+		{"OAuth with a path", tenant, issuer + "/.well-known/oauth-authorization-server/t1", document(tenant, keysURL), true},
+		{"OpenID Connect with a path", tenant, issuer + "/.well-known/openid-configuration/t1", document(tenant, keysURL), true},
+		{"OpenID Connect, appended", tenant, tenant + "/.well-known/openid-configuration", document(tenant, keysURL), true},
+		{"another issuer", issuer, issuer + "/.well-known/oauth-authorization-server", document("https://evil.example.com", keysURL), false},
+		{"keys over http", issuer, issuer + "/.well-known/oauth-authorization-server", document(issuer, "http://login.example.com/keys"), false},
+		{"no keys", issuer, issuer + "/.well-known/oauth-authorization-server", document(issuer, ""), false},
+		{"nothing", issuer, issuer + "/elsewhere", document(issuer, keysURL), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNetwork()
+			n.put(c.place, c.text)
+			n.put(keysURL, string(published()))
+			n.put("http://login.example.com/keys", string(published()))
+			j := auth.NewJWT(c.issuer, resource, &auth.JWTOptions{Client: n.client()})
+			if _, err := verify(t, j, token(claims{"iss": c.issuer})); (err == nil) != c.good || isRefusal(err) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Many verify at once while keys change: for the race detector.
+func TestJWTConcurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		n.put(keysURL, string(published()))
+		j := remote(n, auth.JWTOptions{Refresh: time.Second, MinRefresh: time.Second, CacheAge: 2 * time.Second, CacheSize: 3})
+		tokens := []string{token(claims{"sub": "0"}), token(claims{"sub": "1"}), token(claims{"sub": "2"}), token(claims{"sub": "3"})}
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for range 20 {
+					p, err := j.VerifyToken(t.Context(), tokens[i%4])
+					if err != nil || p.Subject != fmt.Sprint(i%4) {
+						t.Error(p, err)
+					}
+					pass(time.Second)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

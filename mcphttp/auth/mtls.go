@@ -1,0 +1,60 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"crypto/x509"
+	"net/http"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+type mutualTLS struct {
+	identify func(cert *x509.Certificate) (*mcp.Principal, error)
+}
+
+// MutualTLS is a [Verifier] of client certificates. The TLS server must ask for them
+// and verify them against the authorities that it trusts (tls.Config.ClientCAs with
+// tls.VerifyClientCertIfGiven or tls.RequireAndVerifyClientCert): one that it has not
+// verified is refused. It is for servers that clients connect to without a proxy that
+// ends TLS.
+//
+// identify makes the principal; its errors are as those of a [Verifier]. Nil means
+// that the issuer is the distinguished name of the certificate's issuer, the subject
+// its first URI (as SPIFFE has it) or, without one, its distinguished name, and the
+// expiry its own.
+func MutualTLS(identify func(cert *x509.Certificate) (*mcp.Principal, error)) Verifier {
+	if identify == nil {
+		identify = identity
+	}
+	return mutualTLS{identify}
+}
+
+func identity(cert *x509.Certificate) (*mcp.Principal, error) {
+	p := &mcp.Principal{Issuer: cert.Issuer.String(), Subject: cert.Subject.String(), Expiry: cert.NotAfter}
+	if len(cert.URIs) > 0 {
+		p.Subject = cert.URIs[0].String()
+	}
+	if p.Subject == "" {
+		return nil, Invalid("the client certificate names nobody")
+	}
+	return p, nil
+}
+
+func (m mutualTLS) Verify(r *http.Request) (*mcp.Principal, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return nil, ErrNoCredentials
+	}
+	if len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+		return nil, Invalid("the client certificate was not verified")
+	}
+	cert := r.TLS.VerifiedChains[0][0]
+	if time.Now().After(cert.NotAfter) { // since the connection began
+		return nil, Invalid("the client certificate has expired")
+	}
+	return m.identify(cert)
+}
+
+func (mutualTLS) Challenges() []string { return nil }

@@ -1,0 +1,204 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// Options configure [Require]. Nil means the zero Options.
+type Options struct {
+	// Resource is the URL that clients use for the server, such as
+	// "https://mcp.example.com/mcp": https, or http on a loopback address. It says
+	// where the metadata is. It is empty for a server without OAuth.
+	Resource string
+	// MetadataURL is where the protected resource metadata is; see [MetadataHandler].
+	// Empty means [MetadataURL] of the resource.
+	MetadataURL string
+	// Scopes are needed for every request, and asked for from the start. It should
+	// be a small set: more is asked for when it is needed.
+	Scopes []string
+	// Implies reports whether a scope that was granted covers one that is needed,
+	// where scopes have a hierarchy; for MCP middleware, there is RequireScopesBy. Nil
+	// means that they are equal.
+	Implies func(granted, needed string) bool
+	// Realm is shown to people by some clients. Empty means none.
+	Realm string
+	// Logger is told, at level debug, why somebody was refused, and as a warning
+	// that it could not be found out. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// Require makes HTTP middleware that lets through whom v knows, and makes the caller
+// the principal of the MCP request: see [mcphttp.WithPrincipal]. opts may be nil. It
+// panics if they are wrong, or v is nil.
+//
+// Others are answered as RFC 6750 says: 401 without an error if there are no
+// credentials, 401 if they are no good, 400 if they are malformed, 403 if they do not
+// have the Scopes. An MCP handler that returns [mcp.InsufficientScope] is answered
+// 403 with all scopes that it and Scopes need. Preflight requests of browsers have no
+// credentials and pass; middleware for CORS should be outside, so that refusals can
+// be read by web pages, too.
+func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
+	if v == nil {
+		panic("auth: Require wants a verifier")
+	}
+	g := newGate(v, opts)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
+	}
+}
+
+// gate is what the handlers of one Require share.
+type gate struct {
+	verifier Verifier
+	stamper  stamper // nil if there is nothing to add
+	opts     Options
+	ask      *challenges
+	stepUp   []func(scopes []string) string // of each scheme of ask
+}
+
+func newGate(v Verifier, opts *Options) *gate {
+	g := &gate{verifier: v}
+	if opts != nil {
+		g.opts = *opts
+	}
+	if g.opts.Logger == nil {
+		g.opts.Logger = slog.Default()
+	}
+	for _, s := range g.opts.Scopes {
+		if !isScope(s) {
+			panic(fmt.Sprintf("auth: Options.Scopes: %q is no scope", s))
+		}
+	}
+	metadata := g.opts.MetadataURL
+	if metadata != "" {
+		mustEndpoint("Options.MetadataURL", metadata)
+	}
+	if metadata == "" && g.opts.Resource != "" {
+		metadata = MetadataURL(g.opts.Resource)
+	}
+	g.ask = newChallenges(v, &g.opts, metadata)
+	for _, s := range g.ask.schemes {
+		name := nameOf(s)
+		g.stepUp = append(g.stepUp, func(scopes []string) string { return g.ask.insufficient(name, scopes) })
+	}
+	g.stamper, _ = v.(stamper)
+	return g
+}
+
+func (g *gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if isPreflight(r) {
+		next.ServeHTTP(w, r)
+		return
+	}
+	p, err := g.verify(r)
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	if g.stamper != nil {
+		g.stamper.stamp(w.Header(), r)
+	}
+	scheme := max(0, g.ask.index(schemeOf(r)))
+	next.ServeHTTP(w, mcphttp.WithChallenge(mcphttp.WithPrincipal(r, p), g.stepUp[scheme]))
+}
+
+func (g *gate) verify(r *http.Request) (*mcp.Principal, error) {
+	if len(r.Header["Authorization"]) > 1 {
+		return nil, malformed("the header Authorization stands more than once")
+	}
+	p, err := g.verifier.Verify(r)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, errors.New("auth: the verifier returned neither a principal nor an error")
+	}
+	for _, needed := range g.opts.Scopes {
+		if !g.granted(p, needed) {
+			return nil, &Error{Code: CodeInsufficientScope, Scheme: schemeOf(r)}
+		}
+	}
+	return p, nil
+}
+
+func (g *gate) granted(p *mcp.Principal, needed string) bool {
+	if p.HasScope(needed) {
+		return true
+	}
+	if g.opts.Implies != nil {
+		for _, s := range p.Scopes {
+			if g.opts.Implies(s, needed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refuse answers. What it says stands in the header; the body is for people and for
+// clients that look for a JSON-RPC error.
+func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e, refused := errors.AsType[*Error](err)
+	switch {
+	case errors.Is(err, ErrNoCredentials):
+		g.opts.Logger.LogAttrs(r.Context(), slog.LevelDebug, "auth: no credentials")
+		g.answer(w, http.StatusUnauthorized, g.ask.plain, mcp.Errorf(mcp.CodeInvalidRequest, "the request needs credentials"))
+	case !refused:
+		g.unknown(w, r, err)
+	default:
+		g.opts.Logger.LogAttrs(r.Context(), slog.LevelDebug, "auth: refused", slog.Any("error", err))
+		for key, values := range e.Header {
+			w.Header()[http.CanonicalHeaderKey(key)] = values
+		}
+		g.answer(w, e.status(), g.ask.refusal(e), g.problem(e))
+	}
+}
+
+func (g *gate) problem(e *Error) error {
+	switch {
+	case e.Code == CodeInsufficientScope:
+		return mcp.InsufficientScope(g.opts.Scopes...)
+	case e.Description == "":
+		return mcp.Errorf(mcp.CodeInvalidRequest, "%s", e.code())
+	}
+	return mcp.Errorf(mcp.CodeInvalidRequest, "%s: %s", e.code(), e.Description)
+}
+
+// unknown answers if it could not be found out who the caller is.
+func (g *gate) unknown(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() == nil || !errors.Is(err, context.Canceled) {
+		g.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "auth: credentials could not be verified", slog.Any("error", err))
+	}
+	w.Header().Set("Retry-After", "5")
+	g.answer(w, http.StatusServiceUnavailable, nil, mcp.Errorf(mcp.CodeInternalError, "the credentials cannot be verified at the moment; try again later"))
+}
+
+func (g *gate) answer(w http.ResponseWriter, status int, challenges []string, problem error) {
+	body := mcp.AppendErrorResponse(nil, mcp.ID{}, problem)
+	header := w.Header()
+	if challenges != nil {
+		header["Www-Authenticate"] = challenges
+	}
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// isPreflight reports whether a browser asks what a page may do.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}

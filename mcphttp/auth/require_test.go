@@ -1,0 +1,200 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// The table of RFC 6750 and of MCP: what is wrong, and how that is said.
+func TestRequire(t *testing.T) {
+	const where = `resource_metadata="` + metadata + `"`
+	opts := func() *auth.Options {
+		return &auth.Options{Resource: resource, Scopes: []string{"files:read", "files:list"}}
+	}
+	for _, c := range []struct {
+		name      string
+		r         *http.Request
+		status    int
+		challenge string
+	}{
+		{"good", bearing(token(nil)), 200, ""},
+		{"scheme in lower case", request("Authorization", "bearer "+token(nil)), 200, ""},
+		{"no credentials", request(), 401, `Bearer scope="files:read files:list", ` + where},
+		{"another scheme", request("Authorization", "Basic YWxpY2U6c2VjcmV0"), 401, `Bearer scope="files:read files:list", ` + where},
+		{"expired", bearing(token(claims{"exp": time.Now().Unix() - 3600})), 401,
+			`Bearer error="invalid_token", error_description="the token has expired", scope="files:read files:list", ` + where},
+		{"too few scopes", bearing(token(claims{"scope": "files:read"})), 403,
+			`Bearer error="insufficient_scope", scope="files:read files:list", ` + where},
+		{"no token", request("Authorization", "Bearer"), 400, `Bearer error="invalid_request", ` +
+			`error_description="the header Authorization must be the word Bearer and a token of at most 16384 bytes", scope="files:read files:list", ` + where},
+		{"two tokens", request("Authorization", "Bearer a", "Authorization", "Bearer "+token(nil)), 400,
+			`Bearer error="invalid_request", error_description="the header Authorization stands more than once", scope="files:read files:list", ` + where},
+		{"a blank in the token", request("Authorization", "Bearer a b"), 400, ""},
+		{"a control character", request("Authorization", "Bearer a\x7fb"), 400, ""},
+		{"a token without end", request("Authorization", "Bearer "+strings.Repeat("a", 1<<20)), 400, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := ask(newJWT(auth.JWTOptions{}), opts(), c.r)
+			if a.Code != c.status || a.challenge() != c.challenge && c.challenge != "" {
+				t.Errorf("got %d %s\nwant %d %s\n%s", a.Code, a.challenge(), c.status, c.challenge, a.Body)
+			}
+			if (a.caller != nil) != (c.status == 200) {
+				t.Errorf("the handler was called for %v", a.caller)
+			}
+			if c.status != 200 && !strings.Contains(a.Body.String(), `"error":{"code":`) {
+				t.Errorf("the body is %s", a.Body)
+			}
+		})
+	}
+}
+
+func TestPrincipal(t *testing.T) {
+	a := ask(newJWT(auth.JWTOptions{}), nil, bearing(token(claims{"tenant": "acme"})))
+	p := a.caller
+	if p == nil || p.Issuer != issuer || p.Subject != "alice" || !p.HasScope("files:list") || p.Claims["tenant"] != "acme" || p.Expiry.IsZero() {
+		t.Errorf("the caller is %+v", p)
+	}
+}
+
+// Tokens in the URL are in logs, histories and referrers.
+func TestQueryIsIgnored(t *testing.T) {
+	r := request()
+	r.URL.RawQuery = "access_token=" + token(nil)
+	if a := ask(newJWT(auth.JWTOptions{}), nil, r); a.Code != http.StatusUnauthorized || a.caller != nil {
+		t.Errorf("got %d", a.Code)
+	}
+}
+
+// T32: a browser asks first, without credentials.
+func TestPreflight(t *testing.T) {
+	h := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Logger: quiet})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		status int
+	}{
+		{"preflight", http.Header{"Origin": {"https://app.example.com"}, "Access-Control-Request-Method": {"POST"}}, 204},
+		{"other OPTIONS", http.Header{"Origin": {"https://app.example.com"}}, 401},
+	} {
+		r := httptest.NewRequest(http.MethodOptions, resource, nil)
+		r.Header = c.header
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.status {
+			t.Errorf("%s: got %d, want %d", c.name, w.Code, c.status)
+		}
+	}
+}
+
+func TestImplies(t *testing.T) {
+	opts := &auth.Options{Scopes: []string{"files:read"}, Implies: func(granted, _ string) bool { return granted == "files:admin" }}
+	for scope, want := range map[string]int{"files:admin": 200, "files": 403} {
+		if a := ask(newJWT(auth.JWTOptions{}), opts, bearing(token(claims{"scope": scope}))); a.Code != want {
+			t.Errorf("%s: got %d, want %d", scope, a.Code, want)
+		}
+	}
+}
+
+// What a verifier says decides: who is refused, and who is told to try again.
+func TestVerifierErrors(t *testing.T) {
+	alice := &mcp.Principal{Subject: "alice"}
+	for _, c := range []struct {
+		name   string
+		p      *mcp.Principal
+		err    error
+		status int
+		want   string
+	}{
+		{"known", alice, nil, 200, ""},
+		{"nobody", nil, nil, 503, ""},
+		{"not found out", nil, errors.New("the secret database is down"), 503, ""},
+		{"no credentials", nil, auth.ErrNoCredentials, 401, "Bearer"},
+		{"refused", nil, auth.Invalid("no %s", "way"), 401, `Bearer error="invalid_token", error_description="no way"`},
+		{"wrapped", nil, errors.Join(auth.Invalid("no way")), 401, `Bearer error="invalid_token", error_description="no way"`},
+		{"both", alice, auth.Invalid("no way"), 401, `Bearer error="invalid_token", error_description="no way"`},
+		{"quoted", nil, auth.Invalid("a \"quote\" \\ and\r\nX-Header: ä"), 401, `Bearer error="invalid_token", error_description="a 'quote' ? and??X-Header: ?"`},
+	} {
+		a := ask(auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return c.p, c.err }), &auth.Options{}, request())
+		if a.Code != c.status || a.challenge() != c.want || strings.Contains(a.Body.String(), "secret") {
+			t.Errorf("%s: got %d %q\n%s", c.name, a.Code, a.challenge(), a.Body)
+		}
+		if a.Code == http.StatusServiceUnavailable && a.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: nothing says when to try again", c.name)
+		}
+	}
+}
+
+func TestAnyOf(t *testing.T) {
+	is := func(err error) auth.Verifier {
+		return auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return nil, err })
+	}
+	alice := auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return &mcp.Principal{Subject: "alice"}, nil })
+	none, one, two, down := is(auth.ErrNoCredentials), is(auth.Invalid("one")), is(auth.Invalid("two")), is(errors.New("down"))
+	for _, c := range []struct {
+		name   string
+		v      auth.Verifier
+		status int
+		want   string
+	}{
+		{"the first that knows", auth.AnyOf(none, one, alice, down), 200, ""},
+		{"the first refusal", auth.AnyOf(none, one, two), 401, "one"},
+		{"what is open goes first", auth.AnyOf(one, down), 503, ""},
+		{"no credentials at all", auth.AnyOf(none, none), 401, "Bearer"},
+	} {
+		if a := ask(c.v, &auth.Options{}, request()); a.Code != c.status || !strings.Contains(a.challenge(), c.want) {
+			t.Errorf("%s: got %d %s", c.name, a.Code, a.challenge())
+		}
+	}
+}
+
+func TestMistakesPanic(t *testing.T) {
+	v := newJWT(auth.JWTOptions{})
+	for name, f := range map[string]func(){
+		"no verifier":            func() { auth.Require(nil, nil) },
+		"nil in AnyOf":           func() { auth.AnyOf(v, nil) },
+		"scope with a blank":     func() { auth.Require(v, &auth.Options{Scopes: []string{"a b"}}) },
+		"scope with a quote":     func() { auth.Require(v, &auth.Options{Scopes: []string{`a"b`}}) },
+		"resource over http":     func() { auth.Require(v, &auth.Options{Resource: "http://mcp.example.com/mcp"}) },
+		"resource with fragment": func() { auth.Require(v, &auth.Options{Resource: resource + "#x"}) },
+		"metadata over http":     func() { auth.Require(v, &auth.Options{MetadataURL: "http://mcp.example.com/x"}) },
+		"audience of a slash":    func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Audiences: []string{"/"}}) },
+		"relative resource":      func() { auth.MetadataPath("/mcp") },
+		"no server":              func() { auth.MetadataHandler(&auth.Metadata{Resource: resource}) },
+		"no issuer":              func() { auth.NewJWT("", resource, nil) },
+		"no audience":            func() { auth.NewJWT(issuer, "", nil) },
+		"issuer over http":       func() { auth.NewJWT("http://login.example.com", resource, nil) },
+		"keys over http":         func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{JWKSURL: "http://login.example.com/keys"}) },
+		"symmetric algorithm":    func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Algorithms: []string{"HS256"}}) },
+		"algorithm none":         func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Algorithms: []string{"none"}}) },
+		"no algorithm":           func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Algorithms: []string{}}) },
+		"keys that are none":     func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Keys: []byte(`{"keys":[]}`)}) },
+		"introspection by http":  func() { auth.NewIntrospection("http://login.example.com/i", resource, nil) },
+		"no audience to look at": func() { auth.NewIntrospection("https://login.example.com/i", "", nil) },
+		"short API key":          func() { auth.APIKeys(map[string]*mcp.Principal{"secret": {}}, nil) },
+		"API key of nobody":      func() { auth.APIKeys(map[string]*mcp.Principal{"0123456789abcdef": nil}, nil) },
+		"no lookup":              func() { auth.LookupAPIKeys(nil, nil) },
+		"no tokens":              func() { auth.Bearer(nil) },
+		"no tokens to be bound":  func() { auth.NewDPoP(nil, resource, nil) },
+		"short nonce key":        func() { auth.NewDPoP(v, resource, &auth.DPoPOptions{RequireNonce: true, NonceKey: []byte("x")}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if text, _ := recover().(string); !strings.HasPrefix(text, "auth: ") {
+					t.Errorf("it says %q", text)
+				}
+			}()
+			f()
+		})
+	}
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A Verifier tells who makes a request. It is called for many requests at once.
+type Verifier interface {
+	// Verify returns the caller, who is not nil if the error is. It must not read
+	// the body. Of the errors, [ErrNoCredentials] means that there is nothing to
+	// verify, and an [*Error], such as one of [Invalid], that the credentials are
+	// refused. Any other means that it could not be found out: the caller gets a
+	// 503, does not throw its credentials away, and is told nothing of the error.
+	//
+	// The same principal may be returned for many requests: nobody may change it.
+	Verify(r *http.Request) (*mcp.Principal, error)
+}
+
+// A VerifierFunc is a function that is a [Verifier].
+type VerifierFunc func(r *http.Request) (*mcp.Principal, error)
+
+// Verify calls f.
+func (f VerifierFunc) Verify(r *http.Request) (*mcp.Principal, error) { return f(r) }
+
+// A TokenVerifier tells who an access token was issued to, whichever way it came. The
+// errors are as those of a [Verifier]. It checks that the token was issued for this
+// server; whether the caller may use it is for the Verifier around it: see [Bearer]
+// and [NewDPoP]. Confirmation claims (cnf) have to be in [mcp.Principal.Claims].
+type TokenVerifier interface {
+	VerifyToken(ctx context.Context, token string) (*mcp.Principal, error)
+}
+
+// A Challenger is a [Verifier] that knows how to ask for its credentials. One that is
+// none asks with "Bearer".
+type Challenger interface {
+	// Challenges are schemes of HTTP authentication, each with parameters of its
+	// own if it has any: `DPoP algs="ES256"`. [Require] adds the others. None means
+	// that the credentials are not of HTTP.
+	Challenges() []string
+}
+
+func challengesOf(v Verifier) []string {
+	if c, ok := v.(Challenger); ok {
+		return c.Challenges()
+	}
+	return []string{schemeBearer}
+}
+
+// stamper has something to add to the answers to its own requests.
+type stamper interface {
+	stamp(h http.Header, r *http.Request)
+}
+
+type anyOf []Verifier
+
+// AnyOf is a [Verifier] of several kinds of credentials: the first verifier that knows
+// the caller decides. If none does, an error that leaves open who it is goes before
+// one that refuses; of several, the first one counts.
+func AnyOf(verifiers ...Verifier) Verifier {
+	if len(verifiers) == 0 || slices.Contains(verifiers, nil) {
+		panic("auth: AnyOf wants at least one verifier, and none that is nil")
+	}
+	return anyOf(slices.Clone(verifiers))
+}
+
+func (all anyOf) Verify(r *http.Request) (*mcp.Principal, error) {
+	var open, refused error
+	for _, v := range all {
+		p, err := v.Verify(r)
+		switch _, isRefusal := errors.AsType[*Error](err); {
+		case err == nil:
+			return p, nil
+		case errors.Is(err, ErrNoCredentials):
+		case isRefusal && refused == nil:
+			refused = err
+		case !isRefusal && open == nil:
+			open = err
+		}
+	}
+	switch {
+	case open != nil:
+		return nil, open
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, ErrNoCredentials
+}
+
+func (all anyOf) Challenges() []string {
+	var list []string
+	for _, v := range all {
+		for _, c := range challengesOf(v) {
+			if !slices.Contains(list, c) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+func (all anyOf) stamp(h http.Header, r *http.Request) {
+	for _, v := range all {
+		if s, ok := v.(stamper); ok {
+			s.stamp(h, r)
+		}
+	}
+}

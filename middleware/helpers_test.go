@@ -1,0 +1,88 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// none is the input of tools without arguments.
+type none struct{}
+
+// quiet are the options of a mux that says nothing.
+func quiet() *mcp.MuxOptions {
+	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
+}
+
+func says(text string) mcp.Handler {
+	return mcp.ToolFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
+}
+
+// serving is a server with the middleware around all of it, and a tool "t".
+func serving(h mcp.Handler, mw ...mcp.Middleware) *mcp.Mux {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(mw...)
+	mux.Tool("t", h)
+	return mux
+}
+
+func call(name string) *mcp.Request {
+	return mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name})
+}
+
+// as is a request of a principal.
+func as(p *mcp.Principal, req *mcp.Request) *mcp.Request {
+	req.Principal = p
+	return req
+}
+
+func wantCode(t *testing.T, err error, code int) {
+	t.Helper()
+	if mcp.CodeOf(err) != code {
+		t.Errorf("got the error %v, want the code %d", err, code)
+	}
+}
+
+// mustPanic checks that a mistake in the construction of a middleware is told.
+func mustPanic(t *testing.T, what string, fn func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%s did not panic", what)
+		}
+	}()
+	fn()
+}
+
+func textOf(t *testing.T, res mcp.Result) string {
+	t.Helper()
+	r, ok := res.(*mcp.CallToolResult)
+	if !ok || len(r.Content) != 1 {
+		t.Fatalf("got %T", res)
+	}
+	return r.Content[0].(*mcp.TextContent).Text
+}
+
+// server is a client's view of a server that fails a number of times.
+type server struct {
+	fails int
+	err   error
+	res   mcp.Result
+	calls int
+}
+
+func (s *server) ServeMCP(context.Context, *mcp.Request) (mcp.Result, error) {
+	if s.calls++; s.calls <= s.fails {
+		return nil, s.err
+	}
+	return s.res, nil
+}
+
+var errLost = errors.New("lost")

@@ -1,0 +1,192 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"context"
+	"expvar"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
+)
+
+// meter keeps measurements, without values of time.
+type meter struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (m *meter) note(name string, labels []middleware.Label, value string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range labels {
+		name += " " + l.Name + "=" + l.Value
+	}
+	m.seen = append(m.seen, strings.TrimPrefix(name, "mcp_")+value)
+}
+
+func (m *meter) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {
+	m.note(name, labels, fmt.Sprintf(" %+d", delta))
+}
+
+func (m *meter) Observe(_ context.Context, name string, labels []middleware.Label, _ float64) {
+	m.note(name, labels, "")
+}
+
+func (m *meter) take() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := m.seen
+	m.seen = nil
+	return seen
+}
+
+func TestMetrics(t *testing.T) {
+	note := outgoing(t, mcp.NotificationRootsListChanged, nil)
+	for name, test := range map[string]struct {
+		h    mcp.Handler
+		req  *mcp.Request
+		want string // of requests_total
+	}{
+		"ok":             {answering(mcp.TextResult(""), nil), call("t"), "method=tools/call name=t outcome=ok code="},
+		"isError":        {answering(mcp.ErrorResult(""), nil), call("t"), "method=tools/call name=t outcome=isError code="},
+		"asks":           {answering(&mcp.InputRequired{}, nil), call("t"), "method=tools/call name=t outcome=input_required code="},
+		"internal":       {answering(nil, errLost), call("t"), "method=tools/call name=t outcome=error code=-32603"},
+		"panic":          {panicking("boom"), call("t"), "method=tools/call name=t outcome=panic code=-32603"},
+		"unknown tool":   {answering(nil, mcp.Unknown("tool", "t")), call("t"), "method=tools/call name=other outcome=error code=-32602"},
+		"limited":        {answering(nil, mcp.RateLimited(1, "")), call("t"), "method=tools/call name=other outcome=error code=429"},
+		"own code":       {answering(nil, mcp.Errorf(7, "")), call("t"), "method=tools/call name=other outcome=error code=other"},
+		"long name":      {answering(mcp.TextResult(""), nil), call(strings.Repeat("t", 1000)), "method=tools/call name=other outcome=ok code="},
+		"prompt":         {answering(&mcp.GetPromptResult{}, nil), mcptest.NewRequest(mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p"}), "method=prompts/get name=p outcome=ok code="},
+		"resource":       {answering(&mcp.ReadResourceResult{}, nil), mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:a"}), "method=resources/read name= outcome=ok code="},
+		"list":           {answering(&mcp.ListToolsResult{}, nil), mcptest.NewRequest(mcp.MethodListTools, nil), "method=tools/list name= outcome=ok code="},
+		"own method":     {answering(&mcp.EmptyResult{}, nil), mcptest.NewRequest("vendor/m", nil), "method=vendor/m name= outcome=ok code="},
+		"unknown method": {answering(&mcp.EmptyResult{}, nil), mcptest.NewRequest("vendor/x", nil), "method=other name= outcome=ok code="},
+		"notification":   {answering(nil, nil), note, "method=notifications/roots/list_changed name= outcome=ok code="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := new(meter)
+			_, _, _ = mcptest.Do(t, middleware.Metrics(m, &middleware.MetricsOptions{Methods: []string{"vendor/m"}})(test.h), test.req)
+			method, _, _ := strings.Cut(test.want, " ")
+			labels, _, _ := strings.Cut(test.want, " code=")
+			want := []string{
+				"requests_in_flight " + method + " +1", "requests_in_flight " + method + " -1",
+				"requests_total " + test.want + " +1", "request_duration_seconds " + labels,
+			}
+			if got := m.take(); !slices.Equal(got, want) {
+				t.Errorf("got\n%q, want\n%q", got, want)
+			}
+		})
+	}
+	mustPanic(t, "Metrics without a meter", func() { middleware.Metrics(nil, nil) })
+}
+
+// Names that clients make up are not labels; a name that is one stays one.
+func TestMetricsNames(t *testing.T) {
+	m := new(meter)
+	fails := false
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Metrics(m, &middleware.MetricsOptions{MaxNames: 2}))
+	for _, name := range []string{"a", "b", "c"} {
+		mux.Tool(name, mcp.ToolFunc(func(context.Context, none) (string, error) {
+			if fails {
+				return "", mcp.Errorf(mcp.CodeInvalidParams, "no")
+			}
+			return "", nil
+		}, nil))
+	}
+	labels := func(name string) string {
+		_, _, _ = mcptest.Do(t, mux, call(name))
+		seen := m.take()
+		_, label, _ := strings.Cut(seen[len(seen)-1], " name=")
+		label, _, _ = strings.Cut(label, " ")
+		return label
+	}
+	for _, test := range [][2]string{{"a", "a"}, {"made up", "other"}, {"b", "b"}, {"c", "other"}, {"a", "a"}} {
+		if got := labels(test[0]); got != test[1] {
+			t.Errorf("%s is labelled %s, want %s", test[0], got, test[1])
+		}
+	}
+	fails = true
+	if got := labels("a"); got != "a" {
+		t.Errorf("failing, a is labelled %s", got)
+	}
+}
+
+func TestMetricsOfSubscription(t *testing.T) {
+	m := new(meter)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = serving(says(""), middleware.Metrics(m, nil)).ServeMCP(ctx, mcptest.NewRequest(mcp.MethodListen, nil))
+	if got := m.take(); len(got) != 3 || strings.Contains(strings.Join(got, ""), "duration") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestVars(t *testing.T) {
+	var _ expvar.Var = middleware.NewVars(nil)
+	v := middleware.NewVars(&middleware.VarsOptions{Buckets: []float64{10, 1}, MaxSeries: 3})
+	ctx := t.Context()
+	labels := []middleware.Label{{Name: "a", Value: "x\"y"}, {Name: "b", Value: ""}}
+	v.Count(ctx, "n", nil, 2)
+	v.Count(ctx, "n", nil, -1)
+	v.Count(ctx, "n", labels, 5)
+	for _, value := range []float64{0.5, 1, 5, 50, math.NaN(), math.Inf(1)} {
+		v.Observe(ctx, "h", nil, value)
+	}
+	v.Count(ctx, "more", nil, 1)
+	v.Observe(ctx, "more", nil, 1)
+	want := `{"dropped":2,"h":{"buckets":{"1":2,"10":3},"count":4,"sum":56.5},"n":1,"n{a=\"x\\\"y\",b=\"\"}":5}`
+	if got := v.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func ExampleMetrics() {
+	vars := middleware.NewVars(nil) // for expvar.Publish
+	mux := mcp.NewMux("server", "v1.0.0", nil)
+	mux.Use(middleware.Metrics(only{vars, middleware.MetricRequests}, nil))
+	mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
+	for _, name := range []string{"hello", "hello", "made up"} {
+		req, err := mcp.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, _ = mux.ServeMCP(context.Background(), req)
+	}
+	fmt.Println(strings.ReplaceAll(vars.String(), `\"`, "'"))
+	// Output: {"mcp_requests_total{method='tools/call',name='hello',outcome='ok',code=''}":2,"mcp_requests_total{method='tools/call',name='other',outcome='error',code='-32602'}":1}
+}
+
+func ExampleVars() {
+	vars := middleware.NewVars(&middleware.VarsOptions{Buckets: []float64{1, 10}})
+	ctx := context.Background()
+	vars.Count(ctx, "cats", []middleware.Label{{Name: "colour", Value: "black"}}, 2)
+	vars.Observe(ctx, "weight", nil, 4.5)
+	var published expvar.Var = vars
+	fmt.Println(published)
+	// Output: {"cats{colour=\"black\"}":2,"weight":{"buckets":{"1":0,"10":1},"count":1,"sum":4.5}}
+}
+
+// only is a Meter that passes on one of the measurements.
+type only struct {
+	middleware.Meter
+	name string
+}
+
+func (o only) Count(ctx context.Context, name string, labels []middleware.Label, delta int64) {
+	if name == o.name {
+		o.Meter.Count(ctx, name, labels, delta)
+	}
+}
+
+func (o only) Observe(context.Context, string, []middleware.Label, float64) {}

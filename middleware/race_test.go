@@ -1,0 +1,9 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+//go:build race
+
+package middleware_test
+
+// The race detector allocates on its own account.
+const raceEnabled = true

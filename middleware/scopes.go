@@ -1,0 +1,70 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// RequireScopes serves only callers who were granted all of the scopes, and refuses
+// others, those whom nobody authenticated included, with [mcp.InsufficientScope],
+// which names all of the scopes. Over HTTP that becomes a challenge by which a client
+// can ask its user for more.
+//
+// Around a single tool, by [mcp.Mux.With], it protects that tool, which everyone may
+// still see in the list; see [Visible]. Around a whole mux it also asks for the scopes
+// of those who only want to connect. One inside of another does not add to what the
+// other names: what an operation needs belongs into one, or a client asks its user
+// twice.
+//
+// RequireScopes panics if there are no scopes, which would protect nothing.
+func RequireScopes(scopes ...string) mcp.Middleware {
+	return RequireScopesBy(func(granted, required string) bool { return granted == required }, scopes...)
+}
+
+// RequireScopesBy is [RequireScopes] where one scope can imply another, such as
+// "notes" all of "notes:read" and "notes:write": a scope is granted if implies says
+// so of any that the caller has. Implies is called with equal scopes, too.
+func RequireScopesBy(implies func(granted, required string) bool, scopes ...string) mcp.Middleware {
+	if len(scopes) == 0 {
+		panic("middleware.RequireScopes: there are no scopes to require")
+	}
+	required := slices.Clone(scopes)
+	return func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if !grantedAll(principalOf(ctx, req), required, implies) {
+				return nil, mcp.InsufficientScope(slices.Clone(required)...)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	}
+}
+
+func grantedAll(p *mcp.Principal, required []string, implies func(granted, required string) bool) bool {
+	if p == nil {
+		return false
+	}
+	for _, scope := range required {
+		found := false
+		for _, granted := range p.Scopes { // no closure: this is on the way of every call
+			found = found || implies(granted, scope)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// principalOf is the caller of a request that was received, or the one on whose
+// behalf a client sends it, or nil.
+func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
+	if req.Principal != nil {
+		return req.Principal
+	}
+	return mcp.PrincipalFrom(ctx)
+}
