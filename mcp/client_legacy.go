@@ -182,13 +182,23 @@ func (e *legacyClient) reopen(ctx context.Context, lost int) error {
 	return nil
 }
 
+// missingResource is the error of an old server as one of today says it, with the
+// URI by which it is recognized.
+func missingResource(e *Error, req *Request) *Error {
+	mapped := *modernEra{}.wireError(e)
+	if mapped.Data == nil && req.Method == MethodReadResource {
+		return mapped.WithData(map[string]string{"uri": req.Name()})
+	}
+	return &mapped
+}
+
 func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Result, error) {
 	token, done := e.conn.expectProgress(ctx, req, id)
 	defer done()
 	env := &Envelope{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
 	res, err := e.conn.exchange(ctx, req, env)
-	if isResourceNotFound(err) {
-		return nil, modernEra{}.wireError(asError(err))
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeLegacyResourceNotFound {
+		return nil, missingResource(e, req)
 	}
 	if r, ok := res.(*ListToolsResult); ok {
 		for _, t := range r.Tools {

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 )
@@ -192,6 +193,22 @@ func (e legacyEra) implementation(i Implementation) Implementation {
 		i.Description, i.WebsiteURL, i.Icons = "", "", nil
 	}
 	return i
+}
+
+// clientCapabilities are those of what a client declared that its revision has words
+// for.
+func (e legacyEra) clientCapabilities(declared json.RawMessage) json.RawMessage {
+	var c ClientCapabilities
+	if e.rev >= rev2025November || declared == nil || unmarshal(declared, &c) != nil {
+		return declared
+	}
+	if c.Elicitation != nil { // also before 2025-06-18, which has no questions: whoever declares them understands them
+		c.Elicitation = &ElicitationCapability{Form: &struct{}{}}
+	}
+	if c.Sampling != nil {
+		c.Sampling = &SamplingCapability{Context: c.Sampling.Context}
+	}
+	return mustMarshal(&c)
 }
 
 // question is a question as the revision asks it.

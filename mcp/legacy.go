@@ -358,7 +358,7 @@ func (l *Legacy) open(era legacyEra, p *InitializeParams) error {
 	if l.era.rev != revNone {
 		return Errorf(CodeInvalidRequest, "the session is initialized already")
 	}
-	l.era, l.info, l.caps = era, p.ClientInfo, p.Capabilities
+	l.era, l.info, l.caps = era, p.ClientInfo, era.clientCapabilities(p.Capabilities)
 	return nil
 }
 

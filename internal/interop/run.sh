@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Has the official TypeScript clients of MCP, of both eras, talk to the quickstart
-# over standard input and output and over HTTP:
+# over standard input and output and over HTTP, and then runs the tests in peers, of
+# which those that need node are skipped elsewhere:
 #
 #   bash internal/interop/run.sh
 #
@@ -15,3 +16,4 @@ trap 'rm -rf "$work"' EXIT
 npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 go build -o "$work/quickstart" ../../examples/quickstart
 node main.mjs "$work/quickstart"
+PSI_INTEROP=1 go -C peers test -count=1 -timeout 5m ./...

@@ -1,0 +1,140 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package peers_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// needEnv says that what node runs must be there: internal/interop/run.sh sets it.
+const needEnv = "PSI_INTEROP"
+
+// node is a command that runs a file below internal/interop.
+func node(t *testing.T, file string, args ...string) *exec.Cmd {
+	t.Helper()
+	if _, err := os.Stat("../node_modules"); err != nil {
+		if os.Getenv(needEnv) != "" {
+			t.Fatal("internal/interop/node_modules is missing")
+		}
+		t.Skip("internal/interop/node_modules is missing: run internal/interop/run.sh")
+	}
+	path, err := filepath.Abs(filepath.Join("..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command("node", append([]string{path}, args...)...)
+}
+
+// nodeStdio is psi's transport to what node runs.
+func nodeStdio(file string, args ...string) func(t *testing.T) mcp.Transport {
+	return func(t *testing.T) mcp.Transport {
+		return mcpstdio.NewCommand(node(t, file, args...), &mcpstdio.CommandOptions{Logger: logger(t)})
+	}
+}
+
+// start starts a command and ends it with the test. The first line of its output,
+// if there is one, is sent; the others are dropped.
+func start(t *testing.T, cmd *exec.Cmd) <-chan string {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	first := make(chan string, 1)
+	go func() {
+		defer close(first)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			put(first, lines.Text())
+		}
+	}()
+	return first
+}
+
+// freePort is the port of a listener that is closed again.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// listening waits until something listens.
+func listening(t *testing.T, address string) {
+	t.Helper()
+	ctx := limited(t)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("nothing listens at %s: %v", address, err)
+		}
+	}
+}
+
+// TestTypeScript has psi's client try the server of the TypeScript SDK. Over HTTP
+// that has the legacy era only without sessions, where nothing can be asked or told.
+func TestTypeScript(t *testing.T) {
+	const file = "server.mjs"
+	legs := []leg{
+		{
+			name: "psi to typescript over http", versions: []string{"", mcp.LatestVersion}, found: mcp.LatestVersion,
+			connect: connectPsi(func(t *testing.T) mcp.Transport {
+				return mcphttp.NewTransport(<-start(t, node(t, file, "http")), nil)
+			}),
+		},
+		{
+			name: "psi to typescript over stdio", versions: overStdio, found: mcp.LatestVersion,
+			connect: connectPsi(nodeStdio(file)),
+		},
+	}
+	checkLacks(t, legs, demoFeatures)
+	for _, l := range legs {
+		l.run(t, demoFeatures)
+	}
+}
+
+// everything serves the reference server over HTTP, in one of its two ways.
+func everything(t *testing.T, mode string) string {
+	t.Helper()
+	port := freePort(t)
+	cmd := node(t, everythingFile, mode)
+	cmd.Env = append(os.Environ(), "PORT="+port)
+	start(t, cmd)
+	address := net.JoinHostPort("127.0.0.1", port)
+	listening(t, address)
+	return fmt.Sprintf("http://%s", address)
+}
