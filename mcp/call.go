@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // A Notifier carries the notifications about one request to the peer that sent
@@ -27,7 +28,7 @@ var ErrNotDelivered = errors.New("mcp: notification not delivered")
 // call is what all copies of one request share while it is being served.
 type call struct {
 	session    *Session
-	serverInfo json.RawMessage // of the outermost mux that served it
+	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that served it
 
 	mu       sync.Mutex
 	notifier Notifier // nil before serving and after
@@ -35,6 +36,14 @@ type call struct {
 	logs     logState
 	sealer   *sealer // set while the handler may ask
 	asked    *asking
+}
+
+// server is the identity of the mux that served the request, nil if none did.
+func (c *call) server() json.RawMessage {
+	if info := c.serverInfo.Load(); info != nil {
+		return *info
+	}
+	return nil
 }
 
 // newRequest makes a request and its call in one allocation.

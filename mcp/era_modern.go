@@ -23,7 +23,7 @@ func (modernEra) appendResult(dst []byte, req *Request, res Result) ([]byte, err
 	}
 	dst = append(dst, `{"resultType":`...)
 	dst = jsonscan.AppendString(dst, kind)
-	dst = appendServerMeta(dst, base.Meta, req.call.serverInfo)
+	dst = appendServerMeta(dst, base.Meta, req.call.server())
 	if c, ok := res.(cacheable); ok && kind == ResultComplete {
 		dst = appendHints(dst, c.hints(), req)
 	}

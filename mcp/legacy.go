@@ -341,8 +341,8 @@ func (l *Legacy) initialize(ctx context.Context, req *Request) (Result, error) {
 		return nil, Errorf(CodeInternalError, "%s was answered with a %T", MethodDiscover, res)
 	}
 	var info Implementation
-	if !d.Meta.Get(MetaServerInfo, &info) && discover.call.serverInfo != nil {
-		_ = unmarshal(discover.call.serverInfo, &info)
+	if !d.Meta.Get(MetaServerInfo, &info) && discover.call.server() != nil {
+		_ = unmarshal(discover.call.server(), &info)
 	}
 	return &InitializeResult{
 		ProtocolVersion: era.rev.String(),

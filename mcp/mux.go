@@ -104,9 +104,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 
 // ServeMCP implements [Handler].
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	if req.call.serverInfo == nil {
-		req.call.serverInfo = m.infoJSON
-	}
+	req.call.serverInfo.CompareAndSwap(nil, &m.infoJSON)
 	return m.load().chain.ServeMCP(contextWithRequest(ctx, req), req)
 }
 

@@ -79,9 +79,21 @@ func (e *StatusError) unauthorized() bool {
 	case http.StatusUnauthorized:
 		return true
 	case http.StatusForbidden:
-		return e.answer == nil || e.Header.Get("WWW-Authenticate") != ""
+		return e.answer == nil || e.Header.Get("WWW-Authenticate") != "" && !e.insufficientScope()
 	}
 	return false
+}
+
+// insufficientScope reports whether the server knows the caller and says what the
+// caller was not granted.
+func (e *StatusError) insufficientScope() bool {
+	return e.answer != nil && e.answer.Code == mcp.CodeInsufficientScope
+}
+
+// Transient reports whether the refusal may soon be over: the server, or somebody on
+// the way to it, fails or has too much to do.
+func (e *StatusError) Transient() bool {
+	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
 }
 
 // anonymous is the error for a caller that is not known. What else the body says
@@ -123,10 +135,10 @@ func (e *StatusError) modern() (*mcp.Error, error) {
 		return nil, e.anonymous()
 	case e.aboutMessage() && !e.understood():
 		return nil, e.kind(mcp.ErrNotUnderstood)
-	case e.answer != nil:
+	case e.answer != nil && !e.insufficientScope():
 		return e.answer, nil
 	}
-	return nil, e
+	return nil, e // in which the challenge is, and the answer if there is one
 }
 
 // legacy is what a refusal means for a message of the legacy era.
@@ -136,7 +148,7 @@ func (e *StatusError) legacy(inSession bool) (*mcp.Error, error) {
 		return nil, e.anonymous()
 	case inSession && e.Status == http.StatusNotFound && !e.understood():
 		return nil, e.kind(mcp.ErrSessionLost)
-	case e.answer != nil:
+	case e.answer != nil && !e.insufficientScope():
 		return e.answer, nil
 	}
 	return nil, e

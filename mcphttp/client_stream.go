@@ -130,7 +130,7 @@ func (w *httpWire) attach(x *exchange, s *clientSession, want, about mcp.ID, pos
 	defer closeBody(res)
 	refusal := w.peer.refusal(res)
 	refusal.answer = nil // it answers the GET, not the call
-	if refusal.passing() {
+	if refusal.Transient() {
 		return nil, brokenOff(refusal)
 	}
 	if want.IsZero() && pos.last != "" && refusal.Status/100 == 4 {
@@ -138,11 +138,6 @@ func (w *httpWire) attach(x *exchange, s *clientSession, want, about mcp.ID, pos
 		return nil, brokenOff(refusal)
 	}
 	return nil, fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
-}
-
-// passing reports whether what refused a stream may soon be over.
-func (e *StatusError) passing() bool {
-	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
 }
 
 // comeBack goes on with a stream that has broken off, again and again while it

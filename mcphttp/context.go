@@ -31,9 +31,20 @@ func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 }
 
-func principalOf(r *http.Request) *mcp.Principal {
+// PrincipalOf is the caller that [WithPrincipal] gave to r, or nil, for HTTP handlers
+// beside those of MCP.
+func PrincipalOf(r *http.Request) *mcp.Principal {
 	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
 	return p
+}
+
+// whileAuthenticated is r's context until the authentication of its caller ends, for
+// what lasts longer than a request: the client comes back for it with a new one.
+func whileAuthenticated(r *http.Request) (context.Context, context.CancelFunc) {
+	if p := PrincipalOf(r); p != nil && !p.Expiry.IsZero() {
+		return context.WithDeadline(r.Context(), p.Expiry)
+	}
+	return context.WithCancel(r.Context())
 }
 
 // requestContext carries the HTTP request; see mcp's for why it is a type.

@@ -113,14 +113,16 @@ func (h *Handler) serveOwn(r *http.Request, s *session, out *output, position *u
 	defer context.AfterFunc(h.ctx, func() { cancel(mcp.ErrClosed) })()
 	st := s.own(&h.opts)
 	defer st.detach(out)
-	defer context.AfterFunc(r.Context(), func() {
+	connected, disconnect := whileAuthenticated(r)
+	defer disconnect()
+	defer context.AfterFunc(connected, func() {
 		st.detach(out)
 		h.linger(r, s, st, g)
 		cancel(context.Canceled)
 	})()
 	defer every(h.opts.Heartbeat, func() { st.heartbeat(ctx) }).stop()
 	_ = s.legacy.Listen(ctx, st, func() { // why it ended does not matter here
-		if err := st.attachOwn(ctx, out, position, func() { cancel(mcp.ErrNotDelivered) }); err != nil {
+		if err := st.attachOwn(ctx, out, position, disconnect); err != nil {
 			h.endReplay(out, err)
 			cancel(err)
 		}

@@ -28,7 +28,7 @@ func (g *guard) check(r *http.Request) string {
 		return fmt.Sprintf("the host %q is not allowed on a loopback address; behind a proxy on the same machine, list it (Options.AllowedHosts)", r.Host)
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" || matchesAny(g.origins, origin) {
+	if origin == "" || matchesAny(g.origins, origin) || originAllowed(r) {
 		return ""
 	}
 	u, err := url.Parse(origin)

@@ -125,7 +125,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
 	}
 	m, err := mcp.ParseMessage(body)
 	if m.Request != nil {
-		m.Request.Principal, m.Request.Header = principalOf(r), r.Header
+		m.Request.Principal, m.Request.Header = PrincipalOf(r), r.Header
 	}
 	switch {
 	case err != nil:

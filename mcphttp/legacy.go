@@ -46,7 +46,7 @@ func legacyContext(r *http.Request) *requestContext {
 
 // initialize opens a session, and keeps it if the handshake succeeds.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
-	s := h.sessions.open(principalOf(r))
+	s := h.sessions.open(PrincipalOf(r))
 	if s == nil {
 		w.Header().Set("Retry-After", "60")
 		writeResponse(w, http.StatusServiceUnavailable,
@@ -83,7 +83,7 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", headerVersion, v, mcp.LegacyVersions()))
 		return nil
 	}
-	s := h.sessions.acquire(r.Context(), id, principalOf(r))
+	s := h.sessions.acquire(r.Context(), id, PrincipalOf(r))
 	if s == nil {
 		writeProblem(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
 	}

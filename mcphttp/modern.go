@@ -43,15 +43,26 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 // modernContext ends when the client disconnects, which is how it cancels. A
 // subscription also ends, in good order, when the server shuts down.
 func (h *Handler) modernContext(r *http.Request, method string) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(&requestContext{Context: r.Context(), request: r})
-	ends := h.hard
 	if method == mcp.MethodListen {
-		ends = h.ctx
+		return h.listenContext(r)
 	}
-	stop := context.AfterFunc(ends, func() { cancel(context.Cause(ends)) })
+	ctx, cancel := context.WithCancelCause(&requestContext{Context: r.Context(), request: r})
+	stop := context.AfterFunc(h.hard, func() { cancel(context.Cause(h.hard)) })
 	return ctx, func(cause error) {
 		stop()
 		cancel(cause)
+	}
+}
+
+// listenContext is that of a subscription.
+func (h *Handler) listenContext(r *http.Request) (context.Context, context.CancelCauseFunc) {
+	connected, disconnect := whileAuthenticated(r)
+	ctx, cancel := context.WithCancelCause(&requestContext{Context: connected, request: r})
+	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
+	return ctx, func(cause error) {
+		stop()
+		cancel(cause)
+		disconnect()
 	}
 }
 

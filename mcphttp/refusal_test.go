@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -114,5 +116,47 @@ func TestRetryAfterSurvivesTheWire(t *testing.T) {
 			t.Errorf("%s: %v, %v from %v", version, after, ok, err)
 		}
 		_ = conn.Close()
+	}
+}
+
+// What lasts ends with the authentication of its caller, who comes back for it with a
+// new one and misses nothing.
+func TestListenEndsWithAuthentication(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := tools()
+				inner := newHandler(t, mux, nil)
+				var streams atomic.Int64
+				s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == mcp.MethodListen {
+						streams.Add(1)
+					}
+					inner.ServeHTTP(w, mcphttp.WithPrincipal(r, &mcp.Principal{Subject: "ann", Expiry: time.Now().Add(time.Minute)}))
+				}))
+				transport := mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: s.client, Logger: quiet})
+				conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: version, Logger: quiet}).Connect(t.Context(), transport)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				heard := make(chan mcp.Change, 100)
+				sub, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { heard <- c })
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(10*time.Minute + 30*time.Second)
+				if n := streams.Load(); n < 8 || n > 14 {
+					t.Errorf("there were %d streams in ten minutes and a half, of a minute each", n)
+				}
+				for len(heard) > 0 {
+					<-heard
+				}
+				mux.Tool("new", mcp.HandlerFunc(nil))
+				<-heard
+				sub.Close()
+				<-sub.Done()
+			})
+		})
 	}
 }

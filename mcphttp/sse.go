@@ -110,7 +110,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(h.ctx, cancel)()
 	id := rand.Text()
 	s := &sseSession{
-		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, principalOf(r))),
+		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, PrincipalOf(r))),
 		out:    &output{w: w, timeout: h.opts.WriteTimeout}, end: cancel,
 		ready: make(chan struct{}), listening: make(chan struct{}),
 	}
@@ -178,7 +178,7 @@ func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[r.URL.Query().Get(sessionParam)]
-	if s == nil || !s.legacy.Session().Principal().Is(principalOf(r)) {
+	if s == nil || !s.legacy.Session().Principal().Is(PrincipalOf(r)) {
 		return nil
 	}
 	return s
@@ -212,7 +212,7 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if m.Request != nil {
-		m.Request.Principal, m.Request.Header = principalOf(r), r.Header
+		m.Request.Principal, m.Request.Header = PrincipalOf(r), r.Header
 	}
 	h.take(ctx, s, m)
 	w.WriteHeader(http.StatusAccepted)

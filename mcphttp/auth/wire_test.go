@@ -55,7 +55,7 @@ func TestClientIsTold(t *testing.T) {
 		}
 		_, err = conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "write"})
 		status, ok := errors.AsType[*mcphttp.StatusError](err)
-		if !ok || status.Status != 403 || !strings.Contains(status.Header.Get("WWW-Authenticate"), "files:lock") {
+		if !ok || status.Status != 403 || mcp.CodeOf(err) != mcp.CodeInsufficientScope || errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(status.Header.Get("WWW-Authenticate"), "files:lock") {
 			t.Errorf("%s: %v", version, err)
 		}
 		_ = conn.Close()

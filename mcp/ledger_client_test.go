@@ -1,0 +1,232 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// spy keeps what a client sends.
+type spy struct {
+	mu  sync.Mutex
+	all []*mcp.Envelope
+}
+
+func (s *spy) on(t mcp.Transport) mcp.Transport {
+	return mcptest.Faulty(t, func(_ int, m *mcp.Envelope) mcptest.Fault {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = append(s.all, m)
+		return mcptest.Fault{}
+	})
+}
+
+// sent is what was sent with a method, "" for responses.
+func (s *spy) sent(method string) []*mcp.Envelope {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.all), func(m *mcp.Envelope) bool { return m.Method != method })
+}
+
+// wireParams are params as they stand in a message.
+type wireParams struct {
+	ProtocolVersion string                     `json:"protocolVersion"`
+	Capabilities    map[string]json.RawMessage `json:"capabilities"`
+	ClientInfo      *mcp.Implementation        `json:"clientInfo"`
+	RequestState    *string                    `json:"requestState"`
+	InputResponses  map[string]json.RawMessage `json:"inputResponses"`
+	RequestID       json.RawMessage            `json:"requestId"`
+	Meta            struct {
+		Version      string                     `json:"io.modelcontextprotocol/protocolVersion"`
+		Capabilities map[string]json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
+		Info         *mcp.Implementation        `json:"io.modelcontextprotocol/clientInfo"`
+		Token        json.RawMessage            `json:"progressToken"`
+	} `json:"_meta"`
+}
+
+func paramsOf(t *testing.T, m *mcp.Envelope) wireParams {
+	t.Helper()
+	var body struct {
+		JSONRPC string     `json:"jsonrpc"`
+		Params  wireParams `json:"params"`
+	}
+	if err := json.Unmarshal(m.Body, &body); err != nil || body.JSONRPC != "2.0" {
+		t.Fatalf("%s: %v", m.Body, err)
+	}
+	return body.Params
+}
+
+// talkative is what a client of everything is.
+func talkative(version string) *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		Version: version, Logger: quiet().Logger, Roots: []mcp.Root{{URI: "file:///home"}},
+		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return mcptest.Accept(yes{true}), nil
+		},
+		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			return nil, errors.New("no model")
+		},
+	}
+}
+
+// talk makes a client say all that it can say.
+func talk(t *testing.T, c *mcp.Conn) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {})
+			for _, name := range []string{"hello", "ask"} {
+				if _, err := c.CallTool(ctx, tool(name, "")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	_, promptErr := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"topic": "x"}})
+	_, readErr := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "r:r"})
+	_, listErr := c.ListTools(t.Context(), nil)
+	if err := errors.Join(promptErr, readErr, listErr, c.Ping(t.Context())); err != nil {
+		t.Error(err)
+	}
+	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	<-s.Done()
+}
+
+// onEveryWay runs fn over every way and era, after a client has talked.
+func onEveryWay(t *testing.T, era func(version string) bool, fn func(t *testing.T, version string, s *spy)) {
+	t.Helper()
+	for _, way := range mcptest.Ways() {
+		for _, version := range way.Versions() {
+			if !era(version) {
+				continue
+			}
+			t.Run(way.Name+" "+version, func(t *testing.T) {
+				var s spy
+				talk(t, mcptest.Dial(t, s.on(way.To(t, everything(quiet()))), talkative(version)))
+				fn(t, version, &s)
+			})
+		}
+	}
+}
+
+func isModern(version string) bool { return version == mcp.LatestVersion }
+func isLegacy(version string) bool { return version != mcp.LatestVersion }
+func isAny(string) bool            { return true }
+
+// RPC-02, RPC-04, RPC-05, MRTR-13, PROG-01: ids and progress tokens are fresh, also
+// those of a request that is sent again.
+func TestFreshIDs(t *testing.T) {
+	onEveryWay(t, isAny, func(t *testing.T, _ string, s *spy) {
+		ids, tokens := map[mcp.ID]bool{}, map[string]bool{}
+		for _, m := range s.all {
+			if m.Method == "" || m.ID.IsZero() {
+				continue
+			}
+			if ids[m.ID] {
+				t.Errorf("%s has an id that there was before: %s", m.Method, m.ID)
+			}
+			ids[m.ID] = true
+			if token := string(paramsOf(t, m).Meta.Token); token != "" {
+				if tokens[token] {
+					t.Errorf("%s has a token that there was before: %s", m.Method, token)
+				}
+				tokens[token] = true
+			}
+		}
+		if len(ids) < 20 || len(tokens) < 20 {
+			t.Errorf("%d ids, %d tokens", len(ids), len(tokens))
+		}
+	})
+}
+
+// META-01, META-03, VER-12, ELI-01, SAMP-01, ROOT-01: every request of the modern
+// era says who sends it, in which version, and what it can be asked. RPC-15,
+// HTTP-05, STDIO-06: it is never a response.
+func TestRequestsSpeakForThemselves(t *testing.T) {
+	onEveryWay(t, isModern, func(t *testing.T, version string, s *spy) {
+		for _, m := range s.all {
+			if m.Method == "" || m.Version != version {
+				t.Errorf("sent %s, version %q", m.Body, m.Version)
+			}
+			if m.ID.IsZero() {
+				continue
+			}
+			meta := paramsOf(t, m).Meta
+			if meta.Version != version || meta.Info == nil || meta.Info.Name == "" || len(meta.Capabilities) != 3 ||
+				meta.Capabilities["elicitation"] == nil || meta.Capabilities["sampling"] == nil || string(meta.Capabilities["roots"]) != "{}" {
+				t.Errorf("%s says of itself: %+v", m.Method, meta)
+			}
+		}
+	})
+}
+
+// HDR-01, HDR-02: what is mirrored in headers is what the body says.
+func TestMirroredNames(t *testing.T) {
+	onEveryWay(t, isModern, func(t *testing.T, _ string, s *spy) {
+		for method, names := range map[string][]string{
+			"tools/call": {"hello", "ask"}, "prompts/get": {"p"}, "resources/read": {"r:r"}, "tools/list": {""}, "subscriptions/listen": {""},
+		} {
+			for _, m := range s.sent(method) {
+				if !slices.Contains(names, m.Name) {
+					t.Errorf("%s is sent under the name %q", method, m.Name)
+				}
+			}
+		}
+	})
+}
+
+// MRTR-12, MRTR-14, MRTR-15: a retry, and nothing else, has the state it was given
+// and an answer to each question.
+func TestRetries(t *testing.T) {
+	onEveryWay(t, isModern, func(t *testing.T, _ string, s *spy) {
+		retries := 0
+		for _, m := range s.all {
+			p := paramsOf(t, m)
+			switch {
+			case p.RequestState == nil && p.InputResponses == nil:
+			case m.Method != "tools/call" || m.Name != "ask" || p.RequestState == nil || len(p.InputResponses) != 1 || p.InputResponses["k"] == nil:
+				t.Errorf("sent %s", m.Body)
+			default:
+				retries++
+			}
+		}
+		if retries != 10 {
+			t.Errorf("%d retries, want 10", retries)
+		}
+	})
+}
+
+// INIT-01, INIT-02, INIT-04, INIT-05, INIT-07, ELI-01, SAMP-01, ROOT-01: the
+// handshake comes first, and alone, with all that belongs to it.
+func TestHandshake(t *testing.T) {
+	onEveryWay(t, isLegacy, func(t *testing.T, version string, s *spy) {
+		if len(s.all) < 2 || s.all[0].Method != "initialize" || s.all[1].Method != "notifications/initialized" || len(s.sent("initialize")) != 1 {
+			t.Fatalf("it begins with %+v", s.all)
+		}
+		p := paramsOf(t, s.all[0])
+		if p.ProtocolVersion != version || p.ClientInfo == nil || p.ClientInfo.Name == "" || len(p.Capabilities) != 3 ||
+			p.Capabilities["elicitation"] == nil || p.Capabilities["sampling"] == nil || string(p.Capabilities["roots"]) != `{"listChanged":true}` {
+			t.Errorf("it opens with %s", s.all[0].Body)
+		}
+		for _, m := range s.all[2:] {
+			if meta := paramsOf(t, m).Meta; meta.Version != "" || meta.Capabilities != nil {
+				t.Errorf("%s has metadata of the modern era", m.Body)
+			}
+		}
+	})
+}

@@ -1,0 +1,51 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/cors"
+)
+
+// CORS makes HTTP middleware that lets web pages of other origins use a [Handler] or
+// an [SSEHandler]. An origin is as in [Options].AllowedOrigins, where those that are
+// named here need not be named again; "*" is any. It goes outside of all middleware
+// that refuses requests, such as authentication, so that pages can read why they were
+// refused; preflight requests end in it.
+//
+// Pages can send every header, the Authorization that they were given included, and
+// read the ones that clients of MCP need. Cookies are not allowed: a page must not act
+// for whoever happens to be logged in. CORS panics if there are no origins.
+func CORS(origins ...string) func(http.Handler) http.Handler {
+	if len(origins) == 0 {
+		panic("mcphttp: CORS wants the origins of the pages that it lets in")
+	}
+	origins = slices.Clone(origins)
+	headers := cors.Handler(cors.Options{
+		AllowOriginFunc: func(_ *http.Request, origin string) bool { return matchesAny(origins, origin) },
+		AllowedMethods:  []string{http.MethodGet, http.MethodPost, http.MethodDelete},
+		AllowedHeaders:  []string{"*"}, // those of arguments have names that tools choose
+		ExposedHeaders:  []string{headerSession, "WWW-Authenticate", "DPoP-Nonce", "Retry-After"},
+		MaxAge:          7200, // seconds; no browser keeps it longer
+	})
+	return func(next http.Handler) http.Handler {
+		return headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if origin := r.Header.Get("Origin"); origin != "" && matchesAny(origins, origin) {
+				r = r.WithContext(context.WithValue(r.Context(), originKey{}, origin))
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}
+}
+
+type originKey struct{}
+
+// originAllowed reports whether CORS let in the origin of a request.
+func originAllowed(r *http.Request) bool {
+	origin, _ := r.Context().Value(originKey{}).(string)
+	return origin != "" && origin == r.Header.Get("Origin")
+}
