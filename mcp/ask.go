@@ -203,9 +203,10 @@ func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	req.call.sealer, req.call.asked = h.sealer, nil
 	req.call.mu.Unlock()
 	res, err := h.Handler.ServeMCP(contextWithRequest(ctx, req), req) // middleware may have changed it
-	var pending *pendingError
-	if err != nil && errors.As(err, &pending) {
-		return pending.asking.inputRequired(), nil
+	if err != nil {
+		if pending, ok := errors.AsType[*pendingError](err); ok {
+			return pending.asking.inputRequired(), nil
+		}
 	}
 	if asked, ok := res.(*InputRequired); ok {
 		return checkInputRequired(req, asked)

@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -352,6 +353,66 @@ func TestParamsOfWrongTypes(t *testing.T) {
 			if r := p.read(); r.Error == nil || r.Error.Code != mcp.CodeInvalidParams {
 				t.Errorf("%s: %s: %s %v", era.name, method, r.Result, r.Error)
 			}
+		}
+	}
+}
+
+// CACHE-03: nothing may be kept for less than no time.
+func TestHintsAreNotNegative(t *testing.T) {
+	past := int64(-5)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("r:r", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: &past, CacheScope: "everybody"}}, nil
+	}))
+	p := newPeer(t, mux, eras[0])
+	p.send(eras[0].request("1", "resources/read", `"uri":"r:r"`))
+	if r := p.read(); !strings.Contains(string(r.Result), `"ttlMs":0,"cacheScope":"private"`) {
+		t.Errorf("got %s", r.Result)
+	}
+}
+
+// ELI-03, ELI-04, INIT-10: links are asked as each revision asks for them, and only
+// of those who take them.
+func TestLinksOnTheWire(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("link", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		return "", mcp.ElicitURL(ctx, "k", "?", "https://example.com/")
+	}, nil))
+	const url = `{"elicitation":{"url":{}}}`
+	for version, want := range map[string][]string{
+		mcp.Version20260728: {`"mode":"url","message":"?","url":"https://example.com/"}`},
+		mcp.Version20251125: {`"mode":"url","message":"?","url":"https://example.com/"`, `"elicitationId":"`},
+		mcp.Version20250618: {`-32021`, `"requiredCapabilities"`},
+	} {
+		era := eras[0]
+		if version != mcp.LatestVersion {
+			era = eras[1]
+			open := strings.Replace(era.open[0], mcp.Version20251125, version, 1)
+			era.open = []string{strings.Replace(open, `{"elicitation":{}}`, url, 1), era.open[1]}
+		}
+		era.meta = strings.Replace(era.meta, `{"elicitation":{}}`, url, 1)
+		p := newPeer(t, mux, era)
+		p.send(era.request("1", "tools/call", `"name":"link"`))
+		got := p.receive()
+		for _, part := range want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: %s lacks %s", version, got, part)
+			}
+		}
+	}
+}
+
+// TOOL-06: the author is told of a name that is not for every client.
+func TestToolNames(t *testing.T) {
+	for name, fine := range map[string]bool{"a.b-c_D9": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "a,b": false, "größe": false} {
+		var log lockedBuffer
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		mux.Tool(name, says("hi"))
+		if warned := strings.Contains(log.String(), "not one that every client accepts"); warned == fine {
+			t.Errorf("%q: logged %q", name, log.String())
+		}
+		if got := mustCall(t, mcptest.Connect(t, mux), name, ""); got != "hi" {
+			t.Errorf("%q cannot be called: %s", name, got)
 		}
 	}
 }

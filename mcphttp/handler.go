@@ -37,6 +37,7 @@ type Handler struct {
 	kill context.CancelCauseFunc
 
 	requests tracker
+	inflight inflight
 }
 
 // NewHandler makes a Handler; opts may be nil.

@@ -94,8 +94,8 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 // as the end of its stream.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *session, serve func(context.Context, mcp.Sender) []byte) {
 	accept := acceptable(r.Header)
-	reply, ok := h.newReply(w, accept)
-	if !ok {
+	var reply reply
+	if !h.prepare(&reply, w, accept) {
 		return
 	}
 	about := legacyContext(r)

@@ -27,41 +27,36 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 	if req.Method == mcp.MethodListen {
 		accept.json = false
 	}
-	reply, ok := h.newReply(w, accept)
-	if !ok {
+	c := new(modernCall)
+	if !h.prepare(&c.reply, w, accept) {
 		return
 	}
-	ctx, cancel := h.modernContext(r, req.Method)
-	defer cancel(nil)
-	if reply.accept.stream {
-		defer every(h.opts.Heartbeat, reply.heartbeat).stop()
+	ctx, end := h.modernContext(c, r, req.Method)
+	defer end()
+	if c.accept.stream {
+		c.beat.start(h.opts.Heartbeat, &c.reply)
+		defer c.beat.stop()
 	}
-	res, err := mcp.Serve(ctx, h.mcp, req, reply, h.opts.Logger)
-	reply.finish(ctx, req, res, err)
+	res, err := mcp.Serve(ctx, h.mcp, req, c, h.opts.Logger)
+	c.finish(ctx, req, res, err)
 }
 
-// modernContext ends when the client disconnects, which is how it cancels. A
-// subscription also ends, in good order, when the server shuts down.
-func (h *Handler) modernContext(r *http.Request, method string) (context.Context, context.CancelCauseFunc) {
+func (h *Handler) modernContext(c *modernCall, r *http.Request, method string) (context.Context, func()) {
 	if method == mcp.MethodListen {
 		return h.listenContext(r)
 	}
-	ctx, cancel := context.WithCancelCause(&requestContext{Context: r.Context(), request: r})
-	stop := context.AfterFunc(h.hard, func() { cancel(context.Cause(h.hard)) })
-	return ctx, func(cause error) {
-		stop()
-		cancel(cause)
-	}
+	return c.context(r, &h.inflight), func() { h.inflight.remove(c) }
 }
 
-// listenContext is that of a subscription.
-func (h *Handler) listenContext(r *http.Request) (context.Context, context.CancelCauseFunc) {
+// listenContext is that of a subscription, which also ends, in good order, when the
+// server shuts down.
+func (h *Handler) listenContext(r *http.Request) (context.Context, func()) {
 	connected, disconnect := whileAuthenticated(r)
 	ctx, cancel := context.WithCancelCause(&requestContext{Context: connected, request: r})
 	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return ctx, func(cause error) {
+	return ctx, func() {
 		stop()
-		cancel(cause)
+		cancel(nil)
 		disconnect()
 	}
 }
@@ -145,20 +140,22 @@ type reply struct {
 	accept accepts
 }
 
-// newReply answers by itself, and reports false, if no answer could be given.
-func (h *Handler) newReply(w http.ResponseWriter, accept accepts) (*reply, bool) {
+// prepare makes a reply. It answers by itself, and reports false, if no answer could
+// be given.
+func (h *Handler) prepare(reply *reply, w http.ResponseWriter, accept accepts) bool {
 	if accept.stream && !canFlush(w) {
 		accept.stream = false
 		if !accept.json {
 			writeProblem(w, http.StatusInternalServerError, cannotStream(w))
-			return nil, false
+			return false
 		}
 	}
 	if !accept.json && !accept.stream {
 		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s or %s", typeJSON, typeStream))
-		return nil, false
+		return false
 	}
-	return &reply{out: output{w: w, timeout: h.opts.WriteTimeout}, accept: accept}, true
+	reply.out.w, reply.out.timeout, reply.accept = w, h.opts.WriteTimeout, accept
+	return true
 }
 
 // heartbeat makes a stream of a request that takes long, if it is none yet.

@@ -12,26 +12,39 @@ import (
 // waits.
 type repeater struct {
 	interval time.Duration
-	fn       func()
+	of       beater
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
 }
 
+// beater is what has a heartbeat.
+type beater interface{ heartbeat() }
+
+type beaterFunc func()
+
+func (f beaterFunc) heartbeat() { f() }
+
 // every starts a repeater. An interval that is not positive means never.
 func every(interval time.Duration, fn func()) *repeater {
-	r := &repeater{interval: interval, fn: fn}
-	if interval > 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.timer = time.AfterFunc(interval, r.fire)
-	}
+	r := new(repeater)
+	r.start(interval, beaterFunc(fn))
 	return r
 }
 
+func (r *repeater) start(interval time.Duration, of beater) {
+	if interval <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.interval, r.of = interval, of
+	r.timer = time.AfterFunc(interval, r.fire)
+}
+
 func (r *repeater) fire() {
-	r.fn()
+	r.of.heartbeat()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.stopped {

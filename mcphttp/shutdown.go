@@ -25,6 +25,7 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	h.kill(mcp.ErrClosed)
+	h.inflight.end(mcp.ErrClosed)
 	h.sessions.closeAll()
 	return err
 }

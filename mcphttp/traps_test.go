@@ -1,0 +1,96 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// T13: clients that come and never go, in all the ways there are, leave nothing
+// behind when their time is over.
+func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
+	visitors := map[string]func(t *testing.T, s *site){
+		"a handshake and no DELETE": func(_ *testing.T, s *site) { s.open(mcp.Version20251125) },
+		"discovery": func(t *testing.T, s *site) {
+			t.Helper()
+			whole(t, s.post(modern("server/discover", "", "")))
+		},
+		"a handshake in an unknown version": func(t *testing.T, s *site) {
+			t.Helper()
+			whole(t, s.post(initialize("1999-01-01"), nil))
+		},
+		"a stateless call": func(t *testing.T, s *site) {
+			t.Helper()
+			whole(t, s.post(callModern("hello")))
+		},
+		"a stream that is cut off": func(t *testing.T, s *site) {
+			t.Helper()
+			h := s.open(mcp.Version20251125)
+			ctx, cancel := context.WithCancel(t.Context())
+			res := s.do(s.request(ctx, http.MethodGet, "", h))
+			cancel()
+			_ = res.Body.Close()
+		},
+	}
+	for name, visit := range visitors {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				handler := newHandler(t, tools(), &mcphttp.Options{SessionIdle: 10 * time.Minute})
+				s := serve(t, handler)
+				visit(t, s)
+				settle := func() int {
+					<-time.After(time.Hour)
+					s.client.CloseIdleConnections()
+					synctest.Wait()
+					return runtime.NumGoroutine()
+				}
+				before := settle()
+				for range 1000 {
+					visit(t, s)
+				}
+				if after := settle(); after > before || len(slices.Collect(handler.Sessions())) > 0 {
+					t.Errorf("%d goroutines before, %d after; %d sessions are left", before, after, len(slices.Collect(handler.Sessions())))
+				}
+				s.close()
+			})
+		})
+	}
+}
+
+// T24: streams on which nothing happens are kept alive, too.
+func TestTrap24IdleStreamsBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Heartbeat: 15 * time.Second}))
+		legacy := s.open(mcp.Version20251125)
+		body, h := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
+		for name, open := range map[string]func(ctx context.Context) *http.Request{
+			"GET":    func(ctx context.Context) *http.Request { return s.request(ctx, http.MethodGet, "", legacy) },
+			"listen": func(ctx context.Context) *http.Request { return s.request(ctx, http.MethodPost, body, h) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			beats := 0
+			for lines := bufio.NewScanner(s.do(open(ctx)).Body); lines.Scan(); {
+				if strings.HasPrefix(lines.Text(), ":") {
+					beats++
+				}
+			}
+			cancel()
+			if beats < 7 {
+				t.Errorf("%s: %d comments in two minutes, want at least 7", name, beats)
+			}
+		}
+		s.close()
+	})
+}
