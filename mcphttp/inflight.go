@@ -21,9 +21,10 @@ type modernCall struct {
 // context ends when the client disconnects, which is how it cancels, and when the
 // server does not wait for the call any more.
 func (c *modernCall) context(r *http.Request, all *inflight) context.Context {
-	c.request.Context, c.request.request := r.Context(), r
-	var ctx context.Context
-	ctx, c.cancel = context.WithCancelCause(&c.request)
+	c.request.Context = r.Context()
+	c.request.request = r
+	ctx, cancel := context.WithCancelCause(&c.request)
+	c.cancel = cancel
 	all.add(c)
 	return ctx
 }
