@@ -21,7 +21,7 @@ type modernCall struct {
 // context ends when the client disconnects, which is how it cancels, and when the
 // server does not wait for the call any more.
 func (c *modernCall) context(r *http.Request, all *inflight) context.Context {
-	c.request.Context = r.Context()
+	c.request.Context = r.Context() //nolint:fatcontext // it is nested once: c is new
 	c.request.request = r
 	ctx, cancel := context.WithCancelCause(&c.request)
 	c.cancel = cancel
