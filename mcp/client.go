@@ -75,6 +75,8 @@ type Client struct {
 	opts     ClientOptions
 	caps     *ClientCapabilities
 	verdicts *verdicts
+
+	infoJSON, ownCapsJSON []byte // of every request of the modern era
 }
 
 // NewClient makes a client of that name and version; opts may be nil.
@@ -91,6 +93,7 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 		o.Logger = slog.Default()
 	}
 	c.caps = c.capabilities()
+	c.infoJSON, c.ownCapsJSON = mustMarshal(&c.info), mustMarshal(c.ownCapabilities())
 	return c
 }
 

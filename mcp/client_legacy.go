@@ -59,7 +59,7 @@ func (e *legacyClient) ping(id ID) *Envelope {
 // initialize makes the handshake.
 func (e *legacyClient) initialize(ctx context.Context) error {
 	c := e.conn
-	params := mustMarshal(&InitializeParams{ProtocolVersion: e.wish, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON()})
+	params := mustMarshal(&InitializeParams{ProtocolVersion: e.wish, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
 	id := c.nextID()
 	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: encodeRequest(id, legacyInitialize, params)})
 	if err != nil {

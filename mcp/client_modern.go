@@ -98,7 +98,7 @@ func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
 	body = append(body, `,"params":{"_meta":{`...)
 	body = jsonscan.AppendString(appendKey(body, MetaProtocolVersion), e.version())
 	body = append(appendKey(body, MetaClientCapabilities), e.capabilities(req)...)
-	body = append(appendKey(body, MetaClientInfo), e.conn.client.infoJSON()...)
+	body = append(appendKey(body, MetaClientInfo), e.conn.client.infoJSON...)
 	if level := e.logLevel(req); level != "" {
 		body = jsonscan.AppendString(appendKey(body, MetaLogLevel), string(level))
 	}
@@ -127,7 +127,7 @@ func (e *modernClient) capabilities(req *Request) json.RawMessage {
 	if req.peer.caps != nil && e.conn.client.opts.Forward {
 		return req.peer.caps
 	}
-	return mustMarshal(e.conn.client.ownCapabilities())
+	return e.conn.client.ownCapsJSON
 }
 
 // ownCapabilities are those that there are functions for.
@@ -139,8 +139,6 @@ func (c *Client) ownCapabilities() *ClientCapabilities {
 	own.opts.Forward = false
 	return own.capabilities()
 }
-
-func (c *Client) infoJSON() json.RawMessage { return mustMarshal(&c.info) }
 
 func (e *modernClient) logLevel(req *Request) LoggingLevel {
 	if level := req.LogLevel(); level != "" {

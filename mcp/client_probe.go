@@ -36,8 +36,8 @@ func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) 
 	if err := conn.open(ctx, t, era); err != nil {
 		return nil, err
 	}
-	probing, cancel := context.WithTimeoutCause(ctx, c.opts.ProbeTimeout, errSilent)
-	defer cancel()
+	probing, done := withProbeClock(ctx, c.opts.ProbeTimeout)
+	defer done()
 	if err := era.discover(probing); err != nil {
 		_ = conn.Close()
 		if ctx.Err() != nil {

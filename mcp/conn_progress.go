@@ -5,9 +5,7 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"time"
 )
 
 type progressKey struct{}
@@ -35,19 +33,20 @@ const maxProgress = 256
 // expectProgress gives a call a token if somebody wants its progress: the caller,
 // by [WithProgress], the sender of a request that was received, or the clock.
 func (c *Conn) expectProgress(ctx context.Context, req *Request, id ID) (ID, func()) {
-	s := &progressSink{clock: clockFrom(ctx)}
-	s.idle = sync.NewCond(&s.mu)
-	s.fn, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
-	if token := req.ProgressToken(); s.fn == nil && !token.IsZero() {
-		s.fn = func(p *ProgressParams) {
+	clock := clockFrom(ctx)
+	fn, _ := ctx.Value(progressKey{}).(func(*ProgressParams))
+	if token := req.ProgressToken(); fn == nil && !token.IsZero() {
+		fn = func(p *ProgressParams) {
 			forwarded := *p
 			forwarded.ProgressToken = token
 			_ = req.Notify(ctx, NotificationProgress, &forwarded) // its sender may not listen
 		}
 	}
-	if s.fn == nil && s.clock == nil {
+	if fn == nil && clock == nil {
 		return ID{}, func() {}
 	}
+	s := &progressSink{fn: fn, clock: clock}
+	s.idle = sync.NewCond(&s.mu)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.progress[id] = s
@@ -139,62 +138,5 @@ func (s *progressSink) drain() {
 	defer s.mu.Unlock()
 	for s.running {
 		s.idle.Wait()
-	}
-}
-
-type clockKey struct{}
-
-// callClock ends a call that takes too long: without progress, or at all.
-type callClock struct {
-	timer   *time.Timer
-	timeout time.Duration
-}
-
-func clockFrom(ctx context.Context) *callClock {
-	clock, _ := ctx.Value(clockKey{}).(*callClock)
-	return clock
-}
-
-func (c *callClock) reset() { c.timer.Reset(c.timeout) }
-
-// A TimeoutError is the error of a call that took longer than the client allows. It
-// was made here, not by the server.
-type TimeoutError struct {
-	Method string
-	After  time.Duration
-}
-
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("mcp: no answer to %s within %v", e.Method, e.After)
-}
-
-// Timeout reports true, as that of net.Error.
-func (e *TimeoutError) Timeout() bool { return true }
-
-// Is makes errors.Is(err, context.DeadlineExceeded) true.
-func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// bounded is the context of a call of a client that bounds its calls.
-func (c *Conn) bounded(ctx context.Context, method string) (context.Context, func()) {
-	o := &c.client.opts
-	if o.CallTimeout <= 0 && o.MaxCallTime <= 0 || method == MethodListen {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stops := []func() bool{}
-	if o.MaxCallTime > 0 {
-		stops = append(stops, time.AfterFunc(o.MaxCallTime, func() { cancel(&TimeoutError{method, o.MaxCallTime}) }).Stop)
-	}
-	if o.CallTimeout > 0 {
-		clock := &callClock{timeout: o.CallTimeout}
-		clock.timer = time.AfterFunc(o.CallTimeout, func() { cancel(&TimeoutError{method, o.CallTimeout}) })
-		stops = append(stops, clock.timer.Stop)
-		ctx = context.WithValue(ctx, clockKey{}, clock)
-	}
-	return ctx, func() {
-		for _, stop := range stops {
-			stop()
-		}
-		cancel(nil)
 	}
 }

@@ -124,23 +124,22 @@ leg() {
 	legs+=("$name=$scenarios")
 }
 
-# client_leg VERSION SCENARIO... has the suite test the client, in one scenario
-# after the other: all those that are not about authorization.
+# client_leg NAME SCENARIOS OPTION... has the suite test the client, in all its
+# scenarios at once.
 client_leg() {
-	local revision=$1 name=client-$1 scenario
-	shift
+	local name=client-$1 scenarios=$2
+	shift 2
 	echo "=== $name"
-	for scenario in "$@"; do
-		node "$cache/node_modules/$package/dist/index.js" client --command "$results/client" --scenario "$scenario" \
-			--spec-version "$revision" --output-dir "$results/$name" >>"$results/$name.log" 2>&1 || true
-	done
-	legs+=("$name=$#")
+	node "$cache/node_modules/$package/dist/index.js" client --command "$results/client" --output-dir "$results/$name" "$@" \
+		>"$results/$name.log" 2>&1 || true
+	legs+=("$name=$scenarios")
 }
 
 prepare
-client_leg 2025-11-25 initialize tools_call elicitation-sep1034-client-defaults sse-retry json-schema-2020-12-preservation
-client_leg 2026-07-28 tools_call request-metadata sep-2322-client-request-state http-standard-headers http-custom-headers \
-	http-invalid-tool-headers json-schema-ref-no-deref json-schema-2020-12-preservation
+client_leg 2025-03-26 2 --suite all --spec-version 2025-03-26
+client_leg 2025-06-18 5 --suite all --spec-version 2025-06-18
+client_leg 2025-11-25 25 --requirements 2025-11-25
+client_leg 2026-07-28 39 --requirements 2026-07-28
 start
 leg 2025-03-26 1 --suite all --spec-version 2025-03-26
 leg 2025-06-18 27 --suite all --spec-version 2025-06-18

@@ -9,7 +9,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -27,11 +29,19 @@ func main() {
 
 func run(ctx context.Context, name, url string) error {
 	perform, ok := scenarios[name]
+	if !ok && strings.HasPrefix(name, "auth/") {
+		perform, ok = callAll, true // all that differs is how the server is got to answer
+	}
 	if !ok {
 		return fmt.Errorf("unknown scenario %q", name)
 	}
+	auth, err := authorized(url)
+	if err != nil {
+		return err
+	}
+	defer auth.Close()
 	client := mcp.NewClient("psi-conformance", "v1.0.0", &mcp.ClientOptions{Elicit: accept})
-	conn, err := client.Connect(ctx, mcphttp.NewTransport(url, nil))
+	conn, err := client.Connect(ctx, mcphttp.NewTransport(url, &mcphttp.TransportOptions{Client: &http.Client{Transport: auth}}))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,125 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// metadataURL is the client_id that the suite knows.
+const metadataURL = "https://conformance-test.local/client-metadata.json"
+
+// given is what the suite hands to a client in scenarios of authorization.
+type given struct {
+	Issuer       string `json:"issuer"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+
+	PrivateKey string `json:"private_key_pem"`
+	Algorithm  string `json:"signing_algorithm"`
+
+	ProviderClientID string `json:"idp_client_id"`
+	ProviderIDToken  string `json:"idp_id_token"`
+	ProviderIssuer   string `json:"idp_issuer"`
+	ProviderEndpoint string `json:"idp_token_endpoint"`
+
+	WorkloadJWT string `json:"valid_jwt"`
+}
+
+// authorized makes a client's transport for a server that may want to know who
+// calls. With what, is seen from what the suite has handed over.
+func authorized(server string) (*oauth.Transport, error) {
+	var g given
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &g); err != nil {
+			return nil, fmt.Errorf("context: %w", err)
+		}
+	}
+	grant, err := g.grant(os.Getenv("MCP_CONFORMANCE_SCENARIO"))
+	if err != nil {
+		return nil, err
+	}
+	return oauth.NewTransport(server, &oauth.Options{Grant: grant}), nil
+}
+
+func (g *given) grant(scenario string) (oauth.Grant, error) {
+	client := oauth.Client{Issuer: g.Issuer, ID: g.ClientID, Secret: g.ClientSecret}
+	switch scenario {
+	case "auth/client-credentials-basic":
+		return &oauth.ClientCredentials{Client: client}, nil
+	case "auth/client-credentials-jwt":
+		key, err := parseKey(g.PrivateKey)
+		client.Key = &oauth.Key{Signer: key, Algorithm: g.Algorithm}
+		return &oauth.ClientCredentials{Client: client}, err
+	case "auth/enterprise-managed-authorization":
+		return &oauth.Enterprise{
+			Provider: oauth.IdentityProvider{Issuer: g.ProviderIssuer, TokenEndpoint: g.ProviderEndpoint, Client: oauth.Client{ID: g.ProviderClientID}},
+			Subject: func(context.Context) (oauth.SubjectToken, error) {
+				return oauth.SubjectToken{Token: g.ProviderIDToken}, nil
+			},
+			Client: client,
+		}, nil
+	case "auth/wif-jwt-bearer":
+		return &oauth.WorkloadIdentity{
+			Assertion: func(context.Context, oauth.AuthorizationServer) (string, error) { return g.WorkloadJWT, nil },
+		}, nil
+	}
+	code := &oauth.AuthorizationCode{
+		Receiver:     oauth.NewReceiver("http://localhost:3333/callback", consent),
+		MetadataURL:  metadataURL,
+		Registration: oauth.Registration{Name: "psi-conformance"},
+	}
+	if g.ClientID != "" {
+		code.Clients = []oauth.Client{client}
+	}
+	return code, nil
+}
+
+func parseKey(text string) (crypto.Signer, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("private_key_pem is no PEM")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("private_key_pem is a %T, which does not sign", key)
+	}
+	return signer, nil
+}
+
+// consent is a user who agrees at once: it goes to the authorization server, and
+// reads where it is sent.
+func consent(ctx context.Context, authorizationURL string) (url.Values, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, authorizationURL, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	back, err := res.Location()
+	if err != nil {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+		return nil, fmt.Errorf("the authorization server answered %s: %s", res.Status, body)
+	}
+	return back.Query(), nil
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// reach is which networks, besides the public one, a server may send a client to.
+type reach struct {
+	loopback, private, linkLocal bool
+}
+
+// The kinds of addresses.
+type kind int
+
+const (
+	public kind = iota
+	loopback
+	private
+	linkLocal
+	reserved // that nobody can be at
+)
+
+// Networks for which netip has no word.
+var (
+	privateNets = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10", "64:ff9b:1::/48")
+	reservedIPs = prefixes("0.0.0.0/8", "240.0.0.0/4", "100::/64", "2001::/32", "2002::/16")
+	nat64       = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+func prefixes(list ...string) []netip.Prefix {
+	var nets []netip.Prefix
+	for _, s := range list {
+		nets = append(nets, netip.MustParsePrefix(s))
+	}
+	return nets
+}
+
+// kindOf classifies an address, by the one that it stands for.
+func kindOf(ip netip.Addr) kind {
+	ip = ip.Unmap().WithZone("")
+	if nat64.Contains(ip) {
+		b := ip.As16()
+		ip = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	within := func(p netip.Prefix) bool { return p.Contains(ip) }
+	switch {
+	case ip.IsLoopback():
+		return loopback
+	case ip.IsLinkLocalUnicast():
+		return linkLocal
+	case ip.IsUnspecified(), ip.IsMulticast(), slices.ContainsFunc(reservedIPs, within):
+		return reserved
+	case ip.IsPrivate(), slices.ContainsFunc(privateNets, within):
+		return private
+	}
+	return public
+}
+
+// reachFrom is what a server at an address may send its clients to: what is as
+// near to them as it is itself, and what is further away.
+func reachFrom(ip netip.Addr) reach {
+	switch kindOf(ip) {
+	case loopback:
+		return reach{loopback: true, private: true}
+	case private:
+		return reach{private: true}
+	case linkLocal:
+		return reach{linkLocal: true}
+	case public, reserved:
+	}
+	return reach{}
+}
+
+// allows says why an address must not be dialled.
+func (r reach) allows(ip netip.Addr) error {
+	switch k := kindOf(ip); {
+	case k == public, k == loopback && r.loopback, k == private && r.private, k == linkLocal && r.linkLocal:
+		return nil
+	case k == private:
+		return fmt.Errorf("%w: %s is a private address; Options.PrivateNetworks would allow it", ErrUnsafeURL, ip)
+	}
+	return fmt.Errorf("%w: %s is no address that a server may send its clients to", ErrUnsafeURL, ip)
+}
+
+// isLocalName reports whether a host ought to be on this machine (RFC 6761).
+func isLocalName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// isLoopback reports whether a host is on this machine for sure, by its name.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && kindOf(ip) == loopback
+}
+
+// isSecure reports whether what is sent to a URL can be read by nobody else.
+func isSecure(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
+}
+
+// parseURL parses a URL that came from elsewhere and may be used, as far as can be
+// seen from itself: it is absolute, https, or http to this machine, and has no
+// user information and no fragment.
+func parseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || len(s) > 8<<10 {
+		return nil, fmt.Errorf("%w: %.100q is malformed", ErrUnsafeURL, s)
+	}
+	switch {
+	case !isSecure(u):
+		err = fmt.Errorf("%w: %.100q is not https", ErrUnsafeURL, s)
+	case u.Hostname() == "" || u.Opaque != "":
+		err = fmt.Errorf("%w: %.100q has no host", ErrUnsafeURL, s)
+	case u.User != nil || u.Fragment != "":
+		err = fmt.Errorf("%w: %.100q has user information or a fragment", ErrUnsafeURL, s)
+	}
+	return u, err
+}
+
+// check says why a URL must not be requested, as far as can be seen from it.
+func (r reach) check(u *url.URL) error {
+	if _, err := parseURL(u.String()); err != nil {
+		return err
+	}
+	host := u.Hostname()
+	if isLocalName(host) {
+		return r.allows(netip.IPv6Loopback())
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return r.allows(ip)
+	}
+	return nil
+}
+
+// origin is scheme, host and port.
+func origin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	switch {
+	case port != "":
+	case scheme == "http":
+		port = "80"
+	case scheme == "https":
+		port = "443"
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// What is dialled is decided by the address, whatever name it was looked up by:
+// somebody's name may mean one address now and another in a moment.
+func TestDial(t *testing.T) {
+	servers := map[string]string{ // address of the server: kinds that it may name
+		"203.0.113.7": "public", "127.0.0.1": "public loopback private", "::1": "public loopback private",
+		"10.0.0.1": "public private", "fd00::1": "public private", "169.254.1.1": "public link-local",
+	}
+	addresses := map[string]string{
+		"8.8.8.8": "public", "2606:4700::1111": "public", "64:ff9b::8.8.8.8": "public",
+		"127.0.0.1": "loopback", "127.255.0.9": "loopback", "::1": "loopback", "::ffff:127.0.0.1": "loopback", "64:ff9b::127.0.0.1": "loopback",
+		"10.1.2.3": "private", "172.16.0.1": "private", "192.168.1.1": "private", "100.64.0.1": "private", "198.18.0.1": "private", "fd12::1": "private",
+		"::ffff:10.0.0.1": "private", "::ffff:100.64.0.1": "private", "64:ff9b::10.0.0.1": "private", "fec0::1": "private", "192.0.0.1": "private",
+		"169.254.169.254": "link-local", "fe80::1": "link-local", "::ffff:169.254.169.254": "link-local", "64:ff9b::169.254.169.254": "link-local",
+		"0.0.0.0": "none", "::": "none", "255.255.255.255": "none", "224.0.0.1": "none", "ff02::1": "none", "240.0.0.1": "none", "2002:7f00:1::": "none", "0.1.2.3": "none",
+	}
+	for server, kinds := range servers {
+		for to, kind := range addresses {
+			err := oauth.Dial(netip.MustParseAddr(server), netip.MustParseAddr(to), false)
+			if want := strings.Contains(kinds, kind); (err == nil) != want || err != nil && !errors.Is(err, oauth.ErrUnsafeURL) {
+				t.Errorf("a server at %s names %s (%s): %v", server, to, kind, err)
+			}
+			// In the clear, only this machine is spoken to.
+			err = oauth.Dial(netip.MustParseAddr(server), netip.MustParseAddr(to), true)
+			if want := kind == "loopback" && strings.Contains(kinds, kind); (err == nil) != want {
+				t.Errorf("a server at %s names %s (%s) in the clear: %v", server, to, kind, err)
+			}
+		}
+	}
+}
+
+// Where a server is, is seen from the connection over which it asks for authorization.
+func TestReachOfServer(t *testing.T) {
+	as, login := localIssuer()
+	defer login.Close()
+	server := &resource{issuer: as, url: "https://example.com/mcp", challenge: "Bearer", metadata: map[string]any{
+		"resource": "https://example.com/mcp", "authorization_servers": []string{login.URL},
+	}}
+	tls := httptest.NewTLSServer(server)
+	defer tls.Close()
+	base := tls.Client().Transport.(*http.Transport).Clone()
+	base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, tls.Listener.Addr().String())
+	}
+	grant := &oauth.AuthorizationCode{Receiver: oauth.NewReceiver("https://app.example/callback", visitReally)}
+
+	// It is at a loopback address, whatever its name, so it may name others there.
+	// What is dialled for them is checked by the transport's own dialer.
+	get := func(base http.RoundTripper) (string, error) {
+		rt := oauth.NewTransport(server.url, &oauth.Options{Base: base, Grant: grant, Logger: slog.New(slog.DiscardHandler)})
+		defer rt.Close()
+		req, _ := http.NewRequest(http.MethodPost, server.url, strings.NewReader("hello"))
+		res, err := rt.RoundTrip(req)
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		return res.Status, nil
+	}
+	if got, err := get(base); err != nil || got != "200 OK" {
+		t.Errorf("found at a loopback address: %q, %v", got, err)
+	}
+	// Without knowing where it is, it is taken to be far away.
+	hidden := roundTripper(func(req *http.Request) (*http.Response, error) {
+		return base.RoundTrip(req.WithContext(context.Background()))
+	})
+	if got, err := get(hidden); !errors.Is(err, oauth.ErrUnsafeURL) {
+		t.Errorf("found somewhere: %q, %v", got, err)
+	}
+	base.CloseIdleConnections()
+}
+
+// Options.PrivateNetworks is for servers that are far away and name what is near.
+func TestPrivateNetworks(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		w := newWorld(t)
+		near := newIssuer("https://10.0.0.1")
+		w.hosts["https://10.0.0.1"] = near
+		w.server.issuer = near
+		w.server.metadata["authorization_servers"] = []string{"https://10.0.0.1"}
+		got, err := post(t.Context(), w.transport(&oauth.Options{PrivateNetworks: allowed}), "", "hello")
+		if (err == nil) != allowed {
+			t.Errorf("allowed %v: %q, %v", allowed, got, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "PrivateNetworks") {
+			t.Errorf("the error does not say what would help: %v", err)
+		}
+	}
+}

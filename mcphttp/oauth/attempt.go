@@ -1,0 +1,191 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxRenewals bounds how often one request waits for a token, for whatever
+	// reasons.
+	maxRenewals = 6
+	// maxNonces bounds how often one request is sent again for a nonce.
+	maxNonces = 3
+	// pause is for how long nothing is renewed after it was of no use.
+	pause = time.Minute
+)
+
+// An attempt is a request that is sent until it is not refused any more, or until
+// there is nothing left to do about it.
+type attempt struct {
+	t    *Transport
+	req  *http.Request
+	body *body
+	near atomic.Pointer[reach] // of the server's address
+
+	renewals, nonces, stepUps int
+	refreshed, authorized     bool
+}
+
+func (a *attempt) run() (*http.Response, error) {
+	for {
+		cred, err := a.t.fresh(a.req.Context())
+		if err != nil {
+			return nil, err
+		}
+		res, err := a.send(cred)
+		if err != nil {
+			return nil, err
+		}
+		again, err := a.consider(res, cred)
+		if err != nil {
+			discard(res)
+			return nil, err
+		}
+		if !again {
+			return res, nil
+		}
+		discard(res)
+	}
+}
+
+// send sends the request with a token, or without if cred is nil.
+func (a *attempt) send(cred *credential) (*http.Response, error) {
+	ctx := a.req.Context()
+	var addressed atomic.Value
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(address string) { addressed.Store(address) },
+		GotConn: func(info httptrace.GotConnInfo) { a.near.Store(a.t.reachOf(addressed.Load(), info.Conn)) },
+	})
+	a.near.Store(&a.t.static)
+	req := a.req.Clone(ctx)
+	if err := a.body.attach(req); err != nil {
+		return nil, err
+	}
+	if cred != nil {
+		if err := a.t.sign(req, cred); err != nil {
+			return nil, err
+		}
+	}
+	res, err := a.t.opts.Base.RoundTrip(req)
+	if err == nil {
+		a.t.nonces.keep(req.URL, res.Header)
+	}
+	return res, err
+}
+
+// reachOf is what the server may send the client to, going by the address it was
+// found at. An address other than the one that was to be called is a proxy's.
+func (t *Transport) reachOf(addressed any, conn net.Conn) *reach {
+	r := t.static
+	name, ok := addressed.(string)
+	if !ok || t.server.Scheme+"://"+strings.ToLower(name) != t.home {
+		return &r
+	}
+	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return &r
+	}
+	found := reachFrom(at.Addr())
+	return &reach{r.loopback || found.loopback, r.private || found.private, r.linkLocal || found.linkLocal}
+}
+
+// consider says whether the request is to be sent again, after seeing to it that
+// there is a reason to.
+func (a *attempt) consider(res *http.Response, cred *credential) (again bool, err error) {
+	switch res.StatusCode {
+	case http.StatusUnauthorized:
+		if a.body.once {
+			return false, nil
+		}
+		d := readDemand(res.Header)
+		if d.foreign {
+			return false, nil
+		}
+		return a.identify(d, res, cred)
+	case http.StatusForbidden:
+		d := readDemand(res.Header)
+		if d.code != "insufficient_scope" || a.body.once || cred == nil || a.quiet() {
+			return false, nil
+		}
+		return a.stepUp(&d, cred)
+	}
+	return false, nil
+}
+
+// identify gets a token for a request that was refused without, or with another.
+func (a *attempt) identify(d demand, res *http.Response, cred *credential) (again bool, err error) {
+	if cred != nil && cred.proof != nil && d.code == codeUseNonce && res.Header.Get(headerNonce) != "" {
+		a.nonces++
+		return a.nonces <= maxNonces, nil
+	}
+	t := a.t
+	if a.renewals++; a.authorized || a.renewals > maxRenewals || t.pausing(cred) {
+		if a.authorized {
+			t.useless()
+		}
+		return false, nil
+	}
+	quiet := a.quiet()
+	if quiet && cred == nil {
+		return false, nil
+	}
+	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
+	how, err := t.renew(a.req.Context(), cred, &need{demand: d, keepScopes: true, skipRefresh: a.refreshed, refreshOnly: quiet})
+	a.refreshed = a.refreshed || how == refreshed
+	a.authorized = a.authorized || how == authorized
+	if quiet && how == nothing {
+		return false, err
+	}
+	return err == nil, err
+}
+
+// quiet reports whether no user is to be asked for the sake of the request: ending
+// a session is not worth it.
+func (a *attempt) quiet() bool { return a.req.Method == http.MethodDelete && !a.t.opts.Grant.silent() }
+
+// stepUp gets a token of more scopes.
+func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
+	t := a.t
+	// It has them, or they were asked for just now.
+	useless := covers(cred.Scopes, d.scopes) || a.stepUps > 0 && covers(cred.Wanted, d.scopes)
+	if a.stepUps >= t.opts.MaxStepUps || len(d.scopes) == 0 || useless || t.isFutile(d.scopes) {
+		if a.stepUps > 0 || useless {
+			t.noteFutile(d.scopes)
+		}
+		return false, nil
+	}
+	if a.renewals++; a.renewals > maxRenewals {
+		return false, nil
+	}
+	a.stepUps++
+	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
+	how, err := t.renew(a.req.Context(), cred, &need{demand: *d, stepUp: true})
+	if how != authorized {
+		a.stepUps-- // by others, for other scopes perhaps
+	}
+	if err != nil {
+		t.noteFutile(d.scopes)
+	}
+	return err == nil, err
+}
+
+// discardSize is how long a refusal may be to be read, so that its connection can be
+// used again.
+const discardSize = 64 << 10
+
+func discard(res *http.Response) {
+	if n := res.ContentLength; n > 0 && n <= discardSize {
+		_, _ = io.CopyN(io.Discard, res.Body, n) // nobody needs it
+	}
+	_ = res.Body.Close()
+}

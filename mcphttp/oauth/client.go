@@ -1,0 +1,160 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"crypto"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+)
+
+// A Client is a client that an authorization server knows.
+type Client struct {
+	// Issuer is the authorization server that knows it; it is used at no other. ""
+	// means the first that the MCP server names, which has to be trusted with that.
+	Issuer string
+	// ID is the client_id.
+	ID string
+	// Secret is what the client shares with the authorization server. "" means that
+	// it has none.
+	Secret string
+	// Key signs assertions, private_key_jwt, in place of a secret. Nil means none.
+	Key *Key
+	// Method is how it authenticates: none, client_secret_basic, client_secret_post
+	// or private_key_jwt. "" means what it has the means for and the server's
+	// metadata lists, in the order private_key_jwt, client_secret_basic,
+	// client_secret_post, none.
+	Method string
+	// Audience is whom assertions are for. "" means the issuer; some want the URL of
+	// the token endpoint.
+	Audience string
+
+	dynamic bool // it was registered by this package
+}
+
+// A Key signs.
+type Key struct {
+	// Signer has the private key: RSA, ECDSA or Ed25519.
+	Signer crypto.Signer
+	// Algorithm is that of the signature (RFC 7518), such as PS256. "" means ES256,
+	// ES384 or ES512 by the curve, EdDSA, or RS256.
+	Algorithm string
+	// ID is sent as the key's "kid". "" means none.
+	ID string
+}
+
+// Methods of client authentication.
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodKey   = "private_key_jwt"
+)
+
+// method chooses how to authenticate at an endpoint that lists what it supports. One
+// that lists nothing supports client_secret_basic (RFC 8414, section 2).
+func (c *Client) method(supported []string) (string, error) {
+	listed := func(m string) bool { return len(supported) == 0 || slices.Contains(supported, m) }
+	switch {
+	case c.Method != "":
+		return c.Method, nil
+	case c.Key != nil && listed(methodKey):
+		return methodKey, nil
+	case c.Key == nil && c.Secret == "":
+		return methodNone, nil
+	case c.Secret != "" && listed(methodBasic):
+		return methodBasic, nil
+	case c.Secret != "" && listed(methodPost):
+		return methodPost, nil
+	case c.Key == nil && listed(methodNone):
+		return methodNone, nil
+	}
+	return "", fmt.Errorf("%w: it can authenticate by none of %.300q", ErrNoClient, supported)
+}
+
+// authenticate adds to a request who the client is. A nil Client is nobody.
+func (c *Client) authenticate(to *call, at *endpoint) error {
+	if c == nil {
+		return nil
+	}
+	method, err := c.method(at.methods)
+	if err != nil {
+		return err
+	}
+	switch method {
+	case methodNone:
+		if c.ID != "" {
+			to.form.Set("client_id", c.ID)
+		}
+	case methodBasic:
+		pair := url.QueryEscape(c.ID) + ":" + url.QueryEscape(c.Secret)
+		to.header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(pair))}
+	case methodPost:
+		to.form.Set("client_id", c.ID)
+		to.form.Set("client_secret", c.Secret)
+	case methodKey:
+		assertion, err := c.assertion(at)
+		if err != nil {
+			return err
+		}
+		to.form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		to.form.Set("client_assertion", assertion)
+	default:
+		return fmt.Errorf("%w: unknown method of authentication %q", ErrNoClient, method)
+	}
+	return nil
+}
+
+// assertionTime is for how long an assertion is good.
+const assertionTime = 2 * time.Minute
+
+// assertion is a signed statement of who the client is (RFC 7523).
+func (c *Client) assertion(at *endpoint) (string, error) {
+	if c.Key == nil {
+		return "", fmt.Errorf("%w: private_key_jwt without a key", ErrNoClient)
+	}
+	algorithm, err := c.Key.algorithm(at.algorithms)
+	if err != nil {
+		return "", err
+	}
+	audience := c.Audience
+	if audience == "" {
+		audience = at.issuer
+	}
+	now := time.Now()
+	return sign(c.Key.Signer, algorithm, c.Key.ID, (&jose.SignerOptions{}).WithType("JWT"), map[string]any{
+		"iss": c.ID, "sub": c.ID, "aud": audience, "jti": rand.Text(),
+		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
+	})
+}
+
+// sign makes a JWT.
+func sign(key crypto.Signer, algorithm jose.SignatureAlgorithm, id string, opts *jose.SignerOptions, claims map[string]any) (string, error) {
+	if id != "" {
+		opts = opts.WithHeader("kid", id)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: joseKey(key)}, opts)
+	if err != nil {
+		return "", fmt.Errorf("oauth: %w", err)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		return "", fmt.Errorf("oauth: %w", err)
+	}
+	return signed.CompactSerialize()
+}
+
+var errNoKey = errors.New("oauth: the key is neither RSA, ECDSA nor Ed25519")

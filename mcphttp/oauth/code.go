@@ -1,0 +1,193 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/oauth2"
+)
+
+// AuthorizationCode gets tokens for a user, who authorizes the program in a browser:
+// the authorization code grant with PKCE. The program is known to the authorization
+// server by the first of these that is possible: one of Clients, MetadataURL, and
+// Registration.
+type AuthorizationCode struct {
+	// Receiver takes the user to the authorization server and back. Nil means
+	// &Loopback{}.
+	Receiver Receiver
+	// Clients were registered beforehand, each at its issuer.
+	Clients []Client
+	// MetadataURL is where the program's metadata document is, which is its client_id
+	// at every authorization server that supports that. The document has to list the
+	// Receiver's redirect URI. "" means that there is none.
+	MetadataURL string
+	// MetadataKey authenticates the program there, if its metadata says so. Nil means
+	// that it does not authenticate.
+	MetadataKey *Key
+	// Registration is how the program registers itself where there is no other way.
+	Registration Registration
+	// NoRegistration means that it does not.
+	NoRegistration bool
+}
+
+func (a *AuthorizationCode) silent() bool { return false }
+
+func (a *AuthorizationCode) prefers(issuer string) bool {
+	return slices.ContainsFunc(a.Clients, func(c Client) bool { return c.Issuer == issuer })
+}
+
+// receiver is the one that there is, or the default one.
+func (a *AuthorizationCode) receiver() Receiver {
+	if a.Receiver == nil {
+		return &Loopback{}
+	}
+	return a.Receiver
+}
+
+// client finds a client that needs no registration, or was registered before.
+func (a *AuthorizationCode) client(ctx context.Context, g *getting) (*Client, error) {
+	as := g.site.as
+	for i := range a.Clients {
+		if a.Clients[i].Issuer == as.Issuer {
+			return &a.Clients[i], nil
+		}
+	}
+	var elsewhere error
+	for i := range a.Clients {
+		if a.Clients[i].Issuer != "" {
+			elsewhere = fmt.Errorf("%w: %w: the clients that were registered beforehand are for others than %q", ErrNoClient, ErrIssuer, as.Issuer)
+			continue
+		}
+		if elsewhere = g.t.only("", as.Issuer); elsewhere == nil {
+			return &a.Clients[i], nil
+		}
+	}
+	if a.MetadataURL != "" && as.MetadataClients {
+		return &Client{Issuer: as.Issuer, ID: a.MetadataURL, Key: a.MetadataKey}, nil
+	}
+	known, err := g.registered(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil && !a.NoRegistration:
+		return known.client(as.Issuer), nil
+	case elsewhere != nil && (a.NoRegistration || as.RegistrationEndpoint == ""):
+		return nil, elsewhere
+	}
+	return nil, errUnregistered
+}
+
+func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, error) {
+	as := g.site.as
+	if silent := as.old && as.Challenges == nil; !silent && !slices.Contains(as.Challenges, "S256") {
+		return nil, fmt.Errorf("%w: that of %q does not promise PKCE with S256", ErrMetadata, as.Issuer)
+	}
+	to, err := parseURL(as.AuthorizationEndpoint)
+	if err == nil && origin(to) != g.t.home {
+		err = g.site.reach.check(to)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("authorization_endpoint: %w", err)
+	}
+	way, err := a.receiver().Open(ctx, g.before(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer way.Close()
+	client, err := a.identify(ctx, g, way.RedirectURI())
+	if err != nil {
+		return nil, err
+	}
+	r := &redirect{state: rand.Text(), verifier: oauth2.GenerateVerifier(), uri: way.RedirectURI(), as: as}
+	to.RawQuery = r.query(to.Query(), client, g)
+	params, err := way.Authorize(ctx, to.String())
+	if err != nil {
+		return nil, err
+	}
+	code, err := r.code(params)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := g.token(ctx, client, url.Values{
+		"grant_type": {grantCode}, "code": {code}, "redirect_uri": {r.uri}, "code_verifier": {r.verifier},
+	})
+	if err != nil {
+		g.forget(ctx, err)
+	}
+	return tok, err
+}
+
+// identify finds out who the client is, and registers it if that is needed.
+func (a *AuthorizationCode) identify(ctx context.Context, g *getting, redirectURI string) (*Client, error) {
+	client, err := a.client(ctx, g)
+	if err != errUnregistered { //nolint:errorlint // it is never wrapped
+		if err != nil || !client.dynamic {
+			return client, err
+		}
+		if known, _ := g.registered(ctx); known != nil && slices.Contains(known.RedirectURIs, redirectURI) {
+			return client, nil
+		}
+	}
+	if a.NoRegistration {
+		return nil, fmt.Errorf("%w: nothing is arranged with %q", ErrNoClient, g.site.as.Issuer)
+	}
+	return g.register(ctx, &a.Registration, redirectURI)
+}
+
+// A redirect is a user's way to the authorization server and back, with what binds
+// the two.
+type redirect struct {
+	state, verifier, uri string
+	as                   *serverMetadata
+}
+
+// query adds the authorization request to what the endpoint's URL has already.
+func (r *redirect) query(q url.Values, client *Client, g *getting) string {
+	q.Set("response_type", "code")
+	q.Set("client_id", client.ID)
+	q.Set("redirect_uri", r.uri)
+	q.Set("state", r.state)
+	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(r.verifier))
+	q.Set("code_challenge_method", "S256")
+	q.Set("resource", g.site.resource)
+	if len(g.scopes) > 0 {
+		q.Set("scope", strings.Join(g.scopes, " "))
+	}
+	if g.proof != nil {
+		q.Set("dpop_jkt", g.proof.thumb)
+	}
+	return q.Encode()
+}
+
+// code makes sure that a redirect is the answer to this request, by the server that
+// it was sent to (RFC 9207), before anything in it is looked at.
+func (r *redirect) code(params url.Values) (string, error) {
+	for _, name := range []string{"state", "iss", "error", "code"} {
+		if len(params[name]) > 1 {
+			return "", fmt.Errorf("%w: it has %q more than once", ErrState, name)
+		}
+	}
+	if subtle.ConstantTimeCompare([]byte(params.Get("state")), []byte(r.state)) != 1 {
+		return "", fmt.Errorf("%w: its state is not the one that was sent", ErrState)
+	}
+	if params.Has("iss") || r.as.SendsIssuer {
+		if got := params.Get("iss"); got != r.as.Issuer {
+			return "", fmt.Errorf("%w: the redirect is from %.200q, want %q", ErrIssuer, got, r.as.Issuer)
+		}
+	}
+	if params.Has("error") {
+		return "", &Error{Issuer: r.as.Issuer, Code: params.Get("error"), Description: params.Get("error_description")}
+	}
+	if code := params.Get("code"); code != "" {
+		return code, nil
+	}
+	return "", fmt.Errorf("%w: it has no code", ErrState)
+}

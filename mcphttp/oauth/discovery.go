@@ -1,0 +1,207 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// resourceMetadata is what a server says of itself (RFC 9728).
+type resourceMetadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers"`
+	Scopes               []string `json:"scopes_supported"`
+	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
+}
+
+// serverMetadata is what an authorization server says of itself (RFC 8414).
+type serverMetadata struct {
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	Challenges            []string `json:"code_challenge_methods_supported"`
+	Scopes                []string `json:"scopes_supported"`
+	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
+	AuthAlgorithms        []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	DPoPAlgorithms        []string `json:"dpop_signing_alg_values_supported"`
+	MetadataClients       bool     `json:"client_id_metadata_document_supported"`
+	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
+
+	// old says that it is one of 2025-03-26, found without the server's metadata,
+	// which need not say that it has PKCE.
+	old bool
+}
+
+// A site is what is known of where a server's tokens come from.
+type site struct {
+	resource string // the server's identifier, as it wants to be called
+	scopes   []string
+	dpop     bool
+	as       *serverMetadata
+	reach    reach
+}
+
+// wellKnown inserts a well-known path before that of an identifier.
+func wellKnown(id *url.URL, name string) string {
+	return rooted(id, "/.well-known/"+name+strings.TrimRight(id.EscapedPath(), "/"))
+}
+
+// rooted is a path at the origin of a URL.
+func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Host + path }
+
+// unique leaves out what is the same as the one before.
+func unique(urls ...string) []string { return slices.Compact(urls) }
+
+// discover finds out where to get tokens for the server. It prefers the issuer for
+// which prefers is true, if the server names it.
+func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
+	prm, err := t.resource(ctx, d.metadata, near)
+	if errors.Is(err, errAbsent) {
+		return t.discoverOld(ctx, near)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(prm.AuthorizationServers) == 0 {
+		return nil, fmt.Errorf("%w: the server names no authorization server", ErrMetadata)
+	}
+	issuer := prm.AuthorizationServers[0]
+	if i := slices.IndexFunc(prm.AuthorizationServers, prefers); i >= 0 {
+		issuer = prm.AuthorizationServers[i]
+	}
+	as, err := t.egress.server(ctx, issuer, &call{reach: near, header: t.version()})
+	if err != nil {
+		return nil, err
+	}
+	return &site{prm.Resource, scopeSet(prm.Scopes), prm.DPoPRequired, as, near}, nil
+}
+
+// resource gets the server's metadata, and makes sure that it is the server's.
+func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
+	const root = "/.well-known/oauth-protected-resource"
+	places := unique(rooted(t.server, strings.TrimSuffix(root+t.server.EscapedPath(), "/")), rooted(t.server, root))
+	if path := t.server.EscapedPath(); strings.HasSuffix(path, "/") && path != "/" {
+		places = append([]string{rooted(t.server, root+path)}, places...) // literally
+	}
+	if advertised != "" {
+		places = append([]string{advertised}, places...)
+	}
+	var absent error
+	for _, place := range places {
+		var prm resourceMetadata
+		err := t.egress.document(ctx, &call{url: place, reach: near, header: t.version()}, &prm)
+		if errors.Is(err, errAbsent) {
+			absent = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !isResource(prm.Resource, t.server) {
+			return nil, fmt.Errorf("%w: %.200q is not %q", ErrResource, prm.Resource, t.server)
+		}
+		return &prm, nil
+	}
+	return nil, absent
+}
+
+// isResource reports whether an identifier stands for the server: it is its URL, or
+// one above it.
+func isResource(id string, server *url.URL) bool {
+	u, err := parseURL(id)
+	if err != nil || origin(u) != origin(server) || u.RawQuery != "" && u.RawQuery != server.RawQuery {
+		return false
+	}
+	return isBelow(server, u)
+}
+
+// isBelow reports whether u's path is that of top or below it.
+func isBelow(u, top *url.URL) bool {
+	path, prefix := u.EscapedPath(), strings.TrimRight(top.EscapedPath(), "/")
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/') && !slices.ContainsFunc(strings.Split(u.Path, "/"), isDots)
+}
+
+func isDots(segment string) bool { return segment == "." || segment == ".." }
+
+// places is where the metadata of an authorization server may be, in order.
+func places(issuer *url.URL) []string {
+	const oauth, openid = "oauth-authorization-server", "openid-configuration"
+	list := []string{wellKnown(issuer, oauth), wellKnown(issuer, openid)}
+	if path := strings.TrimRight(issuer.EscapedPath(), "/"); path != "" {
+		list = append(list, rooted(issuer, path+"/.well-known/"+openid))
+	}
+	return list
+}
+
+// server gets the metadata of an authorization server, in the manner of c, and
+// makes sure that it is its own.
+func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMetadata, error) {
+	u, err := parseURL(issuer)
+	if err == nil && u.RawQuery != "" {
+		err = fmt.Errorf("%w: issuer %.200q has a query", ErrUnsafeURL, issuer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range places(u) {
+		var as serverMetadata
+		this := *c
+		this.url = place
+		err := e.document(ctx, &this, &as)
+		switch {
+		case errors.Is(err, errAbsent):
+			continue
+		case err != nil:
+			return nil, err
+		case as.Issuer != issuer:
+			return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, as.Issuer)
+		case as.TokenEndpoint == "":
+			return nil, fmt.Errorf("%w: that of %.200q has no token_endpoint", ErrMetadata, issuer)
+		}
+		return &as, nil
+	}
+	return nil, fmt.Errorf("%w: authorization server %.200q has none", ErrMetadata, issuer)
+}
+
+// discoverOld is for servers of 2025-03-26, which have no metadata: they are their
+// own authorization servers.
+func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) {
+	home := rooted(t.server, "")
+	var as serverMetadata
+	err := t.egress.document(ctx, &call{url: wellKnown(&url.URL{Scheme: t.server.Scheme, Host: t.server.Host}, "oauth-authorization-server"), reach: near, header: t.version()}, &as)
+	switch {
+	case errors.Is(err, errAbsent):
+		as = serverMetadata{
+			Issuer:                home,
+			AuthorizationEndpoint: home + "/authorize",
+			TokenEndpoint:         home + "/token",
+			RegistrationEndpoint:  home + "/register",
+		}
+	case err != nil:
+		return nil, err
+	case strings.TrimSuffix(as.Issuer, "/") != home:
+		return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, home, as.Issuer)
+	case as.TokenEndpoint == "":
+		return nil, fmt.Errorf("%w: that of %.200q has no token_endpoint", ErrMetadata, home)
+	}
+	as.old = true
+	return &site{resource: canonical(t.server), as: &as, reach: near}, nil
+}
+
+// canonical is a server's URL as an identifier: in lower case where that does not
+// matter, without fragment, and without a slash at the end.
+func canonical(u *url.URL) string {
+	id := strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + strings.TrimRight(u.EscapedPath(), "/")
+	if u.RawQuery != "" {
+		id += "?" + u.RawQuery
+	}
+	return id
+}

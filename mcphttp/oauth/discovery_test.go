@@ -1,0 +1,207 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// TestPlaces asks where metadata is looked for, in which order, until it is found.
+func TestPlaces(t *testing.T) {
+	const well = "/.well-known/"
+	for name, test := range map[string]struct {
+		server, challenge, issuer string
+		want                      []string // paths; the last has the authorization server's metadata
+	}{
+		"advertised": {
+			serverURL, `Bearer resource_metadata="https://mcp.example/here"`, loginURL,
+			[]string{"/here", well + "oauth-authorization-server"},
+		},
+		"advertised with another scheme, among others": {
+			serverURL, `Negotiate YWJj, Basic realm="x, y", bearer error=invalid_token , resource_metadata = "https://mcp.example/here"`, loginURL,
+			[]string{"/here", well + "oauth-authorization-server"},
+		},
+		"by path": {
+			serverURL, "Bearer", loginURL,
+			[]string{well + "oauth-protected-resource/mcp", well + "oauth-authorization-server"},
+		},
+		"by path with a slash": {
+			serverURL + "/", "Bearer", loginURL,
+			[]string{well + "oauth-protected-resource/mcp/", well + "oauth-authorization-server"},
+		},
+		"without path": {
+			"https://mcp.example", "Bearer", loginURL,
+			[]string{well + "oauth-protected-resource", well + "oauth-authorization-server"},
+		},
+		"at the root": {
+			serverURL, "Bearer", loginURL,
+			[]string{well + "oauth-protected-resource/mcp", well + "oauth-protected-resource", well + "oauth-authorization-server"},
+		},
+		"OpenID": {
+			serverURL, "Bearer", loginURL,
+			[]string{well + "oauth-protected-resource/mcp", well + "oauth-authorization-server", well + "openid-configuration"},
+		},
+		"issuer with a path": {
+			serverURL, "Bearer", loginURL + "/t1",
+			[]string{well + "oauth-protected-resource/mcp", well + "oauth-authorization-server/t1"},
+		},
+		"issuer with a path, OpenID": {
+			serverURL, "Bearer", loginURL + "/t1",
+			[]string{well + "oauth-protected-resource/mcp", well + "oauth-authorization-server/t1", well + "openid-configuration/t1"},
+		},
+		"issuer with a path, OpenID appended": {
+			serverURL, "Bearer", loginURL + "/t1",
+			[]string{well + "oauth-protected-resource/mcp", well + "oauth-authorization-server/t1", well + "openid-configuration/t1", "/t1" + well + "openid-configuration"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.server.url = test.server
+			w.login.metadata["issuer"], w.login.url = test.issuer, test.issuer
+			documents := map[string]any{}
+			last := slices.IndexFunc(test.want, func(p string) bool {
+				return strings.Contains(p, "authorization-server") || strings.Contains(p, "openid")
+			})
+			documents["mcp.example"+test.want[last-1]] = map[string]any{"resource": strings.TrimSuffix(test.server, "/"), "authorization_servers": []string{test.issuer}}
+			documents["login.example"+test.want[len(test.want)-1]] = w.login.metadata
+			var got []string
+			serve := func(rw http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodGet || r.URL.Path == "/authorize" {
+					return false
+				}
+				got = append(got, r.URL.Path)
+				if d, ok := documents[r.URL.Host+r.URL.Path]; ok {
+					writeJSON(rw, 200, d)
+				} else {
+					http.NotFound(rw, r)
+				}
+				return true
+			}
+			w.server.challenge = test.challenge
+			for at, next := range map[string]http.Handler{"https://mcp.example": w.server, loginURL: w.login} {
+				w.hosts[at] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+					if !serve(rw, r) {
+						next.ServeHTTP(rw, r)
+					}
+				})
+			}
+			req, _ := http.NewRequest(http.MethodPost, test.server, nil)
+			res, err := w.transport(nil).RoundTrip(req)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Errorf("%v, %v", res, err)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("looked at\n%q, want\n%q", got, test.want)
+			}
+		})
+	}
+}
+
+// A page for people, as servers have for every path that they do not know, is no
+// metadata.
+func TestPageForPeople(t *testing.T) {
+	w := newWorld(t)
+	w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
+			rw.Header().Set("Content-Type", "text/html")
+			rw.Write([]byte("<!doctype html>"))
+			return
+		}
+		w.server.ServeHTTP(rw, r)
+	})
+	w.mustPost(w.transport(nil), "", served)
+}
+
+// A server that is down says nothing about where its metadata is not.
+func TestMetadataUnavailable(t *testing.T) {
+	w := newWorld(t)
+	w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.server.ServeHTTP(rw, r)
+	})
+	w.mustFail(w.transport(nil), oauth.ErrMetadata)
+	if w.asked("GET https://mcp.example/authorize") != 0 {
+		t.Error("fell back to endpoints of 2025-03-26")
+	}
+}
+
+func TestDamagedMetadata(t *testing.T) {
+	for _, text := range []string{`{`, `{"resource":1}`, `{"resource":"a","resource":"b"}`, `{"authorization_servers":{}}`} {
+		w := newWorld(t)
+		w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+				rw.Write([]byte(text))
+				return
+			}
+			w.server.ServeHTTP(rw, r)
+		})
+		w.mustFail(w.transport(nil), oauth.ErrMetadata)
+	}
+}
+
+// Servers of 2025-03-26 are their own authorization servers.
+func TestOldServer(t *testing.T) {
+	const home = "https://mcp.example"
+	for name, metadata := range map[string]map[string]any{
+		"no metadata": nil,
+		"metadata":    {"issuer": home, "authorization_endpoint": home + "/authorize", "token_endpoint": home + "/token", "registration_endpoint": home + "/register"},
+		"with slash":  {"issuer": home + "/", "authorization_endpoint": home + "/authorize", "token_endpoint": home + "/token", "registration_endpoint": home + "/register"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			old := newIssuer(home)
+			old.noIss = true
+			w.server.metadata, w.server.issuer, w.server.challenge = nil, old, "Bearer"
+			w.hosts[home] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/mcp":
+					w.server.ServeHTTP(rw, r)
+				case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+					if metadata == nil || r.URL.Path != "/.well-known/oauth-authorization-server" {
+						http.NotFound(rw, r)
+						return
+					}
+					writeJSON(rw, 200, metadata)
+				default:
+					old.ServeHTTP(rw, r)
+				}
+			})
+			w.mustPost(w.transport(nil), "", served)
+			if q := old.authorizations(); q[0].Get("code_challenge_method") != "S256" || q[0].Get("resource") != serverURL {
+				t.Errorf("asked for %v", q)
+			}
+		})
+	}
+}
+
+// Of several authorization servers, the one with which something is arranged.
+func TestSeveralIssuers(t *testing.T) {
+	w := newWorld(t)
+	w.server.metadata["authorization_servers"] = []string{"https://first.example", loginURL}
+	grant := &oauth.AuthorizationCode{Receiver: w.receiver, Clients: []oauth.Client{{Issuer: loginURL, ID: "arranged"}}}
+	w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
+	if got := w.login.authorizations()[0].Get("client_id"); got != "arranged" {
+		t.Errorf("client_id is %q", got)
+	}
+}
+
+// A resource above the server's URL is sent as it is called.
+func TestParentResource(t *testing.T) {
+	for _, id := range []string{"https://mcp.example", "https://mcp.example/", "https://MCP.example:443/mcp/"} {
+		w := newWorld(t)
+		w.server.metadata["resource"] = id
+		w.mustPost(w.transport(nil), "", served)
+		if got := w.login.authorizations()[0].Get("resource"); got != id {
+			t.Errorf("resource is %q, want %q", got, id)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+const (
+	headerProof = "DPoP"
+	headerNonce = "DPoP-Nonce"
+)
+
+// A prover proves the possession of a key (RFC 9449).
+type prover struct {
+	key       crypto.Signer
+	algorithm string
+	thumb     string // of the public key
+	saved     []byte // the key itself as a JWK, if it was made here
+}
+
+// newProver uses the user's key, or makes one.
+func newProver(key *Key, accepted []string) (*prover, error) {
+	if key != nil {
+		algorithm, err := key.algorithm(accepted)
+		if err != nil {
+			return nil, err
+		}
+		return provedBy(key.Signer, string(algorithm))
+	}
+	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	p, err := provedBy(made, string(jose.ES256))
+	if err != nil {
+		return nil, err
+	}
+	p.saved, err = (&jose.JSONWebKey{Key: made, Algorithm: p.algorithm}).MarshalJSON()
+	return p, err
+}
+
+func provedBy(key crypto.Signer, algorithm string) (*prover, error) {
+	thumb, err := (&jose.JSONWebKey{Key: key.Public()}).Thumbprint(crypto.SHA256)
+	if err != nil {
+		return nil, fmt.Errorf("oauth: %w", err)
+	}
+	return &prover{key: key, algorithm: algorithm, thumb: base64.RawURLEncoding.EncodeToString(thumb)}, nil
+}
+
+// proverOf is for a token that was stored, nil if its key is not at hand.
+func (t *Transport) proverOf(tok *token) *prover {
+	p, err := newProver(t.opts.DPoPKey, nil)
+	if len(tok.Key) > 0 {
+		p, err = savedProver(tok.Key)
+	}
+	if err != nil || p.thumb != tok.Thumb {
+		return nil
+	}
+	return p
+}
+
+// savedProver has a key that was made here.
+func savedProver(saved []byte) (*prover, error) {
+	var jwk jose.JSONWebKey
+	if err := jwk.UnmarshalJSON(saved); err != nil {
+		return nil, err
+	}
+	key, ok := jwk.Key.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, errNoKey
+	}
+	p, err := provedBy(key, string(jose.ES256))
+	if err != nil {
+		return nil, err
+	}
+	p.saved = saved
+	return p, nil
+}
+
+// proof is a proof for one request, with an access token or without.
+func (p *prover) proof(method string, to *url.URL, nonce, access string) (string, error) {
+	bare := *to
+	bare.RawQuery, bare.Fragment, bare.RawFragment, bare.ForceQuery, bare.User = "", "", "", false, nil
+	if bare.Path == "" {
+		bare.Path = "/"
+	}
+	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": bare.String(), "iat": time.Now().Unix()}
+	if nonce != "" {
+		claims["nonce"] = nonce
+	}
+	if access != "" {
+		sum := sha256.Sum256([]byte(access))
+		claims["ath"] = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	opts := (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")
+	return sign(p.key, jose.SignatureAlgorithm(p.algorithm), "", opts, claims)
+}
+
+// prove adds a proof to a request for a token.
+func (t *Transport) prove(c *call, p *prover) error {
+	u, err := url.Parse(c.url)
+	if err != nil {
+		return err
+	}
+	proof, err := p.proof(c.method, u, t.nonces.of(u), "")
+	c.header[http.CanonicalHeaderKey(headerProof)] = []string{proof}
+	return err
+}
+
+// sign adds a token to a request to the server.
+func (t *Transport) sign(req *http.Request, cred *credential) error {
+	if cred.proof == nil {
+		req.Header["Authorization"] = []string{"Bearer " + cred.Access}
+		return nil
+	}
+	proof, err := cred.proof.proof(req.Method, req.URL, t.nonces.of(req.URL), cred.Access)
+	req.Header["Authorization"] = []string{"DPoP " + cred.Access}
+	req.Header[http.CanonicalHeaderKey(headerProof)] = []string{proof}
+	return err
+}
+
+// nonces are those that servers want to see in the next proof, by their origins: of
+// the MCP server and of authorization servers.
+type nonces struct {
+	mu sync.Mutex
+	at map[string]string
+}
+
+// maxOrigins bounds of how many servers a nonce is kept.
+const maxOrigins = 8
+
+func (n *nonces) of(u *url.URL) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.at[origin(u)]
+}
+
+func (n *nonces) keep(u *url.URL, h http.Header) {
+	nonce := h.Get(headerNonce)
+	if nonce == "" || len(nonce) > 4<<10 || strings.ContainsAny(nonce, "\"\\ ") {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at == nil || len(n.at) >= maxOrigins && n.at[origin(u)] == "" {
+		n.at = map[string]string{}
+	}
+	n.at[origin(u)] = nonce
+}

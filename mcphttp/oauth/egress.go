@@ -1,0 +1,231 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	maxDocument  = 1 << 20 // bytes of metadata, a registration, or a token response
+	maxRedirects = 3
+)
+
+// egress sends what goes to other places than the MCP server's endpoint.
+type egress struct {
+	base    http.RoundTripper // to the MCP server's own origin
+	far     http.RoundTripper // to all others
+	home    string            // the MCP server's origin
+	timeout time.Duration
+}
+
+// destination is what the dialer has to know of the request it dials for.
+type destination struct {
+	reach    reach
+	plain    bool // not https
+	anywhere bool // the user has said where
+	proxied  bool // the address is a proxy's
+}
+
+type destinationKey struct{}
+
+// newEgressTransport dials only addresses that the destination in the context
+// allows: the name may mean another address than when it was looked at before. It
+// keeps no connection, for one that is fine for a request may not be for the next.
+func newEgressTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 20 * time.Second, ControlContext: controlDial}
+	return &http.Transport{
+		Proxy: func(req *http.Request) (*url.URL, error) {
+			if d, _ := req.Context().Value(destinationKey{}).(*destination); d == nil || !d.proxied {
+				return nil, nil
+			}
+			return http.ProxyFromEnvironment(req)
+		},
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		DisableKeepAlives:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+func controlDial(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	d, _ := ctx.Value(destinationKey{}).(*destination)
+	if d == nil {
+		d = &destination{}
+	}
+	to, err := netip.ParseAddrPort(address)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %q is no address", ErrUnsafeURL, address)
+	case d.proxied, d.anywhere && !d.plain:
+		return nil
+	case d.plain && kindOf(to.Addr()) != loopback:
+		return fmt.Errorf("%w: %s is not on this machine, and the URL is not https", ErrUnsafeURL, to.Addr())
+	case d.anywhere:
+		return nil
+	}
+	return d.reach.allows(to.Addr())
+}
+
+// A call is a request to a place that a server has named.
+type call struct {
+	method   string
+	url      string
+	header   http.Header
+	form     url.Values // in the body, if not nil
+	json     any        // in the body, if not nil
+	reach    reach
+	anywhere bool // the URL was configured: its address is the user's business
+}
+
+// reply is a response that was read.
+type reply struct {
+	status int
+	header http.Header
+	isJSON bool
+	body   []byte
+}
+
+// do sends a call and reads the reply. A redirect is followed only if nothing can
+// be lost by it: for a GET, within the origin.
+func (e *egress) do(ctx context.Context, c *call) (*reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	to := c.url
+	for hop := 0; ; hop++ {
+		res, err := e.send(ctx, c, to)
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode/100 != 3 {
+			return readReply(res)
+		}
+		_ = res.Body.Close()
+		next, err := res.Location()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("oauth: %s answered with status %d", c.place(to), res.StatusCode)
+		case c.method != http.MethodGet:
+			return nil, fmt.Errorf("%w: %s redirects, which is not followed", ErrUnsafeURL, c.place(to))
+		case hop == maxRedirects:
+			return nil, fmt.Errorf("%w: %s redirects more than %d times", ErrUnsafeURL, c.place(c.url), maxRedirects)
+		case origin(next) != origin(res.Request.URL):
+			return nil, fmt.Errorf("%w: %s redirects to %q", ErrUnsafeURL, c.place(to), origin(next))
+		}
+		to = next.String()
+	}
+}
+
+// place is a URL for an error message, without what may be secret in its query.
+func (c *call) place(to string) string {
+	to, _, _ = strings.Cut(to, "?")
+	return fmt.Sprintf("%.200q", to)
+}
+
+func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, error) {
+	u, err := parseURL(to)
+	if err != nil {
+		return nil, err
+	}
+	near := origin(u) == e.home
+	if !near && !c.anywhere {
+		if err := c.reach.check(u); err != nil {
+			return nil, err
+		}
+	}
+	body, kind, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, c.method, to, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsafeURL, err)
+	}
+	maps.Copy(req.Header, c.header)
+	req.Header.Set("Accept", "application/json")
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if near {
+		return finish(e.base.RoundTrip(req))
+	}
+	proxy, err := http.ProxyFromEnvironment(req)
+	d := &destination{reach: c.reach, plain: u.Scheme != "https", anywhere: c.anywhere, proxied: err == nil && proxy != nil}
+	return finish(e.far.RoundTrip(req.WithContext(context.WithValue(ctx, destinationKey{}, d))))
+}
+
+// finish names the request that failed, but not its query.
+func finish(res *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, fmt.Errorf("oauth: %w", err)
+	}
+	return res, nil
+}
+
+func (c *call) body() (io.Reader, string, error) {
+	switch {
+	case c.form != nil:
+		return strings.NewReader(c.form.Encode()), "application/x-www-form-urlencoded", nil
+	case c.json != nil:
+		data, err := json.Marshal(c.json)
+		return bytes.NewReader(data), "application/json", err
+	}
+	return http.NoBody, "", nil
+}
+
+var errTooLong = fmt.Errorf("%w: it is longer than %d bytes", ErrMetadata, maxDocument)
+
+func readReply(res *http.Response) (*reply, error) {
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	if err == nil && len(body) > maxDocument {
+		err = errTooLong
+	}
+	if err != nil {
+		return nil, fmt.Errorf("oauth: answer of %q: %w", origin(res.Request.URL), err)
+	}
+	name, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	isJSON := name == "application/json" || strings.HasSuffix(name, "+json")
+	return &reply{res.StatusCode, res.Header, isJSON, body}, nil
+}
+
+// errAbsent means that there is no document at a place.
+var errAbsent = errors.New("oauth: there is no metadata")
+
+// document gets a JSON document. Places where there is none answer with a status,
+// or with a page for people.
+func (e *egress) document(ctx context.Context, c *call, into any) error {
+	c.method = http.MethodGet
+	r, err := e.do(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case r.status/100 == 4:
+		return fmt.Errorf("%w: %s answered with status %d", errAbsent, c.place(c.url), r.status)
+	case r.status != http.StatusOK:
+		return fmt.Errorf("%w: %s answered with status %d", ErrMetadata, c.place(c.url), r.status)
+	case !r.isJSON && !bytes.HasPrefix(bytes.TrimLeft(r.body, " \t\r\n"), []byte("{")):
+		return fmt.Errorf("%w: %s is no JSON", errAbsent, c.place(c.url))
+	}
+	if err := json.Unmarshal(r.body, into); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrMetadata, c.place(c.url), err)
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+)
+
+// Challenge is a challenge as it was parsed.
+type Challenge struct {
+	Scheme string
+	Params map[string]string
+}
+
+// ParseChallenges is for fuzzing.
+func ParseChallenges(h http.Header) []Challenge {
+	var all []Challenge
+	for _, c := range parseChallenges(h) {
+		all = append(all, Challenge{c.scheme, c.params})
+	}
+	return all
+}
+
+// Dial says whether a server at one address may have another dialled.
+func Dial(server, to netip.Addr, plain bool) error {
+	d := &destination{reach: reachFrom(server), plain: plain}
+	ctx := context.WithValue(context.Background(), destinationKey{}, d)
+	return controlDial(ctx, "tcp", netip.AddrPortFrom(to, 443).String(), nil)
+}

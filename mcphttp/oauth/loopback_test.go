@@ -1,0 +1,153 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// visitReally is a user at a server that is there.
+func visitReally(ctx context.Context, to string) (url.Values, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	res.Body.Close()
+	back, err := res.Location()
+	if err != nil {
+		return nil, err
+	}
+	return back.Query(), nil
+}
+
+// browse gets a page, and says what it is.
+func browse(t *testing.T, method, to string) (int, string) {
+	t.Helper()
+	req, _ := http.NewRequest(method, to, nil)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	if res.Header.Get("Content-Security-Policy") == "" || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers: %v", res.Header)
+	}
+	return res.StatusCode, string(text)
+}
+
+func TestLoopback(t *testing.T) {
+	var way oauth.Reception
+	opened := 0
+	l := &oauth.Loopback{OpenBrowser: func(_ context.Context, to string) error {
+		opened++
+		if to != "https://login.example/authorize?state=s1" {
+			t.Errorf("opened %q", to)
+		}
+		back := way.RedirectURI()
+		go func() {
+			for _, wrong := range []struct {
+				method, to string
+				status     int
+			}{
+				{"GET", back + "?state=s2&code=evil", 400},
+				{"GET", back + "?code=evil", 400},
+				{"GET", back, 400},
+				{"POST", back + "?state=s1&code=evil", 405},
+				{"GET", strings.Replace(back, "/callback", "/", 1) + "?state=s1&code=evil", 404},
+			} {
+				if status, text := browse(t, wrong.method, wrong.to); status != wrong.status || strings.Contains(text, "evil") {
+					t.Errorf("%s %s: %d %q", wrong.method, wrong.to, status, text)
+				}
+			}
+			if status, text := browse(t, "GET", back+"?state=s1&code=c&iss=i"); status != 200 || !strings.Contains(text, "close this page") {
+				t.Errorf("%d %q", status, text)
+			}
+		}()
+		return nil
+	}}
+	var err error
+	if way, err = l.Open(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(way.RedirectURI(), "http://127.0.0.1:") || !strings.HasSuffix(way.RedirectURI(), "/callback") {
+		t.Errorf("redirect URI %q", way.RedirectURI())
+	}
+	params, err := way.Authorize(t.Context(), "https://login.example/authorize?state=s1")
+	if err != nil || params.Get("code") != "c" || params.Get("iss") != "i" || opened != 1 {
+		t.Errorf("%v, %v", params, err)
+	}
+	before := way.RedirectURI()
+	way.Close()
+
+	// The next one is where the program is registered already.
+	again, err := l.Open(t.Context(), before)
+	if err != nil || again.RedirectURI() != before {
+		t.Errorf("%v, %v; want %q", again, err, before)
+	}
+	// Unless somebody else is there.
+	third, err := l.Open(t.Context(), before)
+	if err != nil || third.RedirectURI() == before {
+		t.Errorf("%v, %v", third, err)
+	}
+	again.Close()
+	third.Close()
+}
+
+func TestLoopbackUnsafe(t *testing.T) {
+	for _, to := range []string{"javascript:alert(1)", "file:///etc/passwd", "http://login.example/", "data:text/html,x", "vbscript:x", "-h", "", "https://"} {
+		l := &oauth.Loopback{OpenBrowser: func(context.Context, string) error { t.Errorf("opened %q", to); return nil }}
+		way, err := l.Open(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := way.Authorize(t.Context(), to); !errors.Is(err, oauth.ErrUnsafeURL) {
+			t.Errorf("%q: %v", to, err)
+		}
+		way.Close()
+		if err := oauth.OpenBrowser(t.Context(), to); !errors.Is(err, oauth.ErrUnsafeURL) {
+			t.Errorf("OpenBrowser %q: %v", to, err)
+		}
+	}
+}
+
+func TestLoopbackFails(t *testing.T) {
+	for _, uri := range []string{"https://127.0.0.1/", "http://app.example/", "http://0.0.0.0/", "http://127.0.0.1/?x", "::", "http://127.0.0.1:99999/"} {
+		if way, err := (&oauth.Loopback{RedirectURI: uri}).Open(t.Context(), ""); err == nil {
+			t.Errorf("%q: %v", uri, way.RedirectURI())
+		}
+	}
+	l := &oauth.Loopback{RedirectURI: "http://localhost:0/", OpenBrowser: func(context.Context, string) error { return errors.New("no browser") }}
+	way, err := l.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer way.Close()
+	if _, err := way.Authorize(t.Context(), "https://login.example/"); err == nil || !strings.Contains(err.Error(), "no browser") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l = &oauth.Loopback{OpenBrowser: func(context.Context, string) error { cancel(); return nil }}
+	second, err := l.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if _, err := second.Authorize(ctx, "https://login.example/"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,321 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// refreshing is a world in which tokens can be refreshed, with one that is used.
+func refreshing(t *testing.T) (*world, *oauth.Transport) {
+	w := newWorld(t)
+	w.login.refresh = "r"
+	rt := w.transport(nil)
+	w.mustPost(rt, "", served)
+	return w, rt
+}
+
+// 50 requests find at the same time that their token is over: one refreshes; T66.
+func TestOneRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.login.revoke()
+		w.login.token = func(http.ResponseWriter, *http.Request) bool { <-time.After(time.Second); return false }
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() {
+				if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+					t.Errorf("%q, %v", got, err)
+				}
+			})
+		}
+		group.Wait()
+		if n := len(w.login.granted("refresh_token")); n != 1 {
+			t.Errorf("%d refreshes, want 1", n)
+		}
+		if n := len(w.login.authorizations()); n != 1 {
+			t.Errorf("%d authorizations, want 1", n)
+		}
+	})
+}
+
+// A refresh outlives the request that began it: its refresh token is used up; T66.
+func TestRefreshOutlivesRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.login.revoke()
+		w.login.token = func(http.ResponseWriter, *http.Request) bool { <-time.After(10 * time.Second); return false }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := post(ctx, rt, "", "hello"); err == nil {
+			t.Fatal("the first request did not end")
+		}
+		w.mustPost(rt, "", served)
+		if n := len(w.login.granted("refresh_token")); n != 1 {
+			t.Errorf("%d refreshes, want 1", n)
+		}
+	})
+}
+
+// A token is refreshed before it ends, and the refresh token that is given with it
+// is the next one to use.
+func TestRefreshInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		for range 3 {
+			<-time.After(time.Hour)
+			w.mustPost(rt, "", served)
+		}
+		grants := w.login.granted("refresh_token")
+		if len(grants) != 3 || grants[2].form.Get("refresh_token") != "r+++" || grants[2].form.Get("resource") != serverURL || grants[2].form.Get("client_id") != "client-1" {
+			t.Errorf("refreshes: %v", grants)
+		}
+		if n := w.asked("POST " + serverURL); n != 5 {
+			t.Errorf("%d requests to the server, want 5: only the first was refused", n)
+		}
+	})
+}
+
+// A refresh token that is refused leads to the user, once.
+func TestRefreshRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.login.refresh = ""
+		<-time.After(2 * time.Hour)
+		w.login.revoke()
+		w.mustPost(rt, "", served)
+		if n := len(w.login.authorizations()); n != 2 {
+			t.Errorf("%d authorizations, want 2", n)
+		}
+	})
+}
+
+// Nobody asks the user before the server has refused the old token.
+func TestExpiredButGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.login.refresh = ""
+		for range 3 {
+			<-time.After(2 * time.Hour)
+			w.mustPost(rt, "", served)
+		}
+		if a, n := len(w.login.authorizations()), w.asked("POST https://login.example/token"); a != 1 || n != 2 {
+			t.Errorf("%d authorizations and %d token requests, want 1 and 2", a, n)
+		}
+	})
+}
+
+// An authorization server that is down for a moment is no reason to ask the user.
+func TestRefreshFails(t *testing.T) {
+	w, rt := refreshing(t)
+	w.login.revoke()
+	w.login.token = func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	if got, err := post(t.Context(), rt, "", "hello"); err == nil {
+		t.Errorf("%q, want an error", got)
+	}
+	w.login.token = nil
+	w.mustPost(rt, "", served)
+	if n := len(w.login.authorizations()); n != 1 {
+		t.Errorf("%d authorizations, want 1", n)
+	}
+}
+
+// A server that refuses every token is not asked again and again, and the user
+// neither.
+func TestEndlessRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.server.deny = true
+		for range 10 {
+			got, err := post(t.Context(), rt, "", "hello")
+			if err != nil || got != "401" {
+				t.Fatalf("%q, %v; want 401", got, err)
+			}
+		}
+		if n := len(w.login.authorizations()); n != 2 {
+			t.Errorf("%d authorizations, want 2", n)
+		}
+		if n := len(w.login.granted("refresh_token")); n != 1 {
+			t.Errorf("%d refreshes, want 1", n)
+		}
+		<-time.After(2 * time.Minute)
+		w.server.deny = false
+		w.mustPost(rt, "", served)
+	})
+}
+
+// What was got is there for the next process: neither the user nor a registration
+// is needed; T66.
+func TestRestart(t *testing.T) {
+	for name, store := range map[string]func(t *testing.T) oauth.Store{
+		"memory": func(*testing.T) oauth.Store { return oauth.NewMemoryStore() },
+		"file":   func(t *testing.T) oauth.Store { return oauth.NewFileStore(t.TempDir() + "/tokens") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.store = store(t)
+			w.login.refresh = "r"
+			w.mustPost(w.transport(nil), "", served)
+			w.mustPost(w.transport(nil), "", served)
+			if a, r := len(w.login.authorizations()), len(w.login.clients); a != 1 || r != 1 {
+				t.Errorf("%d authorizations and %d registrations, want 1 of each", a, r)
+			}
+			w.login.revoke()
+			w.mustPost(w.transport(nil), "", served)
+			if r := w.login.granted("refresh_token"); len(r) != 1 || r[0].form.Get("client_id") != "client-1" {
+				t.Errorf("refreshes: %v", r)
+			}
+			w.login.revoke()
+			w.login.refresh = ""
+			w.mustPost(w.transport(nil), "", served)
+			if a, r := len(w.login.authorizations()), len(w.login.clients); a != 2 || r != 1 {
+				t.Errorf("%d authorizations and %d registrations, want 2 and 1", a, r)
+			}
+		})
+	}
+}
+
+// Of two processes with one store, the second uses what the first has refreshed,
+// rather than a refresh token that is used up.
+func TestTwoProcesses(t *testing.T) {
+	w := newWorld(t)
+	w.login.refresh = "r"
+	first, second := w.transport(nil), w.transport(nil)
+	w.mustPost(first, "", served)
+	w.mustPost(second, "", served)
+	w.login.revoke()
+	w.mustPost(first, "", served)
+	w.mustPost(second, "", served)
+	if r := len(w.login.granted("refresh_token")); r != 1 {
+		t.Errorf("%d refreshes, want 1", r)
+	}
+	if a := len(w.login.authorizations()); a != 1 {
+		t.Errorf("%d authorizations, want 1", a)
+	}
+}
+
+// A refusal of a token that is not the current one any more is no reason to get
+// another.
+func TestLateRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.login.refresh, w.store = "r", broken{}
+		rt := w.transport(&oauth.Options{Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+			res, err := w.RoundTrip(req)
+			if req.Header.Get("X-Scope") == "slow" && res.StatusCode == http.StatusUnauthorized {
+				<-time.After(time.Second)
+			}
+			return res, err
+		})})
+		w.mustPost(rt, "", served)
+		w.login.revoke()
+		var group sync.WaitGroup
+		group.Go(func() {
+			if got, err := post(t.Context(), rt, "slow", "hello"); err != nil || got != served {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+		synctest.Wait()
+		w.login.answers = func(_ url.Values, answer map[string]any) { w.login.valid[answer["access_token"].(string)] = "slow" }
+		w.mustPost(rt, "", served)
+		group.Wait()
+		if n := w.asked("POST https://login.example/token"); n != 2 {
+			t.Errorf("%d token requests, want 2", n)
+		}
+	})
+}
+
+// Another process has used the refresh token a moment ago.
+func TestLostRace(t *testing.T) {
+	w := newWorld(t)
+	w.login.refresh = "r"
+	first, second := w.transport(nil), w.transport(nil)
+	w.mustPost(first, "", served)
+	w.mustPost(second, "", served)
+	w.login.revoke()
+	raced := false
+	w.login.token = func(rw http.ResponseWriter, r *http.Request) bool {
+		if raced {
+			return false
+		}
+		raced = true
+		w.mustPost(second, "", served)
+		return false
+	}
+	w.mustPost(first, "", served)
+	if n := len(w.login.authorizations()); n != 1 {
+		t.Errorf("%d authorizations, want 1", n)
+	}
+}
+
+// A token endpoint need not send a new refresh token.
+func TestSameRefreshToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.login.refresh = "r"
+		w.login.answers = func(form url.Values, answer map[string]any) {
+			w.login.refresh = "r"
+			answer["refresh_token"] = "r"
+			if form.Get("grant_type") == "refresh_token" {
+				delete(answer, "refresh_token")
+			}
+		}
+		rt := w.transport(nil)
+		for range 4 {
+			w.mustPost(rt, "", served)
+			<-time.After(time.Hour)
+		}
+		if n := len(w.login.granted("refresh_token")); n != 3 {
+			t.Errorf("%d refreshes, want 3", n)
+		}
+	})
+}
+
+// An authorization server that has forgotten the client gets to know it again.
+func TestForgottenClient(t *testing.T) {
+	w, rt := refreshing(t)
+	w.login.revoke()
+	w.login.token = func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.PostForm.Get("client_id") == "client-1" {
+			writeJSON(rw, 401, map[string]any{"error": "invalid_client"})
+			return true
+		}
+		return false
+	}
+	w.mustPost(rt, "", served)
+	if n := len(w.login.clients); n != 2 {
+		t.Errorf("%d registrations, want 2", n)
+	}
+}
+
+// Lifetimes come as numbers, as strings, and not at all.
+func TestLifetimes(t *testing.T) {
+	for _, test := range []struct {
+		expires   any
+		refreshes int
+	}{{60, 1}, {"60", 1}, {60.5, 1}, {nil, 0}, {"soon", 0}, {1e300, 0}, {-5, 0}, {7200, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.login.refresh, w.login.lifetime = "r", test.expires
+			rt := w.transport(nil)
+			w.mustPost(rt, "", served)
+			<-time.After(time.Hour)
+			w.mustPost(rt, "", served)
+			if n := len(w.login.granted("refresh_token")); n != test.refreshes {
+				t.Errorf("expires_in %v: %d refreshes, want %d", test.expires, n, test.refreshes)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// A Registration is what a program says of itself when it registers at an
+// authorization server (RFC 7591).
+type Registration struct {
+	// Name is shown to users. "" means "MCP client".
+	Name string
+	// URI and LogoURI are the program's page and its picture. "" means none.
+	URI, LogoURI string
+	// ApplicationType is native or web. "" means native if the redirect URI is on the
+	// user's machine or of a scheme of its own, web otherwise.
+	ApplicationType string
+	// Token is an initial access token, for authorization servers that want one. It
+	// is sent to those of which TokenIssuer is the issuer.
+	Token, TokenIssuer string
+}
+
+// registrationRequest is client metadata, as it is sent.
+type registrationRequest struct {
+	Name            string   `json:"client_name"`
+	URI             string   `json:"client_uri,omitzero"`
+	LogoURI         string   `json:"logo_uri,omitzero"`
+	RedirectURIs    []string `json:"redirect_uris"`
+	GrantTypes      []string `json:"grant_types"`
+	ResponseTypes   []string `json:"response_types"`
+	AuthMethod      string   `json:"token_endpoint_auth_method"`
+	ApplicationType string   `json:"application_type"`
+	DPoP            bool     `json:"dpop_bound_access_tokens,omitzero"`
+}
+
+// registration is one that was made, as it is answered and stored.
+type registration struct {
+	ID            string   `json:"client_id"`
+	Secret        string   `json:"client_secret,omitzero"`
+	SecretExpires float64  `json:"client_secret_expires_at,omitzero"`
+	AuthMethod    string   `json:"token_endpoint_auth_method,omitzero"`
+	RedirectURIs  []string `json:"redirect_uris,omitzero"`
+
+	Error       string `json:"error,omitzero"`
+	Description string `json:"error_description,omitzero"`
+}
+
+func (r *registration) client(issuer string) *Client {
+	c := &Client{Issuer: issuer, ID: r.ID, Secret: r.Secret, dynamic: true}
+	switch r.AuthMethod {
+	case methodBasic, methodPost, methodNone:
+		c.Method = r.AuthMethod
+	}
+	return c
+}
+
+// errUnregistered means that there is no client before a registration.
+var errUnregistered = fmt.Errorf("%w at this authorization server", ErrNoClient)
+
+// registered is the registration that the store has, nil if it has none that is
+// still good.
+func (g *getting) registered(ctx context.Context) (*registration, error) {
+	var r registration
+	found, err := load(ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer}, &r)
+	if err != nil {
+		g.t.opts.Logger.WarnContext(ctx, "oauth: the stored registration cannot be read", "error", err)
+	}
+	if !found || err != nil || r.ID == "" || r.SecretExpires > 0 && r.SecretExpires < float64(time.Now().Unix()) {
+		return nil, ctx.Err()
+	}
+	return &r, nil
+}
+
+// before is the redirect URI of the stored registration, "" if there is none.
+func (g *getting) before(ctx context.Context) string {
+	if r, err := g.registered(ctx); err == nil && r != nil && len(r.RedirectURIs) > 0 {
+		return r.RedirectURIs[0]
+	}
+	return ""
+}
+
+// forget removes a registration of which the authorization server knows nothing any
+// more.
+func (g *getting) forget(ctx context.Context, err error) {
+	if code(err) != codeInvalidClient {
+		return
+	}
+	if err := g.t.opts.Store.Save(ctx, StoreKey{Issuer: g.site.as.Issuer}, nil); err != nil {
+		g.t.opts.Logger.WarnContext(ctx, "oauth: the stored registration cannot be removed", "error", err)
+	}
+}
+
+// register registers the client.
+func (g *getting) register(ctx context.Context, how *Registration, redirectURI string) (*Client, error) {
+	as := g.site.as
+	if as.RegistrationEndpoint == "" {
+		return nil, fmt.Errorf("%w: %q takes no registrations, so one has to be made by hand and configured", ErrNoClient, as.Issuer)
+	}
+	c := &call{method: http.MethodPost, url: as.RegistrationEndpoint, reach: g.site.reach, header: http.Header{}}
+	if how.Token != "" && how.TokenIssuer == as.Issuer {
+		c.header["Authorization"] = []string{"Bearer " + how.Token}
+	}
+	asked := &registrationRequest{
+		Name: how.Name, URI: how.URI, LogoURI: how.LogoURI,
+		RedirectURIs: []string{redirectURI}, GrantTypes: []string{grantCode, grantRefresh}, ResponseTypes: []string{"code"},
+		AuthMethod: registrationMethod(as.AuthMethods), ApplicationType: how.ApplicationType, DPoP: g.t.opts.DPoP,
+	}
+	if asked.Name == "" {
+		asked.Name = "MCP client"
+	}
+	if asked.ApplicationType == "" {
+		asked.ApplicationType = applicationType(redirectURI)
+	}
+	c.json = asked
+	answer, err := g.t.egress.do(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: registration: %w", ErrNoClient, err)
+	}
+	var r registration
+	err = json.Unmarshal(answer.body, &r)
+	switch {
+	case answer.status/100 != 2, err == nil && r.Error != "":
+		return nil, fmt.Errorf("%w: registration: %w", ErrNoClient, &Error{as.Issuer, answer.status, r.Error, r.Description})
+	case err != nil || r.ID == "":
+		return nil, fmt.Errorf("%w: the registration response of %q is not what RFC 7591 wants", ErrNoClient, as.Issuer)
+	}
+	r.RedirectURIs = []string{redirectURI}
+	if err := save(ctx, g.t.opts.Store, StoreKey{Issuer: as.Issuer}, &r); err != nil {
+		g.t.opts.Logger.WarnContext(ctx, "oauth: the registration is not remembered", "error", err)
+	}
+	return r.client(as.Issuer), nil
+}
+
+// registrationMethod is how the client is going to authenticate: not at all where
+// that is possible, for what everybody can read is no secret.
+func registrationMethod(supported []string) string {
+	for _, m := range []string{methodNone, methodBasic, methodPost} {
+		if slices.Contains(supported, m) {
+			return m
+		}
+	}
+	return methodNone
+}
+
+func applicationType(redirectURI string) string {
+	u, err := url.Parse(redirectURI)
+	if err == nil && u.Scheme == "https" && !isLoopback(u.Hostname()) {
+		return "web"
+	}
+	return "native"
+}

@@ -1,0 +1,153 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// lastScope is what was asked for last.
+func (w *world) lastScope() string {
+	q := w.login.authorizations()
+	return q[len(q)-1].Get("scope")
+}
+
+func TestScopes(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		challenge string
+		listed    []string
+		offline   []string // scopes of the authorization server
+		options   []string
+		want      string
+	}{
+		{name: "none"},
+		{name: "challenge", challenge: `Bearer scope="a b"`, listed: []string{"c"}, want: "a b"},
+		{name: "listed", challenge: `Bearer`, listed: []string{"c", "d"}, want: "c d"},
+		{name: "options", challenge: `Bearer`, listed: []string{"c"}, options: []string{"o"}, want: "o"},
+		{name: "options and challenge", challenge: `Bearer scope="a"`, options: []string{"o", "a"}, want: "a o"},
+		{name: "offline", listed: []string{"c"}, offline: []string{"c", "offline_access"}, want: "c offline_access"},
+		{name: "nothing but offline", offline: []string{"offline_access"}, want: ""},
+		{name: "malformed", listed: []string{"c", "with space", "\"", "\n", "c"}, want: "c"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.server.challenge = test.challenge
+			w.server.metadata["scopes_supported"] = test.listed
+			w.login.metadata["scopes_supported"] = test.offline
+			w.mustPost(w.transport(&oauth.Options{Scopes: test.options}), "", served)
+			if got := w.lastScope(); got != test.want {
+				t.Errorf("asked for %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// More scopes are asked for with those that there were, and stay.
+func TestStepUp(t *testing.T) {
+	w := newWorld(t)
+	w.server.metadata["scopes_supported"] = []string{"read"}
+	rt := w.transport(nil)
+	w.mustPost(rt, "", served)
+	w.mustPost(rt, "write", served)
+	if got := w.lastScope(); got != "read write" {
+		t.Errorf("asked for %q, want both", got)
+	}
+	w.mustPost(rt, "read", served)
+	w.login.revoke()
+	w.mustPost(rt, "write", served)
+	if got, n := w.lastScope(), len(w.login.authorizations()); got != "read write" || n != 3 {
+		t.Errorf("asked for %q the %dth time, want both the third time", got, n)
+	}
+}
+
+// A scope that is not granted is asked for once, and again after a while.
+func TestStepUpRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		rt := w.transport(nil)
+		w.mustPost(rt, "", served)
+		w.login.redirect = func(params url.Values) {
+			params.Del("code")
+			params.Set("error", "access_denied")
+		}
+		if _, err := post(t.Context(), rt, "admin", "hello"); err == nil {
+			t.Fatal("no error")
+		}
+		for range 5 {
+			w.mustPost(rt, "admin", "403")
+		}
+		w.mustPost(rt, "", served) // the old token is still there
+		if n := len(w.login.authorizations()); n != 2 {
+			t.Errorf("%d authorizations, want 2", n)
+		}
+		<-time.After(time.Hour)
+		w.login.redirect = nil
+		w.mustPost(rt, "admin", served)
+	})
+}
+
+// A server that wants more scopes for every token gets a few prompts out of the
+// user, however many requests there are.
+func TestStepUpLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.server.step = func(n int) string { return fmt.Sprintf("scope-%d", n) }
+		rt := w.transport(nil)
+		for range 100 {
+			w.mustPost(rt, "", "403")
+		}
+		if n := len(w.login.authorizations()); n > 10 {
+			t.Errorf("%d authorizations", n)
+		}
+	})
+}
+
+func TestStepUpLimit(t *testing.T) {
+	for limit, want := range map[int]int{0: 3, 1: 2, -1: 1} {
+		w := newWorld(t)
+		w.server.step = func(n int) string { return fmt.Sprintf("scope-%d", n) }
+		w.mustPost(w.transport(&oauth.Options{MaxStepUps: limit}), "", "403")
+		if n := len(w.login.authorizations()); n != want {
+			t.Errorf("MaxStepUps %d: %d authorizations, want %d", limit, n, want)
+		}
+	}
+}
+
+// A scope that the server does not grant is asked for once, and again after a
+// while; one that it says to have granted is not.
+func TestStepUpNotGranted(t *testing.T) {
+	for _, claimed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.login.lifetime = nil
+			w.login.answers = func(_ url.Values, answer map[string]any) {
+				w.login.valid[answer["access_token"].(string)] = ""
+				answer["scope"] = ""
+				if claimed {
+					delete(answer, "scope") // all of them
+				}
+			}
+			rt := w.transport(nil)
+			for _, want := range []int{2, 3} {
+				for range 3 {
+					w.mustPost(rt, "admin", "403")
+				}
+				if claimed {
+					want = 2
+				}
+				if n := len(w.login.authorizations()); n != want {
+					t.Errorf("claimed %v: %d authorizations, want %d", claimed, n, want)
+				}
+				<-time.After(time.Hour)
+			}
+		})
+	}
+}

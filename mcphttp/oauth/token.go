@@ -1,0 +1,206 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Errors of authorization servers that something is done about.
+const (
+	codeInvalidClient = "invalid_client"
+	codeUseNonce      = "use_dpop_nonce"
+)
+
+// getting is the getting of one token.
+type getting struct {
+	t      *Transport
+	site   *site
+	scopes []string
+	proof  *prover // nil if the token is not bound to a key
+}
+
+// tokenReply is the body of what a token endpoint answers (RFC 6749, section 5).
+type tokenReply struct {
+	Access     string         `json:"access_token"`
+	Type       string         `json:"token_type"`
+	Refresh    string         `json:"refresh_token"`
+	Expires    jsontext.Value `json:"expires_in"`
+	Scope      *string        `json:"scope"`
+	IssuedType string         `json:"issued_token_type"`
+
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// expiry is until when a token is good that lives for as many seconds, less what a
+// request may take to get there; zero if that is not said. Some servers write the
+// number as a string.
+func expiry(now time.Time, seconds jsontext.Value) time.Time {
+	n, err := strconv.ParseFloat(strings.Trim(string(seconds), `"`), 64)
+	if err != nil || math.IsNaN(n) || n <= 0 {
+		return time.Time{}
+	}
+	const tenYears = 10 * 365 * 24 * 3600
+	life := time.Duration(min(n, tenYears) * float64(time.Second))
+	return now.Add(life - min(life/10, 10*time.Second))
+}
+
+// An endpoint is a token endpoint.
+type endpoint struct {
+	url, issuer string
+	methods     []string // of client authentication
+	algorithms  []string // of client assertions
+	configured  bool     // by the user
+}
+
+func (g *getting) endpoint() *endpoint {
+	as := g.site.as
+	return &endpoint{url: as.TokenEndpoint, issuer: as.Issuer, methods: as.AuthMethods, algorithms: as.AuthAlgorithms}
+}
+
+// ask sends a request to a token endpoint, and again if it wants a nonce in the
+// proof. An error of the server's is an *Error.
+func (g *getting) ask(ctx context.Context, to *endpoint, client *Client, proof *prover, form url.Values) (*tokenReply, error) {
+	for try := 0; ; try++ {
+		c := &call{method: http.MethodPost, url: to.url, header: http.Header{}, reach: g.site.reach, anywhere: to.configured}
+		c.form = maps.Clone(form)
+		if err := client.authenticate(c, to); err != nil {
+			return nil, err
+		}
+		if proof != nil {
+			if err := g.t.prove(c, proof); err != nil {
+				return nil, err
+			}
+		}
+		r, err := g.t.egress.do(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := readTokenReply(r, to.issuer)
+		if u, parseErr := url.Parse(to.url); parseErr == nil {
+			g.t.nonces.keep(u, r.header)
+		}
+		if proof != nil && code(err) == codeUseNonce && r.header.Get(headerNonce) != "" && try < maxNonces {
+			continue
+		}
+		return answer, err
+	}
+}
+
+func readTokenReply(r *reply, issuer string) (*tokenReply, error) {
+	var answer tokenReply
+	err := json.Unmarshal(r.body, &answer)
+	switch {
+	case r.status/100 != 2, err == nil && answer.Error != "":
+		return nil, &Error{Issuer: issuer, Status: r.status, Code: answer.Error, Description: answer.Description}
+	case err != nil:
+		return nil, fmt.Errorf("oauth: the token response of %q is not what RFC 6749 wants", issuer) // without quoting secrets
+	case !isHeaderValue(answer.Access):
+		return nil, fmt.Errorf("oauth: the token response of %q has no usable access_token", issuer)
+	}
+	return &answer, nil
+}
+
+// isHeaderValue reports whether a token can stand in a header.
+func isHeaderValue(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64<<10
+}
+
+// token gets an access token for the server, with what every such request has
+// added to the form.
+func (g *getting) token(ctx context.Context, client *Client, form url.Values) (*token, error) {
+	as := g.site.as
+	form.Set("resource", g.site.resource)
+	if len(g.scopes) > 0 && form.Get("grant_type") != grantCode && form.Get("grant_type") != grantRefresh {
+		form.Set("scope", strings.Join(g.scopes, " "))
+	}
+	now := time.Now()
+	answer, err := g.ask(ctx, g.endpoint(), client, g.proof, form)
+	if err != nil {
+		return nil, err
+	}
+	tok := &token{
+		Access: answer.Access, Refresh: answer.Refresh, Expiry: expiry(now, answer.Expires),
+		Issuer: as.Issuer, Resource: g.site.resource, Client: client.ID, Wanted: g.scopes, by: client,
+	}
+	switch {
+	case answer.Scope != nil:
+		tok.Scopes = splitScope(*answer.Scope)
+	case form.Get("grant_type") != grantRefresh:
+		tok.Scopes = g.scopes
+	}
+	switch kind := strings.ToLower(answer.Type); {
+	case g.proof != nil && kind == schemeDPoP:
+		tok.DPoP = true
+		tok.Key, tok.Thumb = g.proof.saved, g.proof.thumb
+	case g.proof != nil:
+		return nil, fmt.Errorf("oauth: %q gave a token of type %.50q, want DPoP", as.Issuer, answer.Type)
+	case kind != schemeBearer && kind != "":
+		return nil, fmt.Errorf("oauth: %q gave a token of type %.50q, want Bearer", as.Issuer, answer.Type)
+	}
+	return tok, nil
+}
+
+// The grants (RFC 6749, 7523, 8693).
+const (
+	grantCode     = "authorization_code"
+	grantRefresh  = "refresh_token"
+	grantClient   = "client_credentials"
+	grantBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer" //nolint:gosec // a name
+	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+)
+
+// bind sees to it that what is got is bound to a key, if that is wanted.
+func (g *getting) bind(used *credential, n *need) error {
+	algorithms := g.site.as.DPoPAlgorithms
+	if !g.t.opts.DPoP && !n.dpop && !g.site.dpop && (used == nil || used.proof == nil) {
+		return nil
+	}
+	if used != nil && used.proof != nil {
+		g.proof = used.proof
+	} else {
+		var err error
+		if g.proof, err = newProver(g.t.opts.DPoPKey, algorithms); err != nil {
+			return err
+		}
+	}
+	if len(algorithms) > 0 && !slices.Contains(algorithms, g.proof.algorithm) {
+		return fmt.Errorf("oauth: %q takes DPoP proofs of %q, not of %s", g.site.as.Issuer, algorithms, g.proof.algorithm)
+	}
+	return nil
+}
+
+// only makes sure that what was arranged with one authorization server goes to no
+// other. With none configured, it is the first that is named.
+func (t *Transport) only(configured, issuer string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if configured == "" {
+		t.bound = cmp.Or(t.bound, issuer)
+		configured = t.bound
+	}
+	if configured != issuer {
+		return fmt.Errorf("%w: the server names %.200q, and the credentials are for %q", ErrIssuer, issuer, configured)
+	}
+	return nil
+}
