@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -142,9 +141,5 @@ func clipped(s string) string {
 	if len(s) <= maxLogged {
 		return s
 	}
-	end := maxLogged
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
+	return strings.ToValidUTF8(s[:maxLogged], "") + "…"
 }

@@ -5,6 +5,7 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/go-psi/psi/mcp"
@@ -58,7 +59,7 @@ func (f *flights) serve(ctx context.Context, req *mcp.Request) (mcp.Result, erro
 	if !onlyReads(req.Method) || !req.ProgressToken().IsZero() || answers(req) {
 		return f.next.ServeMCP(ctx, req)
 	}
-	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), string(req.Params()), mcp.SessionFrom(ctx)}
+	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), asked(req), mcp.SessionFrom(ctx)}
 	one, err := f.join(ctx, key, req)
 	if err != nil {
 		return nil, err
@@ -73,6 +74,33 @@ func (f *flights) serve(ctx context.Context, req *mcp.Request) (mcp.Result, erro
 		f.leave(key, one)
 		return nil, context.Cause(ctx)
 	}
+}
+
+// traceMembers are the members of _meta that say which trace a request belongs to.
+var traceMembers = []string{"traceparent", "tracestate", "baggage"}
+
+// asked is what a request asks: its params without the trace, in which everybody
+// differs.
+func asked(req *mcp.Request) string {
+	meta := req.Meta()
+	size := len(meta)
+	for _, member := range traceMembers {
+		delete(meta, member)
+	}
+	if len(meta) == size {
+		return string(req.Params())
+	}
+	untraced, err := req.WithParams(map[string]mcp.Meta{"_meta": meta})
+	var all mcp.Extra
+	if err != nil || req.Decode(&all) != nil {
+		return string(req.Params())
+	}
+	delete(all, "_meta")
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return string(req.Params())
+	}
+	return string(untraced.Params()) + string(rest)
 }
 
 // join takes part in a flight, which it begins if there is none.

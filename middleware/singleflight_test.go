@@ -51,6 +51,12 @@ func TestSingleflight(t *testing.T) {
 		"different parameters": {func(who string) *mcp.Request {
 			return outgoing(t, mcp.MethodReadResource, &mcp.ReadResourceParams{URI: who})
 		}, &mcp.EmptyResult{}, 2},
+		"of different traces": {func(who string) *mcp.Request {
+			return outgoing(t, mcp.MethodReadResource, map[string]any{"uri": "a:", "_meta": map[string]any{"traceparent": who, "x": 1}})
+		}, &mcp.EmptyResult{}, 1},
+		"with different metadata": {func(who string) *mcp.Request {
+			return outgoing(t, mcp.MethodReadResource, map[string]any{"uri": "a:", "_meta": map[string]any{"traceparent": "t", "x": who}})
+		}, &mcp.EmptyResult{}, 2},
 		"calls":         {func(string) *mcp.Request { return outgoing(t, mcp.MethodCallTool, &mcp.CallToolParams{Name: "t"}) }, mcp.TextResult(""), 10},
 		"subscriptions": {func(string) *mcp.Request { return outgoing(t, mcp.MethodListen, nil) }, &mcp.ListenResult{}, 10},
 		"state": {func(string) *mcp.Request {
@@ -60,9 +66,6 @@ func TestSingleflight(t *testing.T) {
 			return outgoing(t, mcp.MethodListTools, map[string]any{"_meta": map[string]any{mcp.MetaProgressToken: 1}})
 		}, &mcp.EmptyResult{}, 10},
 		"an answer that asks": {list, &mcp.InputRequired{}, 10},
-		"other _meta, such as a": {func(who string) *mcp.Request {
-			return outgoing(t, mcp.MethodListTools, map[string]any{"_meta": map[string]any{"traceparent": who}})
-		}, &mcp.ListToolsResult{}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
