@@ -16,16 +16,6 @@ func StreamTransport(open func(ctx context.Context) (Stream, error)) Transport {
 	return &streamTransport{open}
 }
 
-// InProcess is a Transport to a handler in this process. Every connection is
-// served by a goroutine of its own, until it is closed, which cancels its requests.
-func InProcess(h Handler) Transport {
-	return StreamTransport(func(context.Context) (Stream, error) {
-		client, server := Pipe()
-		go func() { _ = ServeStream(context.Background(), h, server, &StreamOptions{DrainTimeout: -1}) }() //nolint:gosec // it ends with the client's side, not with connecting
-		return client, nil
-	})
-}
-
 type streamTransport struct {
 	open func(ctx context.Context) (Stream, error)
 }
@@ -41,14 +31,23 @@ func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Wire, 
 // NewStreamWire makes a Wire of a stream, which it reads until it ends and closes
 // when it is closed. One goroutine reads; it calls receive.
 func NewStreamWire(stream Stream, receive Receiver) Wire {
-	w := &streamWire{stream: stream, receive: receive, waiting: map[ID]chan *Response{}, done: make(chan struct{})}
-	w.ctx, w.cancel = context.WithCancelCause(context.Background())
-	go w.read()
+	w := newStreamWire(receive)
+	w.write = func(ctx context.Context, m *Envelope) error { return stream.Write(ctx, m.Body) }
+	w.close = stream.Close
+	go w.read(stream)
 	return w
 }
 
+func newStreamWire(receive Receiver) *streamWire {
+	w := &streamWire{receive: receive, waiting: map[ID]chan *Response{}, done: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancelCause(context.Background())
+	return w
+}
+
+// streamWire brings together calls and their answers.
 type streamWire struct {
-	stream  Stream
+	write   func(ctx context.Context, m *Envelope) error
+	close   func() error
 	receive Receiver
 	ctx     context.Context // of reading
 	cancel  context.CancelCauseFunc
@@ -59,10 +58,10 @@ type streamWire struct {
 	err     error // why it ended
 }
 
-func (w *streamWire) read() {
+func (w *streamWire) read(stream Stream) {
 	defer close(w.done)
 	for {
-		data, err := w.stream.Read(w.ctx)
+		data, err := stream.Read(w.ctx)
 		if _, ok := errors.AsType[*Error](err); ok {
 			continue // one message that could not be taken; its call times out or is cancelled
 		}
@@ -173,7 +172,8 @@ func (w *streamWire) cancelCall(ctx context.Context, m *Envelope) {
 	params := mustMarshal(&CancelledParams{RequestID: m.ID, Reason: context.Cause(ctx).Error()})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	_ = w.stream.Write(ctx, AppendNotification(nil, NotificationCancelled, params))
+	notice := &Envelope{Method: NotificationCancelled, Version: m.Version, Body: AppendNotification(nil, NotificationCancelled, params)}
+	_ = w.write(ctx, notice)
 }
 
 func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
@@ -182,12 +182,12 @@ func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
 		return w.Err()
 	default:
 	}
-	return w.stream.Write(ctx, m.Body)
+	return w.write(ctx, m)
 }
 
 func (w *streamWire) Close() error {
 	w.end(ErrClosed)
-	return w.stream.Close()
+	return w.close()
 }
 
 func (w *streamWire) Done() <-chan struct{} { return w.done }

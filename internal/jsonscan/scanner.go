@@ -42,7 +42,7 @@ func (s *Scanner) Reset(data []byte, maxDepth int) {
 	}
 	s.data, s.pos, s.depth, s.maxDepth = data, 0, 0, maxDepth
 	s.fresh, s.err, s.name = false, nil, nil
-	s.names.reset()
+	s.names.reset(data)
 }
 
 // Offset is the position of the next byte to be read. After [Scanner.Kind] it is
@@ -239,11 +239,12 @@ func (s *Scanner) memberName() bool {
 	if s.err != nil {
 		return false
 	}
-	s.name = s.data[start+1 : s.pos-1]
+	name := span{start + 1, s.pos - 1}
 	if escaped {
-		s.name = Unquote(s.data[start:s.pos])
+		name = s.names.keep(Unquote(s.data[start:s.pos]))
 	}
-	if !s.names.add(s.name) {
+	s.name = s.names.at(name)
+	if !s.names.add(name) {
 		s.pos = start
 		s.fail(fmt.Sprintf("member %q stands twice in one object", s.name))
 		return false
