@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	for _, args := range []string{"", "-modern -legacy 2025-06-18 http://localhost", "-legacy 1999-01-01 http://localhost", "-x", "ftp://x list"} {
+	for _, args := range []string{"", "-modern -legacy 2025-06-18 http://localhost", "-legacy 1999-01-01 http://localhost", "-x", "ftp://x list", "-login list -- true"} {
 		var out, errOut bytes.Buffer
 		if err := run(t.Context(), strings.Fields(args), strings.NewReader(""), &out, &errOut); err == nil {
 			t.Errorf("%q is taken", args)

@@ -1,0 +1,119 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// The only user. The password is public, since it stands here.
+const theUser, thePassword = "ada", "test"
+
+// request is what a client asks a user for.
+type request struct {
+	client      *client
+	redirectURI string // one of the client's
+	state       string
+	challenge   string // of PKCE, with S256
+	resource    string // the server that the token is for
+	scopes      []string
+}
+
+// authorize shows a form, and takes it: both at the URL that the client has made.
+func (l *login) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	a := &request{
+		client: l.client(q.Get("client_id")), redirectURI: q.Get("redirect_uri"),
+		state: q.Get("state"), challenge: q.Get("code_challenge"), resource: q.Get("resource"),
+		scopes: slices.DeleteFunc(strings.Fields(q.Get("scope")), func(s string) bool { return !slices.Contains(l.scopes, s) }),
+	}
+	if a.client == nil || !slices.Contains(a.client.RedirectURIs, a.redirectURI) {
+		// Who has no registered address to go back to goes nowhere, not even with an error.
+		http.Error(w, "This client, or where it wants you to come back to, is not known here.", http.StatusBadRequest)
+		return
+	}
+	if problem := a.problem(q); problem != "" {
+		l.back(w, r, a, "error", problem)
+		return
+	}
+	switch {
+	case r.Method != http.MethodPost:
+		ask(w, http.StatusOK, a, "")
+	case r.PostFormValue("answer") != "allow":
+		l.back(w, r, a, "error", "access_denied")
+	case !isUser(r.PostFormValue("user"), r.PostFormValue("password")):
+		ask(w, http.StatusForbidden, a, "That is not right.")
+	default:
+		l.back(w, r, a, "code", l.grant(a, theUser))
+	}
+}
+
+// problem is the code of what is wrong with a request, or "".
+func (a *request) problem(q url.Values) string {
+	resource, err := url.Parse(a.resource)
+	switch {
+	case q.Get("response_type") != "code":
+		return "unsupported_response_type"
+	case q.Get("code_challenge_method") != "S256" || len(a.challenge) != 43:
+		return "invalid_request" // without PKCE, whoever gets hold of the code could use it
+	case err != nil || !resource.IsAbs() || resource.Fragment != "":
+		return "invalid_target"
+	case len(a.scopes) == 0:
+		return "invalid_scope"
+	}
+	return ""
+}
+
+// back sends the user back to the client, and says who does (RFC 9207).
+func (l *login) back(w http.ResponseWriter, r *http.Request, a *request, name, value string) {
+	to, err := url.Parse(a.redirectURI)
+	if err != nil {
+		http.Error(w, "There is no way back.", http.StatusInternalServerError) // registration has seen to that
+		return
+	}
+	q := to.Query()
+	q.Set(name, value)
+	q.Set("state", a.state)
+	q.Set("iss", l.issuer)
+	to.RawQuery = q.Encode()
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+}
+
+func isUser(name, password string) bool {
+	return isSame(name, theUser) && isSame(password, thePassword)
+}
+
+var page = template.Must(template.New("authorize").Parse(`<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>Log in</title>
+<style>body { font: 1rem/1.5 sans-serif; max-width: 30rem; margin: 4rem auto } label { display: block } b { overflow-wrap: anywhere }</style>
+<h1>Log in</h1>
+<p>For trying out only: the name is ada, the password is test.</p>
+<p>A program that calls itself <b>{{.Name}}</b> asks to use <b>{{.Resource}}</b> on your behalf, and waits at <b>{{.Host}}</b>. It may then:</p>
+<ul>{{range .Scopes}}<li>{{.}}</li>{{end}}</ul>
+<form method="post">
+{{with .Problem}}<p role="alert">{{.}}</p>{{end}}
+<label>Name <input name="user" autocomplete="username" required autofocus></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button name="answer" value="allow">Allow</button>
+<button name="answer" value="deny" formnovalidate>Deny</button>
+</form>
+</html>
+`))
+
+// ask shows the form, with what was wrong about the last one.
+func ask(w http.ResponseWriter, status int, a *request, problem string) {
+	host := ""
+	if u, err := url.Parse(a.redirectURI); err == nil {
+		host = u.Host
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = page.Execute(w, map[string]any{ // a browser that is gone needs no page
+		"Name": a.client.Name, "Resource": a.resource, "Host": host, "Scopes": a.scopes, "Problem": problem,
+	})
+}

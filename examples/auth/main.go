@@ -1,0 +1,135 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Command auth is an MCP server for people who have logged in: everyone reads the
+// notes of their own, and to write one needs a scope that a client asks its user
+// for when it comes to that.
+//
+//	go run ./examples/auth
+//
+// The authorization server beside it is for trying out only, and so is its user: the
+// name is ada and the password is test. A browser opens for each of the first two of
+// these, the second time because reading is all that was allowed before:
+//
+//	go run ./examples/client -login http://127.0.0.1:8080/mcp call notes
+//	go run ./examples/client -login http://127.0.0.1:8080/mcp call note '{"text":"milk"}'
+//	go run ./examples/client -login http://127.0.0.1:8080/mcp call notes
+//
+// A server of one's own keeps this file and has the URL of a real authorization
+// server for an issuer.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/middleware"
+)
+
+// The scopes. Everybody who comes in has the first.
+const (
+	scopeRead  = "notes:read"
+	scopeWrite = "notes:write"
+)
+
+// inspector is the origin of MCP Inspector, a page that may use the server, too.
+const inspector = "http://localhost:6274"
+
+// newServer serves an MCP server at its URL, the resource, to whom the issuer has
+// given a token for it.
+func newServer(resource, issuer string, logger *slog.Logger) *mcphttp.Router {
+	tokens := auth.NewJWT(issuer, resource, nil)
+	router := mcphttp.NewRouter(newMux(logger), &mcphttp.RouterOptions{
+		Options: &mcphttp.Options{Logger: logger},
+		Middleware: []func(http.Handler) http.Handler{
+			mcphttp.CORS(inspector),
+			auth.Require(tokens, &auth.Options{Resource: resource, Scopes: []string{scopeRead}, Logger: logger}),
+		},
+	})
+	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{
+		Resource:             resource,
+		AuthorizationServers: []string{issuer},
+		ScopesSupported:      []string{scopeRead},
+		ResourceName:         "Notes",
+	}))
+	return router
+}
+
+func newMux(logger *slog.Logger) *mcp.Mux {
+	mux := mcp.NewMux("notes", "v1.0.0", &mcp.MuxOptions{Logger: logger})
+	mux.Use(
+		middleware.RequestID(nil),
+		middleware.Logger(logger),
+		middleware.Recover(logger),
+		middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(60, time.Minute, nil)),
+	)
+	n := &notebooks{byUser: map[string][]string{}}
+	mux.Tool("notes", mcp.ToolFunc(n.list, &mcp.Tool{Description: "List your notes."}))
+	mux.With(middleware.RequireScopes(scopeWrite)).
+		Tool("note", mcp.ToolFunc(n.add, &mcp.Tool{Description: "Write a note."}))
+	return mux
+}
+
+func main() {
+	addr := flag.String("http", "127.0.0.1:8080", "serve at this `address`, of this machine")
+	loginAddr := flag.String("login", "127.0.0.1:8081", "serve the authorization server at this `address`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *addr, *loginAddr)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves both servers until ctx is done.
+func run(ctx context.Context, addr, loginAddr string) error {
+	here, at, err := listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	loginHere, issuer, err := listen(ctx, loginAddr)
+	if err != nil {
+		return errors.Join(err, here.Close())
+	}
+	notes := newServer(at+"/mcp", issuer, slog.Default())
+	server := &http.Server{Handler: notes, ReadHeaderTimeout: 10 * time.Second}
+	login := &http.Server{Handler: newLogin(issuer, scopeRead, scopeWrite), ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 2)
+	go func() { ended <- server.Serve(here) }()
+	go func() { ended <- login.Serve(loginHere) }()
+	fmt.Println(at + "/mcp")
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, notes.Shutdown(ctx), server.Shutdown(ctx), login.Shutdown(ctx))
+}
+
+// listen returns the URL of where it listens as well. Passwords and tokens in the
+// clear must not leave this machine.
+func listen(ctx context.Context, addr string) (here net.Listener, url string, err error) {
+	here, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, "", err
+	}
+	if tcp, ok := here.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return nil, "", errors.Join(fmt.Errorf("%s is not an address of this machine alone, such as 127.0.0.1:8080", addr), here.Close())
+	}
+	return here, "http://" + here.Addr().String(), nil
+}

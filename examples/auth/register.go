@@ -1,0 +1,55 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+)
+
+// client is a program that has registered itself. Its name is its own claim.
+type client struct {
+	ID           string   `json:"client_id"`
+	Name         string   `json:"client_name,omitempty"`
+	RedirectURIs []string `json:"redirect_uris"`
+	AuthMethod   string   `json:"token_endpoint_auth_method"`
+}
+
+func (l *login) client(id string) *client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clients[id]
+}
+
+func (l *login) register(w http.ResponseWriter, r *http.Request) {
+	var c client
+	if err := json.NewDecoder(r.Body).Decode(&c); r.Method != http.MethodPost || err != nil || len(c.Name) > 100 {
+		writeError(w, http.StatusBadRequest, "invalid_client_metadata", "expected a POST of a JSON object, and a name of up to 100 bytes")
+		return
+	}
+	if len(c.RedirectURIs) == 0 || len(c.RedirectURIs) > 10 || slices.ContainsFunc(c.RedirectURIs, isUnsafe) {
+		writeError(w, http.StatusBadRequest, "invalid_redirect_uri", "expected up to 10, https or on the user's own machine")
+		return
+	}
+	c.ID, c.AuthMethod = rand.Text(), "none"
+	l.mu.Lock()
+	makeRoom(l.clients, maxClients)
+	l.clients[c.ID] = &c
+	l.mu.Unlock()
+	writeJSON(w, http.StatusCreated, &c)
+}
+
+// isUnsafe reports whether no user may be sent to an address with a code.
+func isUnsafe(uri string) bool {
+	u, err := url.Parse(uri)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return true
+	}
+	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+	return u.Scheme != "https" && (u.Scheme != "http" || !local)
+}

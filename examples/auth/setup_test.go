@@ -1,0 +1,76 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// serve serves what handler makes of its URL.
+func serve(t *testing.T, handler func(url string) http.Handler) (url string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	url = "http://" + server.Listener.Addr().String()
+	server.Config.Handler = handler(url)
+	server.Start()
+	t.Cleanup(server.Close)
+	return url
+}
+
+func serveLogin(t *testing.T) (issuer string) {
+	t.Helper()
+	return serve(t, func(url string) http.Handler { return newLogin(url, scopeRead, scopeWrite) })
+}
+
+func serveNotes(t *testing.T, issuer string) (resource string) {
+	t.Helper()
+	return serve(t, func(url string) http.Handler {
+		router := newServer(url+"/mcp", issuer, quiet)
+		t.Cleanup(func() { _ = router.Shutdown(context.Background()) })
+		return router
+	}) + "/mcp"
+}
+
+// authorized authorizes requests to a server, with the user's browser.
+func authorized(t *testing.T, resource string, b *browser) *oauth.Transport {
+	t.Helper()
+	rt := oauth.NewTransport(resource, &oauth.Options{Base: b, Grant: &oauth.AuthorizationCode{Receiver: b.receiver()}, Logger: quiet})
+	t.Cleanup(func() { _ = rt.Close() })
+	return rt
+}
+
+func connect(t *testing.T, resource, version string, b *browser) (*mcp.Conn, error) {
+	t.Helper()
+	transport := mcphttp.NewTransport(resource, &mcphttp.TransportOptions{Client: &http.Client{Transport: authorized(t, resource, b)}})
+	conn, err := mcp.NewClient("test", "v1.0.0", &mcp.ClientOptions{Version: version}).Connect(t.Context(), transport)
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	return conn, err
+}
+
+// inBothEras runs a test with a connection that a user has logged in for.
+func inBothEras(t *testing.T, test func(t *testing.T, conn *mcp.Conn, b *browser)) {
+	t.Helper()
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		t.Run(version, func(t *testing.T) {
+			b := &browser{user: theUser, password: thePassword}
+			conn, err := connect(t, serveNotes(t, serveLogin(t)), version, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, conn, b)
+		})
+	}
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/oauth2"
+)
+
+// The grant types: what a token is given for.
+const (
+	byCode    = "authorization_code"
+	byRefresh = "refresh_token"
+)
+
+// How long things are good.
+const (
+	codeAge    = time.Minute
+	tokenAge   = 5 * time.Minute
+	refreshAge = 24 * time.Hour
+)
+
+// grant is what a user has allowed. There is one key to it at a time: first the code,
+// then one refresh token after the other. Who comes with an old one has stolen
+// something, or has been stolen from, so that the grant ends.
+type grant struct {
+	*request
+	user    string
+	kind    string // of the key: byCode or byRefresh
+	secret  string // the key's second half; the first is the grant's id
+	expires time.Time
+}
+
+// grant makes a grant and returns its code.
+func (l *login) grant(a *request, user string) (code string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	makeRoom(l.grants, maxGrants)
+	id := rand.Text()
+	l.grants[id] = &grant{request: a, user: user}
+	return l.grants[id].rotate(id, byCode, codeAge)
+}
+
+// rotate replaces the key.
+func (g *grant) rotate(id, kind string, age time.Duration) (key string) {
+	g.kind, g.secret, g.expires = kind, rand.Text(), time.Now().Add(age)
+	return id + "." + g.secret
+}
+
+// redeem takes a key and returns the next one, and no grant if the key is not good.
+func (l *login) redeem(kind, key string, fits func(*grant) bool) (g *grant, next string) {
+	id, secret, _ := strings.Cut(key, ".")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g = l.grants[id]
+	switch {
+	case g == nil:
+		return nil, ""
+	case g.kind != kind, !isSame(g.secret, secret), time.Now().After(g.expires), !fits(g):
+		delete(l.grants, id)
+		return nil, ""
+	}
+	return g, g.rotate(id, byRefresh, refreshAge)
+}
+
+func (l *login) token(w http.ResponseWriter, r *http.Request) {
+	form := r.PostFormValue
+	kind, key := form("grant_type"), form("code")
+	if kind == byRefresh {
+		key = form("refresh_token")
+	}
+	switch {
+	case r.Method != http.MethodPost:
+		writeError(w, http.StatusMethodNotAllowed, "invalid_request", "expected a POST")
+		return
+	case kind != byCode && kind != byRefresh:
+		writeError(w, http.StatusBadRequest, "unsupported_grant_type", "expected "+byCode+" or "+byRefresh)
+		return
+	case l.client(form("client_id")) == nil:
+		writeError(w, http.StatusUnauthorized, "invalid_client", "this client is not known here")
+		return
+	}
+	g, next := l.redeem(kind, key, func(g *grant) bool {
+		if g.client.ID != form("client_id") || form("resource") != g.resource {
+			return false
+		}
+		return kind == byRefresh || form("redirect_uri") == g.redirectURI &&
+			isSame(g.challenge, oauth2.S256ChallengeFromVerifier(form("code_verifier")))
+	})
+	if g == nil {
+		writeError(w, http.StatusBadRequest, "invalid_grant", "this is not, or no longer, good")
+		return
+	}
+	access, err := l.sign(g)
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, "server_error", "the token could not be signed")
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"access_token": access, "token_type": "Bearer", "expires_in": int(tokenAge.Seconds()),
+		"refresh_token": next, "scope": strings.Join(g.scopes, " "),
+	})
+}
+
+// sign makes an access token (RFC 9068).
+func (l *login) sign(g *grant) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: l.key}, new(jose.SignerOptions).WithType("at+jwt"))
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return jwt.Signed(signer).Claims(map[string]any{
+		"iss": l.issuer, "aud": g.resource, "sub": g.user, "client_id": g.client.ID, "scope": strings.Join(g.scopes, " "),
+		"iat": now.Unix(), "exp": now.Add(tokenAge).Unix(), "jti": rand.Text(),
+	}).Serialize()
+}
+
+func isSame(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
