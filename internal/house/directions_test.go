@@ -24,7 +24,9 @@ type direction struct {
 const leaf = "internal leaves"
 
 // notLeaves are the directories of internal/ that are no leaves: they use psi.
-var notLeaves = []string{"internal/conformance", "internal/house", "internal/interop", "internal/tools"}
+var notLeaves = []string{
+	"internal/compare", "internal/conformance", "internal/house", "internal/interop", "internal/model", "internal/soak", "internal/tools",
+}
 
 var directions = []direction{
 	{from: "mcp", except: "mcp/mcptest", never: []string{"mcphttp", "mcpstdio", "middleware"}},
