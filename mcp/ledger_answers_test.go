@@ -141,34 +141,98 @@ func TestCursorsAreOpaque(t *testing.T) {
 	}
 }
 
-// PING-01: a client answers pings.
-func TestClientAnswersPing(t *testing.T) {
-	answered := make(chan string, 1)
-	c := connectTo(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+// asks is a server of the legacy era that says something when it is opened.
+func asks(said string, heard chan<- string) mcp.Transport {
+	opened := `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
 		near, far := mcp.Pipe()
 		go func() {
 			for {
 				data, err := far.Read(context.Background())
-				if err != nil {
+				m, _ := mcp.ParseMessage(data)
+				switch {
+				case err != nil:
 					return
-				}
-				switch text := string(data); {
-				case strings.Contains(text, `"initialize"`):
-					m, _ := mcp.ParseMessage(data)
-					_ = far.Write(context.Background(), []byte(resultFor(m.Request.ID.String(), `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
-				case strings.Contains(text, "initialized"):
-					_ = far.Write(context.Background(), []byte(`{"jsonrpc":"2.0","id":"p","method":"ping"}`))
+				case m.Request == nil:
+					heard <- string(data)
+				case m.Request.IsNotification():
+					_ = far.Write(context.Background(), []byte(said))
 				default:
-					answered <- text
+					_ = far.Write(context.Background(), []byte(resultFor(m.Request.ID.String(), opened)))
 				}
 			}
 		}()
 		return near, nil
-	}), &mcp.ClientOptions{Version: mcp.Version20251125})
-	if got := <-answered; !strings.Contains(got, `"id":"p"`) || !strings.Contains(got, `"result":{}`) {
-		t.Errorf("answered %s", got)
+	})
+}
+
+// PING-01, ROOT-04, SAMP-02, ELI-02: what a client of the legacy era answers, and what
+// it cannot be asked.
+func TestWhatClientsAnswer(t *testing.T) {
+	full := talkative(mcp.Version20251125)
+	bare := &mcp.ClientOptions{Version: mcp.Version20251125, Logger: full.Logger}
+	for _, test := range []struct {
+		opts                 *mcp.ClientOptions
+		method, params, want string
+	}{
+		{bare, "ping", `{}`, `"result":{}`},
+		{bare, mcp.MethodListRoots, `{}`, `"code":-32601`},
+		{bare, mcp.MethodElicit, `{"message":"?","requestedSchema":{"type":"object","properties":{}}}`, `"code":-32601`},
+		{full, mcp.MethodElicit, `{"mode":"url","message":"?","url":"https://example.com/","elicitationId":"1"}`, `"error"`},
+		{full, mcp.MethodCreateMessage, `{"messages":[],"maxTokens":1,"tools":[]}`, `"code":-32602`},
+		{full, mcp.MethodListRoots, `{}`, `"roots":[{"uri":"file:///home"}]`},
+		{full, "vendor/unknown", `{}`, `"code":-32601`},
+	} {
+		heard := make(chan string, 1)
+		connectTo(t, asks(`{"jsonrpc":"2.0","id":"q","method":"`+test.method+`","params":`+test.params+`}`, heard), test.opts)
+		if got := <-heard; !strings.Contains(got, `"id":"q"`) || !strings.Contains(got, test.want) {
+			t.Errorf("%s %s: answered %s, want %s", test.method, test.params, got, test.want)
+		}
 	}
-	_ = c
+}
+
+// ELI-21, SAMP-12, MRTR-11: a server that asks for ever is not answered for ever, and
+// one that only wants to be asked again is.
+func TestEndlessServer(t *testing.T) {
+	state, calls := "s", 0
+	question := map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}}
+	for name, asked := range map[string]mcp.InputRequired{"question": {InputRequests: question}, "state": {RequestState: &state}} {
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool {
+				return welcoming().ServeMCP(ctx, req)
+			}
+			calls++
+			res := asked
+			res.ResultType = mcp.ResultInputRequired
+			return &res, nil
+		})
+		calls = 0
+		opts := talkative("")
+		opts.MaxRounds = 3
+		if res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", "")); err == nil || calls < 2 || calls > 4 {
+			t.Errorf("%s: %+v, %v after %d calls", name, res, err, calls)
+		}
+	}
+}
+
+// SAMP-03: the context of servers is for clients that declared it.
+func TestContextNeedsItsCapability(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("sample", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1, IncludeContext: "thisServer"})
+		return "", err
+	}, nil))
+	for _, able := range []bool{false, true} {
+		caps := &mcp.SamplingCapability{}
+		if able {
+			caps.Context = &struct{}{}
+		}
+		cl := &mcptest.Client{Capabilities: &mcp.ClientCapabilities{Sampling: caps}}
+		res, _, err := mcptest.Do(t, mux, cl.NewRequest(mcp.MethodCallTool, tool("sample", "")))
+		if _, asked := res.(*mcp.InputRequired); asked != able || (mcp.CodeOf(err) == mcp.CodeMissingCapability) == able {
+			t.Errorf("able %t: %+v, %v", able, res, err)
+		}
+	}
 }
 
 // SUB-06, SUB-07, STDIO-08: of several subscriptions, each hears its own.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -414,5 +415,38 @@ func TestToolNames(t *testing.T) {
 		if got := mustCall(t, mcptest.Connect(t, mux), name, ""); got != "hi" {
 			t.Errorf("%q cannot be called: %s", name, got)
 		}
+	}
+}
+
+// PING-03, ERR-06: what only the legacy era has is unknown to the modern one, over
+// every transport.
+func TestRemovedMethods(t *testing.T) {
+	p := newPeer(t, everything(quiet()), eras[0])
+	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/get", "roots/list"} {
+		p.send(eras[0].request("1", method, `"uri":"r:r","level":"info"`))
+		if r := p.read(); r.Error == nil || r.Error.Code != mcp.CodeMethodNotFound {
+			t.Errorf("%s: %s %v", method, r.Result, r.Error)
+		}
+	}
+}
+
+// MRTR-17, CACHE-06: what answers a retry is for nobody else, whatever its handler says.
+func TestRetriesAreNotKept(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("r:r", mcp.ResourceFunc(func(ctx context.Context, _ none) (*mcp.ReadResourceResult, error) {
+		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
+		return &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic)}, err
+	}, nil))
+	p := newPeer(t, mux, eras[0])
+	p.send(eras[0].request("1", "resources/read", `"uri":"r:r"`))
+	var asked struct {
+		RequestState json.RawMessage `json:"requestState"`
+	}
+	if r := p.read(); r.Error != nil || json.Unmarshal(r.Result, &asked) != nil || asked.RequestState == nil {
+		t.Fatalf("got %s %v", r.Result, r.Error)
+	}
+	p.send(eras[0].request("2", "resources/read", `"uri":"r:r","requestState":`+string(asked.RequestState)+`,"inputResponses":{"k":{"action":"accept","content":{"ok":true}}}`))
+	if r := p.read(); !strings.Contains(string(r.Result), `"ttlMs":0,"cacheScope":"private"`) {
+		t.Errorf("got %s %v", r.Result, r.Error)
 	}
 }

@@ -1,0 +1,156 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package house_test
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ledgers are the pages whose tables say what shows that something is so, and the
+// form of the first cell of their rows.
+var ledgers = map[string]*regexp.Regexp{
+	"docs/conformance.md": regexp.MustCompile(`^[A-Z]+-\d\d(…\d\d)?$`),
+	"docs/traps.md":       regexp.MustCompile(`^T\d+b?$`),
+}
+
+// TestLedgers checks that the tests which the pages name exist, and that every row
+// has a test or a reason.
+func TestLedgers(t *testing.T) {
+	tree, err := readTree(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := testsOf(tree)
+	for page, id := range ledgers {
+		text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(page)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, finding := range checkLedger(page, string(text), id, tests) {
+			t.Error(finding)
+		}
+	}
+}
+
+// TestCheckLedger checks the check: of each row that is wrong something is said.
+func TestCheckLedger(t *testing.T) {
+	tests := map[string]bool{"mcp.TestIDs": true, "mcphttp/auth.FuzzKeySet": true}
+	const text = "# A page\n\nWith `mcp.TestProse` in its text.\n\n" +
+		"| id | level | what | shown by |\n|---|---|---|---|\n" +
+		"| A-01 | MUST | fine | `mcp.TestIDs` |\n" +
+		"| A-02 | MUST | fine | `mcp.TestIDs/modern`, `mcphttp/auth.FuzzKeySet` |\n" +
+		"| A-03…05 | MUST | fine | not built yet: the whole of it |\n" +
+		"| A-06 | MUST | fine | `conformance:auth/2025-03-26-x` |\n" +
+		"| A-07 | MUST | fine | `mcp.TestIDs`; **open**: a detail of it |\n" +
+		"| A-08 | MUST | WRONG | `mcp.TestGone` |\n" +
+		"| A-09 | MUST | WRONG | |\n" +
+		"| A-10 | MUST | WRONG | not ours |\n" +
+		"| A-11 | MUST | WRONG | because |\n" +
+		"| A-01 | MUST | WRONG | `mcp.TestIDs` |\n" +
+		"| B1 | MUST | WRONG | `mcp.TestIDs` |\n" +
+		"| A-12 | MUST | WRONG `mcp.TestIDs` |\n" +
+		"| A-13 | MUST | WRONG | `conformance:Not a scenario` |\n" +
+		"| A-14 | MUST | WRONG | `mcp.IDs` |\n"
+	var want []string
+	for i, line := range strings.Split(text, "\n") {
+		if strings.Contains(line, "WRONG") {
+			want = append(want, fmt.Sprintf("page:%d", i+1))
+		}
+	}
+	var got []string
+	for _, f := range checkLedger("page", text, ledgers["docs/conformance.md"], tests) {
+		got = append(got, fmt.Sprintf("%s:%d", f.path, f.line))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+var (
+	codeSpan = regexp.MustCompile("`([^`]*)`")
+	scenario = regexp.MustCompile(`^conformance:[a-z0-9_/-]+$`)
+	// reason is a reason with some words in it.
+	reason = regexp.MustCompile(`(not ours|nothing to do|not built yet|\*\*no test yet\*\*|\*\*open\*\*): .{10,}`)
+)
+
+// checkLedger finds rows of a page's tables that say nothing, or what is not so. Code
+// spans of the last cell are names of tests, and of nothing else.
+func checkLedger(page, text string, id *regexp.Regexp, tests map[string]bool) []finding {
+	var findings []finding
+	seen := map[string]bool{}
+	columns := 0
+	for i, line := range strings.Split(text, "\n") {
+		report := func(format string, args ...any) {
+			findings = append(findings, finding{page, i + 1, fmt.Sprintf(format, args...)})
+		}
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		switch {
+		case !strings.HasPrefix(line, "| "):
+			continue
+		case cells[0] == "id":
+			columns = len(cells)
+			continue
+		case len(cells) != columns:
+			report("the row has %d cells that say something, of %d", len(cells), columns)
+			continue
+		case !id.MatchString(cells[0]) || seen[cells[0]]:
+			report("the id %q is malformed, or stands twice", cells[0])
+			continue
+		}
+		seen[cells[0]] = true
+		if what := wrongEvidence(cells[len(cells)-1], tests); what != "" {
+			report("%s: %s", cells[0], what)
+		}
+	}
+	if len(seen) == 0 {
+		findings = append(findings, finding{page, 1, "there is no table"})
+	}
+	return findings
+}
+
+// wrongEvidence says what is wrong with the last cell of a row, "" if nothing is.
+func wrongEvidence(cell string, tests map[string]bool) string {
+	names := codeSpan.FindAllStringSubmatch(cell, -1)
+	if len(names) == 0 && !reason.MatchString(cell) {
+		return "there is neither a test nor a reason"
+	}
+	for _, name := range names {
+		dir, fn, _ := strings.Cut(name[1], ".")
+		fn, _, _ = strings.Cut(fn, "/") // a subtest is not looked for
+		if !scenario.MatchString(name[1]) && !tests[dir+"."+fn] {
+			return fmt.Sprintf("there is no test %s", name[1])
+		}
+	}
+	return ""
+}
+
+// testsOf are the tests, fuzz tests and examples of the tree, as "mcphttp/auth.TestX".
+func testsOf(tree []source) map[string]bool {
+	tests := map[string]bool{}
+	for _, s := range tree {
+		if !s.isTest() {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil {
+				continue
+			}
+			for _, prefix := range []string{"Test", "Fuzz", "Example"} {
+				if strings.HasPrefix(fn.Name.Name, prefix) {
+					tests[s.dir()+"."+fn.Name.Name] = true
+				}
+			}
+		}
+	}
+	return tests
+}
