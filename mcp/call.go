@@ -31,7 +31,8 @@ type call struct {
 	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that served it
 
 	mu       sync.Mutex
-	notifier Notifier // nil before serving and after
+	ctx      context.Context // of serving
+	notifier Notifier        // nil before serving and after
 	progress progressState
 	logs     logState
 	sealer   *sealer // set while the handler may ask
@@ -79,23 +80,29 @@ func (c *call) notifyLocked(ctx context.Context, method string, params json.RawM
 	if c.notifier == nil {
 		return ErrNotDelivered
 	}
+	if _, cancelled := context.Cause(c.ctx).(*CancelError); cancelled { //nolint:errorlint // the cause is that, not something around it
+		return ErrNotDelivered // about what was cancelled nothing is said any more
+	}
 	return c.notifier.Notify(ctx, method, params)
 }
 
-func (c *call) begin(n Notifier) {
+func (c *call) begin(ctx context.Context, n Notifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notifier = n
+	c.ctx, c.notifier = ctx, n
 }
 
-func (c *call) finish() { c.begin(nil) }
+func (c *call) finish() { c.begin(nil, nil) } //nolint:staticcheck // there is none any more
 
 // Serve calls h for req on behalf of a transport. Notifications about the
 // request go to n, which may be nil, until h returns. A panic in h is logged
 // with its stack to logger, slog's default if nil, and becomes an internal
 // error without details; a panic with [ErrAbortHandler] is not logged.
 func Serve(ctx context.Context, h Handler, req *Request, n Notifier, logger *slog.Logger) (Result, error) {
-	req.call.begin(n)
+	if req.Method == MethodListen && n != nil {
+		n = changesOnly{n}
+	}
+	req.call.begin(ctx, n)
 	defer req.call.finish()
 	return serveSafely(ctx, h, req, logger)
 }

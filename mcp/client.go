@@ -27,7 +27,7 @@ type ClientOptions struct {
 	// SampleTools declares that Sample can use tools.
 	SampleTools bool
 	// Roots are what roots/list answers at first; nil declares that there are
-	// none to ask for. [Conn.AddRoots] and [Conn.RemoveRoots] change them.
+	// none to ask for. They are file:// URIs. [Conn.AddRoots] and [Conn.RemoveRoots] change them.
 	Roots []Root
 	// Answering is wrapped around the functions above, the first outermost. The
 	// requests it sees are elicitation/create, sampling/createMessage, roots/list.
@@ -144,6 +144,9 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 // speaks is found out once. An empty version is not known.
 func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
 	pinned := c.opts.Version != ""
+	if err := checkRoots(c.opts.Roots); err != nil {
+		return nil, err
+	}
 	switch {
 	case slices.Contains(ModernVersions(), version):
 		conn, err := c.connectModern(ctx, t)

@@ -6,8 +6,10 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-psi/psi/jsonschema"
 )
@@ -92,14 +94,19 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
+	ask := c.client.opts.Elicit
 	if p.Mode == "url" {
-		return answered(c.client.opts.ElicitURL(ctx, &p))
+		ask = c.client.opts.ElicitURL
 	}
-	res, err := c.client.opts.Elicit(ctx, &p)
-	if err != nil || res == nil || res.Action != ActionAccept {
+	res, err := ask(ctx, &p)
+	if err != nil || res == nil {
 		return answered(res, err)
 	}
 	filled := *res
+	if p.Mode == "url" || res.Action != ActionAccept {
+		filled.Content = nil // only who accepts a form sends what he wrote
+		return &filled, nil
+	}
 	if filled.Content, err = fillForm(p.RequestedSchema, res.Content); err != nil {
 		return nil, err
 	}
@@ -140,9 +147,22 @@ func (c *Conn) Roots() []Root {
 	return slices.Clone(c.roots)
 }
 
+// checkRoots reports a root that is none: they are file URIs (client/roots).
+func checkRoots(roots []Root) error {
+	for _, r := range roots {
+		if !strings.HasPrefix(r.URI, "file://") {
+			return fmt.Errorf("mcp: the root %q is not a file:// URI", r.URI)
+		}
+	}
+	return nil
+}
+
 // AddRoots adds roots, or changes those with the same URIs, and tells a server of
-// the legacy era.
+// the legacy era. Roots are file:// URIs.
 func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
+	if err := checkRoots(roots); err != nil {
+		return err
+	}
 	c.changeRoots(func() {
 		for _, r := range roots {
 			c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return old.URI == r.URI })

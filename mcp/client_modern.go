@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ func (e *modernClient) discover(ctx context.Context) error {
 	req := newRequest()
 	req.Method = MethodDiscover
 	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
-	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && anyModern(r.Error) {
+	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && !onlyLegacy(r.Error) {
 		r, err = e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{})) // one that lets everyone try twice
 	}
 	switch {
@@ -165,13 +166,11 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 	for attempt := 0; ; attempt++ {
 		id := e.conn.nextID()
 		s := newForwarder(e.conn, req, attempt > 0)
-		e.conn.follow(id, s.notify)
-		r, err := e.conn.wire.Call(ctx, e.envelope(id, req, ID{}))
-		e.conn.unfollow(id)
+		r, err := e.follow(ctx, id, req, s)
 		switch {
 		case err == nil && r.Error != nil:
 			return nil, r.Error
-		case err == nil:
+		case err == nil, errors.Is(err, errEndedByServer):
 			return &ListenResult{ResultBase{Meta: s.meta}}, nil
 		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && attempt == 0:
 			return nil, err
@@ -183,6 +182,18 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 			return nil, err
 		}
 	}
+}
+
+// follow makes the request of a subscription and tells what comes of it until it ends,
+// everything that came before the end included.
+func (e *modernClient) follow(ctx context.Context, id ID, req *Request, s *forwarder) (*Response, error) {
+	call, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	e.conn.follow(id, following{s.notify, end})
+	defer e.conn.unfollow(id)
+	r, err := e.conn.wire.Call(call, e.envelope(id, req, ID{}))
+	e.conn.notes.settle(ctx)
+	return r, err
 }
 
 // wait waits, unless the connection ends.

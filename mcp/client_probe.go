@@ -68,7 +68,7 @@ func isNotUnderstood(err error) bool {
 	switch {
 	case errors.As(err, &coded):
 		return coded.Code > CodeHeaderMismatch || coded.Code < CodeUnsupportedVersion ||
-			coded.Code == CodeUnsupportedVersion && !anyModern(coded)
+			coded.Code == CodeUnsupportedVersion && onlyLegacy(coded)
 	case errors.Is(err, ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	case errors.Is(err, errNotOpened):
@@ -78,13 +78,17 @@ func isNotUnderstood(err error) bool {
 	return !network || op.Op != "dial" // who is not there speaks nothing
 }
 
-// anyModern reports whether a refusal of a version names one that can be used.
-func anyModern(e *Error) bool {
+// onlyLegacy reports whether a refusal of a version names one of the legacy era, and
+// none of this one that can be used.
+func onlyLegacy(e *Error) bool {
 	var data struct {
 		Supported []string `json:"supported"`
 	}
 	if e.Data == nil || unmarshal(e.Data, &data) != nil {
-		return true
+		return false
 	}
-	return slices.ContainsFunc(data.Supported, func(v string) bool { return slices.Contains(ModernVersions(), v) })
+	names := func(versions []string) bool {
+		return slices.ContainsFunc(data.Supported, func(v string) bool { return slices.Contains(versions, v) })
+	}
+	return names(LegacyVersions()) && !names(ModernVersions())
 }

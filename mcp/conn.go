@@ -33,7 +33,7 @@ type Conn struct {
 	use      []Middleware
 	roots    []Root
 	progress map[ID]*progressSink
-	subs     map[ID]func(method string, req *Request)
+	subs     map[ID]following
 }
 
 // clientEra is what differs between eras on the client's side: how a request of
@@ -55,7 +55,7 @@ func newConn(c *Client) *Conn {
 	conn := &Conn{
 		client: c, roots: append([]Root(nil), c.opts.Roots...),
 		progress: map[ID]*progressSink{},
-		subs:     map[ID]func(string, *Request){},
+		subs:     map[ID]following{},
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
 	conn.notes = newNoteQueue(conn)

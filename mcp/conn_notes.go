@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -64,6 +65,17 @@ func (q *noteQueue) next() func() {
 	return fn
 }
 
+// settle waits until what has come so far has been told.
+func (q *noteQueue) settle(ctx context.Context) {
+	told := make(chan struct{})
+	q.add(func() { close(told) })
+	select {
+	case <-told:
+	case <-ctx.Done():
+	case <-q.conn.ctx.Done():
+	}
+}
+
 // call keeps a panic of a function from ending the process.
 func (q *noteQueue) call(fn func()) {
 	defer func() {
@@ -92,6 +104,9 @@ func (c *Conn) notified(note *Request, about ID) {
 		c.notes.add(func() { follow(note.Method, note) })
 		return
 	}
+	if note.Method == NotificationCancelled && c.endedByServer(note) {
+		return
+	}
 	c.notes.add(func() { c.tell(c.ctx, note) })
 }
 
@@ -110,11 +125,30 @@ func (c *Conn) followerOf(note *Request, about ID) func(string, *Request) {
 	_ = note.Meta().Get(MetaSubscriptionID, &id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if follow := c.subs[id]; follow != nil {
-		return follow
+	if sub := c.subs[id]; sub.notify != nil {
+		return sub.notify
 	}
-	return c.subs[about]
+	return c.subs[about].notify
 }
+
+// endedByServer ends the subscription that a notifications/cancelled is about, if it
+// is about one.
+func (c *Conn) endedByServer(note *Request) bool {
+	var p CancelledParams
+	if note.Decode(&p) != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sub, ok := c.subs[p.RequestID]
+	if ok {
+		sub.end(errEndedByServer)
+	}
+	return ok
+}
+
+// errEndedByServer is why the call of a subscription ends that the server has ended.
+var errEndedByServer = errors.New("mcp: the server ended the subscription")
 
 // tell calls the client's function for a notification.
 func (c *Conn) tell(ctx context.Context, note *Request) {

@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 )
 
@@ -18,8 +19,9 @@ func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Conte
 
 // progressSink takes the progress of one call.
 type progressSink struct {
-	fn    func(*ProgressParams) // nil if nobody wants to know but the clock
-	clock *callClock            // nil if the call has no bound
+	fn     func(*ProgressParams) // nil if nobody wants to know but the clock
+	clock  *callClock            // nil if the call has no bound
+	logger *slog.Logger          // gets the panics of fn
 
 	mu      sync.Mutex
 	waiting []*ProgressParams
@@ -45,7 +47,7 @@ func (c *Conn) expectProgress(ctx context.Context, req *Request, id ID) (ID, fun
 	if fn == nil && clock == nil {
 		return ID{}, func() {}
 	}
-	s := &progressSink{fn: fn, clock: clock}
+	s := &progressSink{fn: fn, clock: clock, logger: c.client.opts.Logger}
 	s.idle = sync.NewCond(&s.mu)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,11 +100,21 @@ func (s *progressSink) run() {
 		p := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		s.mu.Unlock()
-		s.fn(p)
+		s.tell(p)
 		s.mu.Lock()
 	}
 	s.running = false
 	s.idle.Broadcast()
+}
+
+// tell keeps a panic of the function from ending the process.
+func (s *progressSink) tell(p *ProgressParams) {
+	defer func() {
+		if v := recover(); v != nil {
+			_ = panicked(context.Background(), newRequest(), v, s.logger)
+		}
+	}()
+	s.fn(p)
 }
 
 // settleProgress waits until the progress of a call that came so far has been told.

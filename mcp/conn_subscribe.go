@@ -72,10 +72,16 @@ func (f *forwarder) acknowledge(ctx context.Context, filter *SubscriptionFilter)
 	}
 }
 
-func (c *Conn) follow(id ID, notify func(string, *Request)) {
+// following is one subscription at the server.
+type following struct {
+	notify func(method string, note *Request)
+	end    context.CancelCauseFunc
+}
+
+func (c *Conn) follow(id ID, f following) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.subs[id] = notify
+	c.subs[id] = f
 }
 
 func (c *Conn) unfollow(id ID) {
@@ -122,6 +128,11 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	case s.Accepted = <-acknowledged:
 		return s, nil
 	case <-s.done:
+		select {
+		case s.Accepted = <-acknowledged: // and ended at once
+			return s, nil
+		default:
+		}
 		cancel(nil)
 		if s.err == nil {
 			s.err = errors.New("mcp: the server ended the subscription before it agreed to it")

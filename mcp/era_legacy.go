@@ -211,23 +211,66 @@ func (e legacyEra) clientCapabilities(declared json.RawMessage) json.RawMessage 
 	return mustMarshal(&c)
 }
 
-// question is a question as the revision asks it.
-func (e legacyEra) question(q InputRequest, id string) InputRequest {
-	if q.Method != MethodElicit {
-		return q
+// question is a question as the revision asks it, or why it cannot.
+func (e legacyEra) question(q InputRequest, id string) (InputRequest, error) {
+	switch {
+	case q.Method == MethodCreateMessage && e.rev < rev2025November:
+		return q, e.singleBlocks(q)
+	case q.Method != MethodElicit:
+		return q, nil
 	}
 	var p ElicitParams
 	if unmarshal(q.Params, &p) != nil {
-		return q
+		return q, nil //nolint:nilerr // the client may say what is wrong with it
 	}
 	switch {
+	case e.rev < rev2025November && asksForLists(p.RequestedSchema):
+		return q, e.cannotAsk("for lists")
 	case e.rev < rev2025November:
 		p.Mode = ""
 	case p.Mode == "url":
 		p.ElicitationID = id
 	}
 	q.Params = mustMarshal(&p)
-	return q
+	return q, nil
+}
+
+func (e legacyEra) cannotAsk(what string) error {
+	return Errorf(CodeInvalidRequest, "a client of %s cannot be asked %s", e.rev, what)
+}
+
+// singleBlocks reports messages of several blocks, which revisions before 2025-11-25
+// do not have.
+func (e legacyEra) singleBlocks(q InputRequest) error {
+	var p CreateMessageParams
+	if unmarshal(q.Params, &p) != nil {
+		return nil //nolint:nilerr // the client may say what is wrong with it
+	}
+	for _, m := range p.Messages {
+		if m != nil && len(m.Content) != 1 {
+			return e.cannotAsk("with several blocks in a message")
+		}
+	}
+	return nil
+}
+
+// asksForLists reports whether a form has a field of several choices, which revisions
+// before 2025-11-25 do not have.
+func asksForLists(schema json.RawMessage) bool {
+	var form struct {
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if unmarshal(schema, &form) != nil {
+		return false
+	}
+	for _, field := range form.Properties {
+		if field.Type == "array" {
+			return true
+		}
+	}
+	return false
 }
 
 // batches reports whether the revision joins messages to arrays.

@@ -25,6 +25,8 @@ const (
 
 var errTooManyEntries = errors.New("mcp: the directory has too many entries")
 
+func (s *fileServer) cacheHints() Cacheable { return s.opts.Cache }
+
 // ListResources implements [ResourceLister]. A cursor is the path at which the
 // page before ended: what comes after it, in the order of the walk, is listed,
 // whatever was added or removed in between.

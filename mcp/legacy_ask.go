@@ -24,7 +24,7 @@ func (n senderNotifier) Notify(ctx context.Context, method string, params json.R
 // to the client as requests, and the handler is called again with the answers,
 // as the client of the modern era would call it.
 func (l *Legacy) replay(ctx context.Context, req *Request, out Sender) (Result, error) {
-	req.call.begin(senderNotifier{out})
+	req.call.begin(ctx, senderNotifier{out})
 	defer req.call.finish()
 	current := req
 	for round := range l.opts.MaxRounds {
@@ -73,6 +73,9 @@ func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*
 
 // ask asks all questions at once. Without a question, only time can help.
 func (l *Legacy) ask(ctx context.Context, req *Request, asked *InputRequired, out Sender, round int) (map[string]json.RawMessage, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if l.opts.AskTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, l.opts.AskTimeout, Errorf(CodeInternalError, "no answer within %v", l.opts.AskTimeout))
@@ -125,7 +128,10 @@ func (l *Legacy) askOne(ctx context.Context, out Sender, q InputRequest) (json.R
 	l.asked++
 	id := fmt.Sprintf("elicitation-%d", l.asked)
 	l.mu.Unlock()
-	q = era.question(q, id)
+	q, err := era.question(q, id)
+	if err != nil {
+		return nil, err
+	}
 	return l.roundTrip(ctx, out, q.Method, q.Params)
 }
 

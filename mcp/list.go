@@ -20,9 +20,10 @@ type page[D any] struct {
 // A source is a part of a list that somebody else keeps: a mount, or a template
 // that can list what it matches.
 type source[D any] struct {
-	key   string // sorts the sources, and names them in cursors
-	site  string
-	fetch func(ctx context.Context, req *Request, cursor *string) (page[D], error)
+	key    string // sorts the sources, and names them in cursors
+	site   string
+	public bool // all that it gives may be cached for everybody
+	fetch  func(ctx context.Context, req *Request, cursor *string) (page[D], error)
 }
 
 // list is what differs between the four lists of a mux.
@@ -45,6 +46,11 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 		return nil, err
 	}
 	p := page[D]{cache: g.opts.ListCache}
+	for i := range sources {
+		if !sources[i].public {
+			p.cache.CacheScope = CachePrivate // it may have private parts, and all pages of a list are alike
+		}
+	}
 	next := l.addOwn(&p, l.own(s), at, g.opts.PageSize)
 	if next == nil {
 		if next, err = l.addSources(ctx, g, req, &p, sources, at); err != nil {

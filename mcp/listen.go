@@ -132,6 +132,18 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 	return nil
 }
 
+// changesOnly is the stream of a subscription, on which nothing is said but changes:
+// not what middleware logs about it.
+type changesOnly struct{ Notifier }
+
+// Notify implements [Notifier].
+func (c changesOnly) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if method == NotificationMessage || method == NotificationProgress {
+		return ErrNotDelivered
+	}
+	return c.Notifier.Notify(ctx, method, params)
+}
+
 // tellRest tells what came at the same time as the end: whoever takes this
 // subscription's place does not hear of it. A client that cancelled wants nothing
 // more.

@@ -99,7 +99,7 @@ func templateSources(s *snapshot) []source[*Resource] {
 	var sources []source[*Resource]
 	for _, e := range s.listers {
 		sources = append(sources, source[*Resource]{
-			key: templateKey + e.name, site: e.site,
+			key: templateKey + e.name, site: e.site, public: alwaysPublic(e.lister),
 			fetch: func(ctx context.Context, _ *Request, cursor *string) (page[*Resource], error) {
 				r, err := e.lister.ListResources(ctx, e.name, cursor)
 				if err != nil {
@@ -110,6 +110,12 @@ func templateSources(s *snapshot) []source[*Resource] {
 		})
 	}
 	return sources
+}
+
+// alwaysPublic reports whether a lister is one of this package that says so.
+func alwaysPublic(l ResourceLister) bool {
+	known, ok := l.(interface{ cacheHints() Cacheable })
+	return ok && known.cacheHints().CacheScope == CachePublic
 }
 
 // mountSources makes a source of every mount whose list is an R.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 )
 
 // Elicit asks the user to fill in a form whose fields are those of T, a struct
@@ -104,6 +105,9 @@ type linkQuestion struct{ key, message, url string }
 func (q *linkQuestion) questionKey() string { return q.key }
 
 func (q *linkQuestion) inputRequest() (InputRequest, error) {
+	if u, err := url.Parse(q.url); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return InputRequest{}, fmt.Errorf("mcp: question %q: %.100q is not the URL of a page, https or http", q.key, q.url)
+	}
 	return inputRequest(MethodElicit, &ElicitParams{Mode: "url", Message: q.message, URL: q.url})
 }
 
@@ -121,6 +125,9 @@ type samplingQuestion struct {
 func (q *samplingQuestion) questionKey() string { return q.key }
 
 func (q *samplingQuestion) inputRequest() (InputRequest, error) {
+	if err := checkConversation(q.params.Messages); err != nil {
+		return InputRequest{}, fmt.Errorf("mcp: question %q: %w", q.key, err)
+	}
 	return inputRequest(MethodCreateMessage, q.params)
 }
 

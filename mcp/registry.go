@@ -354,7 +354,11 @@ func (g *registry) dispatch(ctx context.Context, req *Request) (Result, error) {
 		return serve(g, ctx, req)
 	}
 	if e := g.load().methods[req.Method]; e != nil {
-		return e.handler.ServeMCP(contextWithRequest(ctx, req), req)
+		res, err := e.handler.ServeMCP(contextWithRequest(ctx, req), req)
+		if _, asks := res.(*InputRequired); asks {
+			return nil, Errorf(CodeInternalError, "the handler of %s asks, which only tools, prompts and resources can", req.Method)
+		}
+		return res, err
 	}
 	if req.IsNotification() {
 		return nil, nil
