@@ -193,7 +193,7 @@ func TestInvalidSchemaPanics(t *testing.T) {
 	wantPanic(t, func() {
 		schema := json.RawMessage(`{"type":"object","properties":{"p":{"type":"strin"}}}`)
 		mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.Describe(says(""), &mcp.Tool{InputSchema: schema}))
-	}, "ledger_open_test.go:")
+	}, "ledger_rules_test.go:")
 }
 
 // ELI-04, ELI-05, SAMP-05, SAMP-06, SAMP-13: questions that the revision does not allow
