@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -21,7 +22,7 @@ const location = "psi:///schema"
 type Schema struct {
 	options   Options
 	document  any // the schema as it was compiled, to explain with
-	full      *santhosh.Schema
+	full      func() (*santhosh.Schema, error)
 	proof     *node // nil if the schema goes beyond what can be proved
 	unchecked []string
 }
@@ -53,10 +54,14 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	if err := checkWork(doc); err != nil {
 		return nil, err
 	}
-	if s.full, err = compileFull(doc, s.options.AssertFormats); err != nil {
+	s.full = sync.OnceValues(func() (*santhosh.Schema, error) { return compileFull(doc, s.options.AssertFormats) })
+	s.proof = buildProof(doc, dialect, s.options)
+	if s.options.Inferred && s.proof != nil {
+		return s, nil // the full validator is made when it is needed
+	}
+	if _, err := s.full(); err != nil {
 		return nil, err
 	}
-	s.proof = buildProof(doc, dialect, s.options)
 	return s, nil
 }
 

@@ -25,8 +25,14 @@ func isAnnotation(key string) bool {
 // keyword adds one keyword to n and reports whether it could.
 func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 	switch key {
-	case "properties", "required", "additionalProperties":
-		return true // see object
+	case "additionalProperties": // see object, as for the next two
+		return true
+	case "properties":
+		_, ok := value.(map[string]any)
+		return ok
+	case "required":
+		list, ok := value.([]any)
+		return ok && len(stringsOf(list)) == len(list)
 	case "type":
 		return n.setTypes(value)
 	case "enum":
@@ -67,10 +73,10 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 		n.multipleOf = whole
 		return ok && whole > 0
 	case "pattern":
-		text, _ := value.(string)
+		text, ok := value.(string)
 		re, err := regexp.Compile(text)
 		n.pattern = re
-		return err == nil
+		return ok && err == nil
 	case "format":
 		n.format = b.format(value)
 		return true

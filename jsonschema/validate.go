@@ -44,6 +44,9 @@ func (s *Schema) validateFull(data []byte) error {
 			Got:      terr.reason,
 		}}}
 	}
+	if _, err := s.full(); err != nil {
+		return &ValidationError{Problems: []Problem{{Keyword: "schema", Expected: "a valid schema", Got: err.Error()}}}
+	}
 	verr := s.run(tree)
 	if verr != nil && s.options.OptionalNull {
 		tree, verr = s.withoutNulls(tree, verr)
@@ -57,7 +60,10 @@ func (s *Schema) validateFull(data []byte) error {
 }
 
 func (s *Schema) run(tree any) *santhosh.ValidationError {
-	err := s.full.Validate(tree)
+	full, err := s.full()
+	if err == nil {
+		err = full.Validate(tree)
+	}
 	if err == nil {
 		return nil
 	}

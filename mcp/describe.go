@@ -57,6 +57,9 @@ func checkSchema(e *entry, field string, schema []byte) {
 	if kind := strings.TrimLeft(string(schema), " \t\r\n"); kind[0] != '{' {
 		panic(fmt.Sprintf("mcp: tool %q at %s: %s must be an object", e.name, e.site, field))
 	}
+	if e.compiled {
+		return
+	}
 	if _, err := jsonschema.Compile(schema, nil); err != nil {
 		panic(fmt.Sprintf("mcp: tool %q at %s: %s is no schema: %v", e.name, e.site, field, err))
 	}

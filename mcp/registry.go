@@ -49,6 +49,7 @@ type entry struct {
 	handler    Handler // wrapped in its middleware
 	site       string  // where it was registered
 	described  Description
+	compiled   bool // the schemas of described are known to be good
 
 	tool     *Tool
 	headers  []paramHeader
@@ -90,6 +91,7 @@ func (m *Mux) entry(kind, name string, h Handler) *entry {
 		panic(fmt.Sprintf("mcp: %s %q: the handler is nil", kind, name))
 	}
 	e := &entry{kind: kind, name: name, site: callSite(), described: descriptionOf(h)}
+	_, e.compiled = h.(interface{ compiled() })
 	e.lister, _ = h.(ResourceLister)
 	if known, ok := h.(enumerator); ok {
 		e.enums = known.enums()

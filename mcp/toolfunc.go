@@ -58,8 +58,12 @@ type toolFunc[In, Out any] struct {
 
 func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
 
+// compiled says that the schemas of the description have been compiled.
+func (*toolFunc[In, Out]) compiled() {}
+
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
-	if f.tool.InputSchema == nil {
+	inferred := f.tool.InputSchema == nil
+	if inferred {
 		if f.tool.InputSchema, err = jsonschema.For[In](); err != nil {
 			return err
 		}
@@ -68,7 +72,7 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
 	}
 	f.defaults = defaultsOf(f.tool.InputSchema)
-	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true})
+	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true, Inferred: inferred})
 	return err
 }
 
@@ -171,12 +175,14 @@ func (f *toolFunc[In, Out]) prepareOutput() error {
 }
 
 func (f *toolFunc[In, Out]) prepareSchema() (err error) {
-	if f.tool.OutputSchema == nil {
-		if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
-			return err
-		}
+	if f.tool.OutputSchema != nil {
+		return f.prepareGivenSchema()
 	}
-	return f.prepareGivenSchema()
+	if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
+		return err
+	}
+	f.out, err = jsonschema.Compile(f.tool.OutputSchema, &jsonschema.Options{Inferred: true})
+	return err
 }
 
 func (f *toolFunc[In, Out]) prepareGivenSchema() (err error) {
