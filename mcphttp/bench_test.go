@@ -99,7 +99,7 @@ func BenchmarkModernStream(b *testing.B) {
 // that more is noticed.
 func TestAllocations(t *testing.T) {
 	body, h := addCall()
-	for accept, budget := range map[string]float64{"application/json, text/event-stream": 18, "text/event-stream": 23} {
+	for accept, budget := range map[string]float64{"application/json, text/event-stream": 18, "text/event-stream": 20} {
 		c := newCaller(t, newHandler(t, adder(), nil), body, with(h, header{"Accept": accept}))
 		c.call()
 		if c.w.status != http.StatusOK {

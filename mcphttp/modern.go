@@ -204,7 +204,9 @@ func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, er
 		}
 	}
 	if r.out.streaming || !r.accept.json {
+		r.out.hold()
 		_ = r.out.event("", buf.B) // a client that is gone needs no answer
+		r.out.release()
 		return
 	}
 	writeResponse(r.out.w, statusOf(err), buf.B)

@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/tmaxmax/go-sse"
 
+	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -26,7 +28,8 @@ type output struct {
 	control *http.ResponseController // nil before the stream is open
 
 	mu        sync.Mutex
-	streaming bool // the head of the stream is out
+	held      *bufpool.Buffer // takes what is written, nil if that goes out
+	streaming bool            // the head of the stream is out
 	done      bool // the answer is out: no more heartbeats
 	err       error
 }
@@ -39,12 +42,50 @@ func (o *output) open() {
 	o.streaming = true
 	o.control = http.NewResponseController(o.w)
 	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
+	o.head()
+	o.w.WriteHeader(http.StatusOK)
+}
+
+// head sets the header of an event stream and returns it.
+func (o *output) head() http.Header {
 	header := o.w.Header()
 	header["Content-Type"] = streamType
 	header["Cache-Control"] = noCache
 	header["X-Accel-Buffering"] = noBuffering
 	header["X-Content-Type-Options"] = noSniff
+	return header
+}
+
+// hold keeps what is written from now on until it is released. A stream that ends
+// with what it begins with is one write, as any other response.
+func (o *output) hold() {
+	if !o.streaming {
+		o.held = bufpool.Get()
+	}
+}
+
+// locked calls a method with the lock.
+func (o *output) locked(method func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	method()
+}
+
+// release writes what was held, which is the whole stream.
+func (o *output) release() {
+	held := o.held
+	if held == nil {
+		return
+	}
+	defer held.Put()
+	o.held = nil
+	if len(held.B) == 0 {
+		return
+	}
+	o.streaming = true
+	o.head()["Content-Length"] = []string{strconv.Itoa(len(held.B))}
 	o.w.WriteHeader(http.StatusOK)
+	_, o.err = o.w.Write(held.B) //nolint:gosec // it is an event stream of JSON, and says so
 }
 
 // named writes an event of a type of its own.
@@ -86,6 +127,10 @@ func (o *output) comment() error {
 func (o *output) write(m *sse.Message) error {
 	if o.err != nil {
 		return errors.Join(mcp.ErrNotDelivered, o.err)
+	}
+	if o.held != nil {
+		_, err := m.WriteTo(o.held)
+		return err
 	}
 	if o.streaming {
 		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines

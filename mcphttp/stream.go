@@ -104,6 +104,10 @@ func (st *stream) finish(ctx context.Context, message []byte) {
 	if st.done {
 		return
 	}
+	if out := st.out; out != nil {
+		out.locked(out.hold)
+		defer out.locked(out.release)
+	}
 	if len(message) > 0 {
 		st.begin(ctx)
 		_ = st.send(ctx, recordLast, message)

@@ -17,6 +17,12 @@ var pool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, 1<<10)}
 // Get lends an empty buffer.
 func Get() *Buffer { return pool.Get().(*Buffer) }
 
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.B = append(b.B, p...)
+	return len(p), nil
+}
+
 // Put gives the buffer back.
 func (b *Buffer) Put() {
 	if cap(b.B) > maxPooled {
