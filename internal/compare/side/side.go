@@ -1,0 +1,59 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package side
+
+import (
+	"context"
+	"net/http"
+)
+
+// A Side is one of the implementations that are compared.
+type Side struct {
+	Name string
+	// New makes a server.
+	New func(o Options) Server
+	// Dial connects a client over HTTP, and Start one to a program over stdio, in a
+	// version of the protocol.
+	Dial  func(ctx context.Context, url, version string) (Caller, error)
+	Start func(ctx context.Context, program Program, version string) (Caller, error)
+}
+
+// Options are those of a server.
+type Options struct {
+	// Tools is how many tools there are besides add and echo.
+	Tools int
+	// Modern serves HTTP without sessions: not all sides serve both eras at once.
+	Modern bool
+	// Stream answers HTTP with event streams.
+	Stream bool
+	// Middleware wraps recovery, logging and a rate limit around everything. Only
+	// psi has it.
+	Middleware bool
+}
+
+// A Server has the tools of package work.
+type Server interface {
+	HTTP() http.Handler
+	// Stdio serves the process's standard input and output.
+	Stdio(ctx context.Context) error
+	// Dispatcher returns a function that answers one message of the modern era.
+	Dispatcher(ctx context.Context) (func(message []byte) ([]byte, error), error)
+	// Connect connects a client in the same process.
+	Connect(ctx context.Context, version string) (Caller, error)
+	// Change changes the list of tools, and tells all that listen.
+	Change()
+}
+
+// A Caller is a client that is connected.
+type Caller interface {
+	Add(ctx context.Context, a, b int) (int, error)
+	Echo(ctx context.Context, text string) (string, error)
+	Close() error
+}
+
+// A Program is what a client starts as its server.
+type Program struct {
+	Path string
+	Env  []string // besides what there is, as key=value
+}

@@ -1,0 +1,29 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"github.com/go-psi/psi/internal/compare/floorhttp"
+	"github.com/go-psi/psi/internal/compare/gosdk"
+	"github.com/go-psi/psi/internal/compare/mcpgo"
+	"github.com/go-psi/psi/internal/compare/psi"
+	"github.com/go-psi/psi/internal/compare/side"
+)
+
+// sides are compared, in this order. The others are measured against the first.
+var sides = []*side.Side{&floorhttp.Side, &psi.Side, &gosdk.Side, &mcpgo.Side}
+
+const (
+	floorName = "raw"
+	ownName   = "psi"
+)
+
+func sideOf(name string) *side.Side {
+	for _, s := range sides {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
+}
+
+// value is the median of a measure of a side.
+func (r result) value(sideName string, m measure) float64 {
+	var values []float64
+	for _, s := range r.samples[sideName] {
+		values = append(values, s[m])
+	}
+	return median(values)
+}
+
+// ratio is the median of the ratios to the floor, each of one round.
+func (r result) ratio(sideName string, m measure) float64 {
+	var ratios []float64
+	floor := r.samples[floorName]
+	for i, s := range r.samples[sideName] {
+		if i < len(floor) && floor[i][m] > 0 {
+			ratios = append(ratios, s[m]/floor[i][m])
+		}
+	}
+	return median(ratios)
+}
+
+// passes reports whether psi is not over the bar of a row, and what that bar is.
+func (r result) passes(w row) (bar string, passed bool) {
+	passed = true
+	if w.ratio > 0 {
+		bar = "<= " + plain(w.ratio) + " x"
+		passed = round(r.ratio(ownName, w.measure)) <= w.ratio
+	}
+	if w.most > 0 {
+		bar = strings.TrimSpace(bar + " <= " + plain(w.most))
+		passed = passed && round(r.value(ownName, w.measure)) <= w.most
+	}
+	return bar, passed
+}
+
+// round forgets what is noise: a hundredth.
+func round(v float64) float64 { return math.Round(v*100) / 100 }
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// figure writes a number with three digits that count.
+func figure(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+}
+
+func writeHead(out io.Writer) {
+	var names, ratios []string
+	for _, s := range sides {
+		names = append(names, s.Name)
+		if s.Name != floorName {
+			ratios = append(ratios, s.Name+" x "+floorName)
+		}
+	}
+	columns := slices.Concat([]string{"work", "measure"}, names, ratios, []string{"bar for " + ownName, ""})
+	fmt.Fprintln(out, "| "+strings.Join(columns, " | ")+" |")
+	fmt.Fprintln(out, "|---|---|"+strings.Repeat("--:|", len(columns)-4)+"---|---|")
+}
+
+// write writes the rows of a result, and returns how many of them fail.
+func (r result) write(out io.Writer) (failed int) {
+	for _, w := range r.workload.rows {
+		var values, ratios []string
+		for _, s := range sides {
+			values = append(values, figure(r.value(s.Name, w.measure)))
+			if s.Name != floorName {
+				ratios = append(ratios, figure(r.ratio(s.Name, w.measure)))
+			}
+		}
+		bar, passed := r.passes(w)
+		verdict := ""
+		if bar != "" {
+			verdict = "pass"
+		}
+		if !passed {
+			verdict = "**FAIL**"
+			failed++
+		}
+		columns := slices.Concat([]string{r.workload.name, string(w.measure)}, values, ratios, []string{bar, verdict})
+		fmt.Fprintln(out, "| "+strings.Join(columns, " | ")+" |")
+	}
+	return failed
+}
