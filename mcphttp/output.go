@@ -30,7 +30,7 @@ type output struct {
 	mu        sync.Mutex
 	held      *bufpool.Buffer // takes what is written, nil if that goes out
 	streaming bool            // the head of the stream is out
-	done      bool // the answer is out: no more heartbeats
+	done      bool            // the answer is out: no more heartbeats
 	err       error
 }
 
@@ -85,7 +85,7 @@ func (o *output) release() {
 	o.streaming = true
 	o.head()["Content-Length"] = []string{strconv.Itoa(len(held.B))}
 	o.w.WriteHeader(http.StatusOK)
-	_, o.err = o.w.Write(held.B) //nolint:gosec // it is an event stream of JSON, and says so
+	_, o.err = o.w.Write(held.B)
 }
 
 // named writes an event of a type of its own.
