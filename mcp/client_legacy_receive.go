@@ -127,11 +127,10 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 		return nil, err
 	}
 	defer e.unsubscribe(ctx, accepted.ResourceSubscriptions)
-	s := &subscription{req: req, listener: newListener(accepted), meta: Meta{}}
-	s.meta.Set(MetaSubscriptionID, req.ID)
+	s := newSubscription(req, accepted)
 	e.hub.add(s.listener)
 	defer e.hub.remove(s.listener)
-	if err := s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *accepted, Meta: s.meta}); err != nil {
+	if err := s.acknowledge(ctx); err != nil {
 		return nil, err
 	}
 	for {

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"bytes"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -74,10 +75,10 @@ func isInteger(raw []byte) bool {
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' {
 		return false
 	}
-	number := string(raw)
-	if !strings.ContainsAny(number, ".eE") {
+	if !bytes.ContainsAny(raw, ".eE") {
 		return true
 	}
+	number := string(raw)
 	if len(number) > 40 || strings.ContainsAny(number, "eE") {
 		return false
 	}

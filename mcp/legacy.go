@@ -103,7 +103,14 @@ func (l *Legacy) Session() *Session { return l.session }
 func (l *Legacy) Context() context.Context { return l.ctx }
 
 // Close ends the session; see [Session.Close].
-func (l *Legacy) Close() { l.cancel(ErrClosed) }
+func (l *Legacy) Close() {
+	l.cancel(ErrClosed)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, cancel := range l.inflight {
+		cancel(ErrClosed)
+	}
+}
 
 // hangUp fails the questions that wait for an answer, and all to come: the client
 // has no more to say. Requests go on.
@@ -212,18 +219,22 @@ func (l *Legacy) begin(ctx context.Context, req *Request) (context.Context, func
 		return nil, nil, tooMany(maxInFlight)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	if l.ctx.Err() != nil {
+		cancel(context.Cause(l.ctx))
+	}
 	if l.inflight == nil {
 		l.inflight = map[ID]context.CancelCauseFunc{}
 	}
 	l.inflight[req.ID] = cancel
 	l.fillIn(req)
 	return ctx, func() {
-		stop()
 		cancel(nil)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.inflight, req.ID)
+		if len(l.inflight) == 0 {
+			l.inflight = nil // an idle session costs nothing that it does not need
+		}
 	}, nil
 }
 

@@ -12,23 +12,15 @@ import (
 )
 
 // listen serves subscriptions/listen: it acknowledges what it can tell of, then
-// tells, until the client or the transport ends it.
+// tells, until the client or the transport ends it. Its frame is small: thousands of
+// goroutines may wait in it.
 func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
-	var p ListenParams
-	if err := req.Decode(&p); err != nil {
+	s, err := g.subscribe(ctx, req)
+	if err != nil {
 		return nil, err
 	}
-	accepted := g.accept(ctx, req, &p.Notifications)
-	s := &subscription{req: req, listener: newListener(accepted), meta: Meta{}}
-	s.meta.Set(MetaSubscriptionID, req.ID)
-	g.hub.add(s.listener)
-	defer g.hub.remove(s.listener)
-	mounts := mountListeners{registry: g, req: req, filter: accepted, listener: s.listener}
-	defer mounts.stop()
-	for _, m := range mounts.refresh(ctx) {
-		m.await(ctx) // or what changes there from now on could get lost
-	}
-	if err := s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *accepted, Meta: s.meta}); err != nil {
+	defer s.close()
+	if err := s.acknowledge(ctx); err != nil {
 		return nil, err
 	}
 	for {
@@ -37,15 +29,45 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 			s.tellRest(ctx)
 			return s.ended(ctx)
 		case <-s.listener.wake:
-			changes, uris := s.listener.take()
-			if changes&mountsChanged != 0 {
-				mounts.refresh(ctx)
-			}
-			if err := s.tell(ctx, changes, uris); err != nil {
+			if err := s.woken(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
+}
+
+// subscribe makes a subscription that hears of changes from now on.
+func (g *registry) subscribe(ctx context.Context, req *Request) (*subscription, error) {
+	var p ListenParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	accepted := g.accept(ctx, req, &p.Notifications)
+	s := newSubscription(req, accepted)
+	g.hub.add(s.listener)
+	s.mounts = mountListeners{registry: g, req: req, filter: accepted, listener: s.listener}
+	for _, m := range s.mounts.refresh(ctx) {
+		m.await(ctx) // or what changes there from now on could get lost
+	}
+	return s, nil
+}
+
+func (s *subscription) close() {
+	s.mounts.stop()
+	s.mounts.registry.hub.remove(s.listener)
+}
+
+func (s *subscription) acknowledge(ctx context.Context) error {
+	return s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *s.accepted, Meta: s.meta})
+}
+
+// woken tells what has changed.
+func (s *subscription) woken(ctx context.Context) error {
+	changes, uris := s.listener.take()
+	if changes&mountsChanged != 0 {
+		s.mounts.refresh(ctx)
+	}
+	return s.tell(ctx, changes, uris)
 }
 
 // accept is the part of a filter that this server can serve: types that it
@@ -76,8 +98,18 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 // subscription writes to one listener.
 type subscription struct {
 	req      *Request
+	accepted *SubscriptionFilter
 	listener *listener
 	meta     Meta
+	note     json.RawMessage // the params of what has no other than meta
+	mounts   mountListeners  // of a mux
+}
+
+func newSubscription(req *Request, accepted *SubscriptionFilter) *subscription {
+	s := &subscription{req: req, accepted: accepted, listener: newListener(accepted), meta: Meta{}}
+	s.meta.Set(MetaSubscriptionID, req.ID)
+	s.note = mustMarshal(map[string]Meta{"_meta": s.meta})
+	return s
 }
 
 // ended is the outcome of a subscription whose context is done: a result, if it was
@@ -120,7 +152,7 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 		if changes&n.change == 0 {
 			continue
 		}
-		if err := s.send(ctx, n.method, map[string]Meta{"_meta": s.meta}); err != nil {
+		if err := s.send(ctx, n.method, s.note); err != nil {
 			return err
 		}
 	}

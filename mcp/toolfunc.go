@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	"github.com/go-psi/psi/jsonschema"
 )
@@ -230,7 +231,8 @@ func asStructured[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
 	if err := f.checkOutput(raw); err != nil {
 		return nil, err
 	}
-	r := &structuredResult{text: TextContent{Text: string(raw)}}
+	r := new(structuredResult)
+	r.text.Text = unsafe.String(unsafe.SliceData(raw), len(raw)) //nolint:gosec // nobody changes what is in a result
 	r.block[0] = &r.text
 	r.Content, r.StructuredContent = r.block[:], raw
 	return &r.CallToolResult, nil
