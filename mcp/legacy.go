@@ -47,6 +47,10 @@ type LegacyOptions struct {
 	State *LegacyState
 	// Logger gets what there is to say to the operator. Nil means slog.Default.
 	Logger *slog.Logger
+	// Closed is called once, by a goroutine of its own, when the session has ended.
+	// Nil means that nobody needs to know. It costs an idle session less than to wait
+	// for its context.
+	Closed func()
 }
 
 // Legacy is the server's end of a conversation of the legacy era: it answers
@@ -56,9 +60,11 @@ type LegacyOptions struct {
 type Legacy struct {
 	handler Handler
 	opts    LegacyOptions
-	session *Session
+	session Session
 	ctx     context.Context // of the session; ends with Close
 	cancel  context.CancelCauseFunc
+	closing sync.Once
+	gone    chan struct{} // closed when the client cannot answer any more; nil if nobody says so
 
 	mu            sync.Mutex
 	era           legacyEra // zero before initialize
@@ -68,14 +74,13 @@ type Legacy struct {
 	questions     map[ID]chan *Response
 	asked         int64
 	subscriptions map[string]struct{}
-	feeding       *feeding      // nil while nobody listens
-	standalone    Sender        // nil while nobody listens
-	gone          chan struct{} // closed when the client cannot answer any more
+	feeding       *feeding // nil while nobody listens
+	standalone    Sender   // nil while nobody listens
 }
 
 // NewLegacy begins a session that waits for initialize.
 func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
-	l := &Legacy{handler: h, level: LogInfo, gone: make(chan struct{})}
+	l := &Legacy{handler: h, level: LogInfo}
 	if opts != nil {
 		l.opts = *opts
 	}
@@ -91,13 +96,13 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 	if l.opts.State != nil {
 		l.resume(l.opts.State)
 	}
-	l.session = &Session{l}
+	l.session.legacy = l
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l
 }
 
 // Session is the session as handlers see it.
-func (l *Legacy) Session() *Session { return l.session }
+func (l *Legacy) Session() *Session { return &l.session }
 
 // Context is done when the session has ended.
 func (l *Legacy) Context() context.Context { return l.ctx }
@@ -109,6 +114,9 @@ func (l *Legacy) Close() {
 	defer l.mu.Unlock()
 	for _, cancel := range l.inflight {
 		cancel(ErrClosed)
+	}
+	if closed := l.opts.Closed; closed != nil {
+		l.closing.Do(func() { go closed() })
 	}
 }
 
@@ -240,7 +248,7 @@ func (l *Legacy) begin(ctx context.Context, req *Request) (context.Context, func
 
 // fillIn makes a request of the session one that speaks for itself.
 func (l *Legacy) fillIn(req *Request) {
-	req.call.session = l.session
+	req.call.session = &l.session
 	if l.era.rev == revNone {
 		req.peer.version = newestLegacy.String()
 		return

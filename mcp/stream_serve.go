@@ -97,6 +97,7 @@ func newStreamServer(ctx context.Context, h Handler, stream Stream, opts *Stream
 	}
 	legacy.ID, legacy.Principal = "", s.opts.Principal
 	s.legacy = NewLegacy(h, &legacy)
+	s.legacy.gone = make(chan struct{})
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.listening, s.hush = context.WithCancelCause(s.ctx)
 	return s

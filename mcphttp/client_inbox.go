@@ -169,11 +169,15 @@ func (x *exchange) end() {
 // so that it ends in good order and its network connection can be used again.
 const drainTime = time.Second
 
-// detach lets the exchange go on without its call for a while: until last returns.
+// detach lets the exchange go on without its call for a while: until last returns. The
+// end of the connection waits for it, for net/http may take a request that is
+// cancelled just when it is done for the next one on the same network connection.
 func (b *inbox) detach(x *exchange, last func()) {
 	x.detached = true
-	x.stop[0]()
-	x.stop[0] = time.AfterFunc(drainTime, func() { x.cancel(context.DeadlineExceeded) }).Stop
+	for _, stop := range x.stop {
+		stop()
+	}
+	x.stop = []func() bool{time.AfterFunc(drainTime, func() { x.cancel(context.DeadlineExceeded) }).Stop}
 	work := func() {
 		defer x.release()
 		last()

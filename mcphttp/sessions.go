@@ -58,16 +58,18 @@ func (ss *sessions) open(p *mcp.Principal) *session {
 	if len(ss.byID) >= ss.opts.MaxSessions && !ss.evictLocked() {
 		return nil
 	}
-	return ss.addLocked(rand.Text(), func(id string) *mcp.Legacy { return mcp.NewLegacy(ss.mcp, ss.opts.legacy(id, p)) })
+	id := rand.Text()
+	return ss.addLocked(id, ss.opts.legacy(id, p))
 }
 
-func (ss *sessions) addLocked(id string, begin func(id string) *mcp.Legacy) *session {
-	s := &session{id: id, legacy: begin(id), events: ss.events, active: 1}
+func (ss *sessions) addLocked(id string, opts *mcp.LegacyOptions) *session {
+	s := &session{id: id, events: ss.events, active: 1}
+	opts.Closed = func() { ss.remove(s) }
+	s.legacy = mcp.NewLegacy(ss.mcp, opts)
 	ss.byID[id] = s
 	if ss.sweep == nil {
 		ss.sweep = time.AfterFunc(ss.opts.SessionIdle/2, ss.expire)
 	}
-	context.AfterFunc(s.legacy.Context(), func() { ss.remove(s) })
 	return s
 }
 

@@ -68,7 +68,7 @@ func (ss *sessions) restore(ctx context.Context, id string, p *mcp.Principal) *s
 	}
 	opts := ss.opts.legacy(id, p)
 	opts.State = &rec.State
-	s := ss.addLocked(id, func(string) *mcp.Legacy { return mcp.NewLegacy(ss.mcp, opts) })
+	s := ss.addLocked(id, opts)
 	s.active, s.since, s.last = 0, time.Now(), time.Now().UnixMilli()
 	return s
 }
