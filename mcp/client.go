@@ -65,6 +65,11 @@ type ClientOptions struct {
 	// CallTimeout bounds a call; progress begins it anew, but never beyond
 	// MaxCallTime. 0 means no bound.
 	CallTimeout, MaxCallTime time.Duration
+	// KeepAlive is how often a connection asks its server for a sign of life, with
+	// [Conn.Ping]. Any answer is one, an error included. A connection whose server
+	// misses three in a row is closed, and [Conn.Wait] says so. 0 means never: a
+	// connection that is not used costs nothing.
+	KeepAlive time.Duration
 	// Logger gets what there is to say to the operator. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -143,10 +148,18 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 // [Conn.Version] told earlier, without a probe. If it turns out not to, what it
 // speaks is found out once. An empty version is not known.
 func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
-	pinned := c.opts.Version != ""
 	if err := checkRoots(c.opts.Roots); err != nil {
 		return nil, err
 	}
+	conn, err := c.connectWith(ctx, t, version)
+	if err == nil && c.opts.KeepAlive > 0 {
+		go conn.keepAlive(c.opts.KeepAlive) //nolint:contextcheck // it lasts as long as the connection
+	}
+	return conn, err
+}
+
+func (c *Client) connectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
+	pinned := c.opts.Version != ""
 	switch {
 	case slices.Contains(ModernVersions(), version):
 		conn, err := c.connectModern(ctx, t)

@@ -27,6 +27,7 @@ type Conn struct {
 	ctx    context.Context // of what goes on in the background
 	cancel context.CancelCauseFunc
 	close  sync.Once
+	lost   atomic.Bool // closed because the server did not answer
 
 	mu       sync.Mutex
 	chain    Handler // middleware, then rounds
@@ -130,9 +131,13 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Wait waits until the connection has ended and returns why: nil after Close.
+// Wait waits until the connection has ended and returns why: nil after Close,
+// [ErrNoAnswer] if the server did not give a sign of life.
 func (c *Conn) Wait() error {
 	<-c.wire.Done()
+	if c.lost.Load() {
+		return ErrNoAnswer
+	}
 	if err := c.wire.Err(); !errors.Is(err, ErrClosed) {
 		return err
 	}
