@@ -213,16 +213,23 @@ func TestSocketSendInterrupted(t *testing.T) {
 		text := strings.Repeat(fmt.Sprint(i), 2<<20)
 		return &mcp.Envelope{Body: []byte("{\n" + `"jsonrpc":"2.0","method":"n` + fmt.Sprint(i) + `","params":{"text":"` + text + `"}}`)}
 	}
-	for i := range 3 { // of the first, a part is sent; of the others nothing
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		if err := wire.Send(ctx, envelope(i)); !errors.Is(err, context.DeadlineExceeded) {
+	lines := bufio.NewReader(peer)
+	sent := make(chan error, 1)
+	ctx, giveUp := context.WithCancel(t.Context())
+	go func() { sent <- wire.Send(ctx, envelope(0)) }()
+	if _, err := lines.Peek(1); err != nil { // a part of it has been sent
+		t.Fatal(err)
+	}
+	giveUp()
+	if err := soon(t, sent, "giving up"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	for i := range 2 { // nothing of these
+		if err := wire.Send(ctx, envelope(i+1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	}
-	sent := make(chan error, 1)
 	go func() { sent <- wire.Send(t.Context(), envelope(3)) }()
-	lines := bufio.NewReader(peer)
 	for _, want := range []string{"n0", "n3"} {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {

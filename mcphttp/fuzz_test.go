@@ -1,0 +1,143 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// seeds are messages of every kind, as clients send them.
+func seeds() []string {
+	var all []string
+	for _, m := range []struct{ method, params string }{
+		{"server/discover", ""}, {"tools/list", ""}, {"tools/list", `"cursor":"x"`},
+		{"tools/call", `"name":"hello"`}, {"tools/call", `"name":"hello","arguments":{"x":1}`}, {"tools/call", `"name":"none"`},
+		{"tools/call", `"name":"ask","inputResponses":{"first":{"action":"accept","content":{"name":"Ada"}}},"requestState":"x"`},
+		{"prompts/list", ""}, {"prompts/get", `"name":"none","arguments":{"a":"b"}`},
+		{"resources/list", ""}, {"resources/templates/list", ""}, {"resources/read", `"uri":"test://none"`},
+		{"completion/complete", `"ref":{"type":"ref/prompt","name":"none"},"argument":{"name":"a","value":""}`},
+		{"vendor/unknown", `"a":[1,2,{"b":null}]`},
+	} {
+		body, _ := modern(m.method, "", m.params)
+		all = append(all, body)
+	}
+	return append(all, initialize(mcp.LegacyVersions()[0]), call(1, "hello"), `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"method":"x"}`,
+		`[]`, `{}`, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, "\xff", `{"jsonrpc":"2.0","id":1e999,"method":"ping"}`)
+}
+
+// alarm is a slog handler that keeps what a panic logs.
+type alarm struct {
+	slog.Handler
+	panics bytes.Buffer
+}
+
+func (a *alarm) Enabled(context.Context, slog.Level) bool { return true }
+
+func (a *alarm) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "panicked") {
+		r.Attrs(func(attr slog.Attr) bool {
+			a.panics.WriteString(attr.String() + "\n")
+			return true
+		})
+	}
+	return nil
+}
+
+// Whatever the message is, no transport panics, and all give the same answer to a
+// request of the modern era.
+func FuzzTransports(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add([]byte(seed))
+	}
+	bell := &alarm{Handler: slog.DiscardHandler}
+	logger := slog.New(bell)
+	mux := tools()
+	handler := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: logger})
+	f.Fuzz(func(t *testing.T, message []byte) {
+		m, err := mcp.ParseMessage(message)
+		if m.Request != nil && m.Request.Method == mcp.MethodListen || len(message) > 64<<10 {
+			t.Skip("it would last")
+		}
+		posted := post(handler, message, &m)
+		streamed := overStream(t, mux, message, logger)
+		if bell.panics.Len() > 0 {
+			t.Fatalf("%q: %s", message, bell.panics.String())
+		}
+		modern := err == nil && m.Request != nil && !m.Request.IsNotification() && m.Request.IsModern()
+		if !modern || m.Request.Version() != mcp.LatestVersion {
+			return
+		}
+		if a, b := comparable(posted), comparable(streamed); a != b {
+			t.Errorf("%q: over HTTP\n%s\nas a stream\n%s", message, a, b)
+		}
+	})
+}
+
+func post(h http.Handler, message []byte, m *mcp.Message) []byte {
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", bytes.NewReader(message))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	if m.Request != nil && m.Request.IsModern() {
+		r.Header.Set("Mcp-Protocol-Version", m.Request.Version())
+		r.Header.Set("Mcp-Method", m.Request.Method)
+		r.Header.Set("Mcp-Name", mcp.EncodeHeaderValue(m.Request.Name()))
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Body.Bytes()
+}
+
+// overStream sends a message, and one after it whose answer tells that there is none
+// to the first.
+func overStream(t *testing.T, h mcp.Handler, message []byte, logger *slog.Logger) (answer []byte) {
+	t.Helper()
+	client, server := mcp.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcp.ServeStream(context.Background(), h, server, &mcp.StreamOptions{Logger: logger, DrainTimeout: -1})
+	}()
+	defer func() { <-ended }()
+	defer client.Close()
+	fence, _ := modern("server/discover", "", "")
+	fence = strings.Replace(fence, `"id":1`, `"id":"fence"`, 1)
+	for _, m := range [][]byte{message, []byte(fence)} {
+		if err := client.Write(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		data, err := client.Read(t.Context())
+		if err != nil {
+			t.Fatalf("%q: %v", message, err)
+		}
+		if bytes.Contains(data, []byte(`"id":"fence"`)) {
+			return answer
+		}
+		answer = bytes.Clone(data)
+	}
+}
+
+// comparable is an answer without what differs each time: sealed state.
+func comparable(answer []byte) string {
+	var m map[string]any
+	if json.Unmarshal(answer, &m) != nil {
+		return string(answer)
+	}
+	if result, ok := m["result"].(map[string]any); ok && result["requestState"] != nil {
+		result["requestState"] = "sealed"
+	}
+	text, _ := json.Marshal(m)
+	return string(text)
+}
