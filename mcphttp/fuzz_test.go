@@ -79,7 +79,7 @@ func FuzzTransports(f *testing.F) {
 		if !modern || m.Request.Version() != mcp.LatestVersion {
 			return
 		}
-		if a, b := comparable(posted), comparable(streamed); a != b {
+		if a, b := unsealed(posted), unsealed(streamed); a != b {
 			t.Errorf("%q: over HTTP\n%s\nas a stream\n%s", message, a, b)
 		}
 	})
@@ -129,8 +129,8 @@ func overStream(t *testing.T, h mcp.Handler, message []byte, logger *slog.Logger
 	}
 }
 
-// comparable is an answer without what differs each time: sealed state.
-func comparable(answer []byte) string {
+// unsealed is an answer without what differs each time: sealed state.
+func unsealed(answer []byte) string {
 	var m map[string]any
 	if json.Unmarshal(answer, &m) != nil {
 		return string(answer)
@@ -138,6 +138,9 @@ func comparable(answer []byte) string {
 	if result, ok := m["result"].(map[string]any); ok && result["requestState"] != nil {
 		result["requestState"] = "sealed"
 	}
-	text, _ := json.Marshal(m)
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err.Error() // what was decoded can be encoded
+	}
 	return string(text)
 }
