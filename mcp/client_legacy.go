@@ -22,11 +22,12 @@ type legacyClient struct {
 
 	mu         sync.Mutex
 	negotiated string
-	generation int                            // counts handshakes
-	shaking    sync.Mutex                     // held during a handshake
-	answering  map[ID]context.CancelCauseFunc // questions of the server
-	subscribed map[string]int                 // resources, by how many listen
-	pending    map[ID]*pendingCall            // calls whose questions travel
+	generation int                 // counts handshakes
+	lost       bool                // the server does not know the session any more
+	shaking    chan struct{}       // closed when the handshake is done that is under way, nil if none is
+	answering  map[ID]*answering   // questions of the server
+	subscribed map[string]int      // resources, by how many listen
+	pending    map[ID]*pendingCall // calls whose questions travel
 }
 
 // connectLegacy makes a connection that speaks the legacy era.
@@ -34,7 +35,7 @@ func (c *Client) connectLegacy(ctx context.Context, t Transport, version string)
 	conn := newConn(c)
 	era := &legacyClient{
 		conn: conn, wish: version, hub: newHub(0),
-		answering: map[ID]context.CancelCauseFunc{}, subscribed: map[string]int{}, pending: map[ID]*pendingCall{},
+		answering: map[ID]*answering{}, subscribed: map[string]int{}, pending: map[ID]*pendingCall{},
 	}
 	if err := conn.open(ctx, t, era); err != nil {
 		return nil, err
@@ -142,44 +143,13 @@ func (e *legacyClient) send(ctx context.Context, req *Request) (Result, error) {
 	return e.sendSafely(ctx, req, e.conn.nextID())
 }
 
-func (e *legacyClient) sendSafely(ctx context.Context, req *Request, id ID) (Result, error) {
-	e.mu.Lock()
-	generation := e.generation
-	e.mu.Unlock()
-	res, err := e.sendOnce(ctx, req, id)
-	if !errors.Is(err, ErrSessionLost) {
-		return res, err
-	}
-	if err := e.reopen(ctx, generation); err != nil {
-		return nil, errors.Join(ErrSessionLost, err)
-	}
-	return e.sendOnce(ctx, req, e.conn.nextID())
-}
-
-// reopen makes a new handshake, unless somebody else has meanwhile, and subscribes
-// again. What was missed nobody knows, so everything may have changed.
-func (e *legacyClient) reopen(ctx context.Context, lost int) error {
-	e.shaking.Lock()
-	defer e.shaking.Unlock()
-	e.mu.Lock()
-	current := e.generation
-	e.mu.Unlock()
-	if current != lost {
-		return nil
-	}
-	if err := e.initialize(ctx); err != nil {
+func (e *legacyClient) sendSafely(ctx context.Context, req *Request, id ID) (res Result, err error) {
+	err = e.inSession(ctx, func() (err error) {
+		res, err = e.sendOnce(ctx, req, id)
+		id = e.conn.nextID() // if it is sent again
 		return err
-	}
-	e.mu.Lock()
-	uris := sortedKeys(e.subscribed)
-	e.mu.Unlock()
-	for _, uri := range uris {
-		if err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri}); err != nil {
-			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
-		}
-	}
-	e.missed()
-	return nil
+	})
+	return res, err
 }
 
 // missingResource is the error of an old server as one of today says it, with the
@@ -245,8 +215,8 @@ func (e *legacyClient) rootsChanged(ctx context.Context) error {
 func (e *legacyClient) ended() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, cancel := range e.answering {
-		cancel(ErrClosed)
+	for _, a := range e.answering {
+		a.cancel(ErrClosed)
 	}
 	for _, p := range e.pending {
 		p.cancel(ErrClosed)

@@ -14,6 +14,7 @@ func (e *legacyClient) received(m Message, about ID) {
 	switch {
 	case m.Request == nil:
 		e.missed()
+		go e.check()
 	case !m.Request.IsNotification():
 		e.asked(m.Request, about)
 	case m.Request.Method == NotificationCancelled:
@@ -70,17 +71,23 @@ func (e *legacyClient) asked(req *Request, about ID) {
 	go e.answerAs(req.ID, q)
 }
 
+// answering is a question that is being answered.
+type answering struct{ cancel context.CancelCauseFunc }
+
 // answerAs answers a question until the server withdraws it.
 func (e *legacyClient) answerAs(id ID, q InputRequest) {
 	ctx, cancel := context.WithCancelCause(e.conn.ctx)
 	defer cancel(nil)
+	own := &answering{cancel}
 	e.mu.Lock()
-	e.answering[id] = cancel
+	e.answering[id] = own
 	e.mu.Unlock()
 	e.answer(ctx, id, q)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.answering, id)
+	if e.answering[id] == own { // and not the question of another session
+		delete(e.answering, id)
+	}
 }
 
 func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
@@ -110,8 +117,8 @@ func (e *legacyClient) withdrawn(note *Request) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if cancel := e.answering[p.RequestID]; cancel != nil {
-		cancel(&CancelError{Reason: p.Reason})
+	if a := e.answering[p.RequestID]; a != nil {
+		a.cancel(&CancelError{Reason: p.Reason})
 	}
 }
 
@@ -181,7 +188,7 @@ func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
 	if !first {
 		return nil
 	}
-	err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri})
+	err := e.inSession(ctx, func() error { return e.command(ctx, legacySubscribe, map[string]string{"uri": uri}) })
 	if err != nil {
 		e.release(uri)
 	}
@@ -199,6 +206,9 @@ func (e *legacyClient) release(uri string) (last bool) {
 	delete(e.subscribed, uri)
 	return true
 }
+
+// checkTime bounds how long a session is checked.
+const checkTime = 10 * time.Second
 
 // unsubscribeTime bounds how long the end of a subscription waits for the server.
 const unsubscribeTime = 5 * time.Second

@@ -263,6 +263,9 @@ func (w *httpWire) listen(s *clientSession) {
 		return
 	}
 	s.mark(errors.Is(err, errBrokenOff))
+	if errors.Is(err, mcp.ErrSessionLost) {
+		w.deliver(mcp.Message{}, mcp.ID{}) // who only listens would not find out
+	}
 	w.peer.opts.Logger.Debug("mcphttp: the server's own stream is not followed any more", "error", err)
 }
 

@@ -137,6 +137,9 @@ func (w *httpWire) attach(x *exchange, s *clientSession, want, about mcp.ID, pos
 		pos.last = "" // it does not go on from there, but may begin anew
 		return nil, brokenOff(refusal)
 	}
+	if want.IsZero() && refusal.Status == http.StatusNotFound && s.identified() {
+		return nil, fmt.Errorf("mcphttp: there is no stream: %w: %w", mcp.ErrSessionLost, refusal)
+	}
 	return nil, fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
 }
 

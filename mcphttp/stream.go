@@ -85,6 +85,9 @@ func (st *stream) send(ctx context.Context, kind byte, message []byte) error {
 
 // write writes to the attached response, and detaches it if that fails.
 func (st *stream) write(event func(*output) error) error {
+	if st.out == nil {
+		return mcp.ErrNotDelivered
+	}
 	st.out.mu.Lock()
 	err := event(st.out)
 	st.out.mu.Unlock()

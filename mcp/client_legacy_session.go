@@ -1,0 +1,105 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+)
+
+// inSession makes a call in a session: in a new one, once more, if the server has
+// lost the one it was made in. Then it had no effect.
+func (e *legacyClient) inSession(ctx context.Context, call func() error) error {
+	for attempt := 0; ; attempt++ {
+		generation, err := e.session(ctx)
+		if err != nil {
+			return err
+		}
+		err = call()
+		if !errors.Is(err, ErrSessionLost) {
+			return err
+		}
+		e.lose(generation)
+		if attempt > 0 {
+			return err
+		}
+	}
+}
+
+// session waits until there is a session, for which it makes the handshake if the
+// last one is lost and nobody else is at it, and returns which it is.
+func (e *legacyClient) session(ctx context.Context) (generation int, err error) {
+	for {
+		e.mu.Lock()
+		switch {
+		case e.shaking != nil:
+			done := e.shaking
+			e.mu.Unlock()
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		case !e.lost:
+			defer e.mu.Unlock()
+			return e.generation, nil
+		default:
+			done := make(chan struct{})
+			e.shaking = done
+			e.mu.Unlock()
+			if err := e.reopen(ctx, done); err != nil {
+				return 0, errors.Join(ErrSessionLost, err)
+			}
+		}
+	}
+}
+
+// lose notes that a session is lost. What its server has asked needs no answer any
+// more, least of all in another session, where something else may have that id.
+func (e *legacyClient) lose(generation int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.generation != generation {
+		return
+	}
+	e.lost = true
+	for _, a := range e.answering {
+		a.cancel(&CancelError{Reason: "the session is lost"})
+	}
+}
+
+// reopen makes a new handshake and subscribes again. What was missed nobody knows, so
+// everything may have changed.
+func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err error) {
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.shaking = nil
+		e.lost = err != nil && CodeOf(err) != CodeInvalidRequest // which says that there is a session, after all
+		close(done)
+	}()
+	if err := e.initialize(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	uris := sortedKeys(e.subscribed)
+	e.mu.Unlock()
+	for _, uri := range uris {
+		if err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri}); err != nil {
+			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
+		}
+	}
+	e.missed()
+	return nil
+}
+
+// check finds out whether there is still a session, and makes one if not: those who
+// only listen would not find out.
+func (e *legacyClient) check() {
+	ctx, cancel := context.WithTimeout(e.conn.ctx, checkTime)
+	defer cancel()
+	if err := e.inSession(ctx, func() error { return e.command(ctx, legacyPing, struct{}{}) }); err != nil {
+		e.conn.client.opts.Logger.DebugContext(ctx, "mcp: the session could not be checked", "error", err)
+	}
+}
