@@ -145,8 +145,7 @@ func (e *legacyClient) send(ctx context.Context, req *Request) (Result, error) {
 
 func (e *legacyClient) sendSafely(ctx context.Context, req *Request, id ID) (res Result, err error) {
 	err = e.inSession(ctx, func() (err error) {
-		res, err = e.sendOnce(ctx, req, id)
-		id = e.conn.nextID() // if it is sent again
+		res, err = e.sendOnce(ctx, req, id) // in a new session, the id is new again
 		return err
 	})
 	return res, err

@@ -48,12 +48,16 @@ func (e *legacyClient) session(ctx context.Context) (generation int, err error) 
 			done := make(chan struct{})
 			e.shaking = done
 			e.mu.Unlock()
-			if err := e.reopen(ctx, done); err != nil {
+			if err := e.reopen(ctx, done); err != nil && !isInSession(err) {
 				return 0, errors.Join(ErrSessionLost, err)
 			}
 		}
 	}
 }
+
+// isInSession reports whether a handshake was refused because there is a session, after
+// all.
+func isInSession(err error) bool { return CodeOf(err) == CodeInvalidRequest }
 
 // lose notes that a session is lost. What its server has asked needs no answer any
 // more, least of all in another session, where something else may have that id.
@@ -76,7 +80,7 @@ func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err erro
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.shaking = nil
-		e.lost = err != nil && CodeOf(err) != CodeInvalidRequest // which says that there is a session, after all
+		e.lost = err != nil && !isInSession(err)
 		close(done)
 	}()
 	if err := e.initialize(ctx); err != nil {
@@ -86,7 +90,11 @@ func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err erro
 	uris := sortedKeys(e.subscribed)
 	e.mu.Unlock()
 	for _, uri := range uris {
-		if err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri}); err != nil {
+		err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri})
+		if _, refused := errors.AsType[*Error](err); err != nil && !refused {
+			return err // or those who listen would be deaf, and not know it
+		}
+		if err != nil {
 			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
 		}
 	}

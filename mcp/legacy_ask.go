@@ -170,7 +170,9 @@ func (l *Legacy) expect() (ID, chan *Response) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
-	id := StringID(fmt.Sprintf("psi-%d", l.asked))
+	// A part of the session's id keeps an answer that comes late from answering what
+	// another session asks.
+	id := StringID(fmt.Sprintf("psi-%s%d", l.opts.ID[:min(len(l.opts.ID), 10)], l.asked))
 	answer := make(chan *Response, 1)
 	if l.questions == nil {
 		l.questions = map[ID]chan *Response{}

@@ -1,0 +1,387 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+const (
+	// callTimeout is more than any call takes that is not hindered.
+	callTimeout = 5 * time.Minute
+	// askTimeout is how long the server waits for an answer.
+	askTimeout = time.Minute
+)
+
+// client is one client of the world. One goroutine acts for it.
+type client struct {
+	w         *world
+	name      string
+	way       way
+	client    *mcp.Client
+	transport mcp.Transport
+	rng       *rand.Rand
+	next      int // tag
+
+	// Guarded by the lock of the world.
+	conn      *mcp.Conn
+	dead      bool        // the connection was cut, or closed
+	disturbed []time.Time // when something happened that any call may fail of
+	irritated []time.Time // when something happened that subscriptions and cancellations may fail of
+	own       []*sub
+	gone      map[*mcp.Conn]bool // closed for long enough that nothing comes any more
+}
+
+func newClient(w *world, i int) *client {
+	c := &client{w: w, name: fmt.Sprintf("c%d", i), dead: true, gone: map[*mcp.Conn]bool{}}
+	c.rng = w.rng(c.name)
+	c.way = ways[c.rng.IntN(len(ways))]
+	versions := append([]string{"", mcp.LatestVersion, mcp.LatestVersion}, mcp.LegacyVersions()...)
+	version := versions[c.rng.IntN(len(versions))]
+	if c.way.legacy {
+		version = mcp.LegacyVersions()[c.rng.IntN(len(mcp.LegacyVersions()))]
+	}
+	c.client = mcp.NewClient(c.name, "v1", &mcp.ClientOptions{
+		Version: version, CallTimeout: callTimeout, Logger: quiet, Elicit: c.elicit,
+		ToolsChanged:    func(_ context.Context, conn *mcp.Conn) { c.told(conn) },
+		ResourceUpdated: func(_ context.Context, conn *mcp.Conn, _ string) { c.told(conn) },
+	})
+	f := &faults{client: c, seen: map[string]int{}}
+	c.transport = mcptest.Faulty(c.way.to(w.site, f), f.onWire)
+	w.logf("%s goes by %s and speaks %q", c.name, c.way.name, version)
+	return c
+}
+
+// disturb notes that any call that goes on now may fail.
+func (c *client) disturb(why string) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.disturbed = append(c.disturbed, time.Now())
+	c.irritated = append(c.irritated, time.Now())
+	c.w.logLockedf("%s is disturbed: %s", c.name, why)
+}
+
+// irritate notes that something was lost that is not a call's.
+func (c *client) irritate(why string) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.irritated = append(c.irritated, time.Now())
+	c.w.logLockedf("%s is irritated: %s", c.name, why)
+}
+
+// dies notes that the connection is at its end.
+func (c *client) dies(why string) {
+	c.disturb(why)
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.dead = true
+}
+
+func (c *client) isDead() bool {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return c.dead
+}
+
+// connect makes a connection in place of the one before. As long as there are
+// faults, it may take several attempts.
+func (c *client) connect() {
+	c.leave()
+	for c.w.isCalm() || !c.w.isDown() {
+		c.w.mu.Lock()
+		before, calm := len(c.irritated), c.w.calm
+		c.dead = false
+		c.w.mu.Unlock()
+		ctx, cancel := context.WithTimeout(c.w.ctx, time.Minute)
+		conn, err := c.client.Connect(ctx, c.transport)
+		cancel()
+		c.w.mu.Lock()
+		excused := len(c.irritated) > before || !c.w.down.IsZero()
+		c.w.mu.Unlock()
+		if err == nil {
+			c.connected(conn)
+			return
+		}
+		c.w.logf("%s did not connect: %v", c.name, err)
+		if calm || !excused {
+			c.w.wrongf("%s could not connect by %s: %v", c.name, c.way.name, err)
+			return
+		}
+		<-time.After(time.Second)
+	}
+}
+
+func (c *client) connected(conn *mcp.Conn) {
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.conn = conn
+	w.connections++
+	w.logLockedf("%s is connected and speaks %s", c.name, conn.Version())
+}
+
+// leave closes the connection, and makes sure that nothing comes after that.
+func (c *client) leave() {
+	w := c.w
+	w.mu.Lock()
+	conn, own := c.conn, c.own
+	c.conn, c.own = nil, nil
+	w.mu.Unlock()
+	if conn == nil {
+		return
+	}
+	c.dies("it leaves")
+	for _, s := range own {
+		s.closing()
+	}
+	begun := time.Now()
+	if err := conn.Close(); err != nil {
+		w.wrongf("%s: Close returned %v", c.name, err)
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		w.wrongf("%s: Close took %v", c.name, took)
+	}
+	<-time.After(10 * time.Second) // for what is told in other goroutines
+	for _, s := range own {
+		s.mustBeDone("its connection was closed")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.gone[conn] = true
+}
+
+// told is told of a change by a connection.
+func (c *client) told(conn *mcp.Conn) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if c.gone[conn] {
+		c.w.wrongLockedf("%s is told of a change by a connection that was closed", c.name)
+	}
+}
+
+// act does what clients do, until it has done enough or the server is gone.
+func (c *client) act() {
+	c.connect()
+	for range 8 + c.rng.IntN(25) {
+		<-time.After(time.Duration(c.rng.IntN(500)) * time.Millisecond)
+		if c.w.isDown() {
+			return
+		}
+		if c.isDead() {
+			c.connect()
+		}
+		c.w.mu.Lock()
+		conn := c.conn
+		c.w.mu.Unlock()
+		if conn == nil {
+			return
+		}
+		switch n := c.rng.IntN(100); {
+		case n < 55:
+			c.begin(c.someCall())
+		case n < 65:
+			c.begin(&call{kind: "list"})
+		case n < 80:
+			c.subscribe(conn)
+		case n < 88:
+			c.unsubscribe()
+		case n < 92:
+			c.noise(conn)
+		case n < 95:
+			c.w.logf("%s goes and comes again", c.name)
+			c.connect()
+		}
+	}
+}
+
+// noise is what servers must not mind.
+func (c *client) noise(conn *mcp.Conn) {
+	ctx, cancel := context.WithTimeout(c.w.ctx, time.Minute)
+	defer cancel()
+	_ = conn.Notify(ctx, mcp.NotificationProgress, &mcp.ProgressParams{ProgressToken: mcp.StringID("nobody's"), Progress: 1})
+	_ = conn.Notify(ctx, mcp.NotificationCancelled, &mcp.CancelledParams{RequestID: mcp.StringID("nobody's")})
+}
+
+// someCall chooses a call.
+func (c *client) someCall() *call {
+	k := &call{kind: kinds[c.rng.IntN(len(kinds))], steps: 1 + c.rng.IntN(6), pause: c.rng.IntN(300)}
+	k.name = k.kind
+	if k.kind == "echo" && c.rng.IntN(3) == 0 {
+		k.kind, k.name = "dyn", fmt.Sprintf("dyn%d", c.rng.IntN(3))
+	}
+	if k.kind == "block" || c.rng.IntN(8) == 0 {
+		k.cancelAfter = time.Duration(1+c.rng.IntN(1500)) * time.Millisecond
+	}
+	if k.kind == "ask" {
+		k.action = []string{mcp.ActionAccept, mcp.ActionAccept, mcp.ActionAccept, mcp.ActionDecline, mcp.ActionCancel}[c.rng.IntN(5)]
+		k.thinking = time.Duration(c.rng.IntN(2000)) * time.Millisecond
+	}
+	return k
+}
+
+// elicit is the user.
+func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	k := c.w.callOf(tagOf([]byte(p.Message)))
+	if k == nil || k.client != c {
+		c.w.wrongf("%s was asked %q, which belongs to %s", c.name, p.Message, k)
+		return nil, mcp.Errorf(mcp.CodeInternalError, "not my question")
+	}
+	c.w.mu.Lock()
+	k.asked[p.Message]++
+	c.w.logLockedf("%s: asked %q", k, p.Message)
+	c.w.mu.Unlock()
+	if err := wait(ctx, k.thinking); err != nil {
+		return nil, err
+	}
+	if k.action != mcp.ActionAccept && strings.HasSuffix(p.Message, "b") {
+		return &mcp.ElicitResult{ResultBase: mcp.ResultBase{Meta: k.meta()}, Action: k.action}, nil
+	}
+	return mcptest.Accept(answer{reply(p.Message)}), nil
+}
+
+// call is one call and what became of it.
+type call struct {
+	client       *client
+	kind, name   string
+	tag          string
+	steps, pause int
+	action       string        // of the user
+	thinking     time.Duration // of the user
+	cancelAfter  time.Duration // 0: not
+	strict       bool          // nothing is wrong any more: it must succeed
+
+	// Guarded by the lock of the world.
+	begun, returned     int // moments
+	begunAt, returnedAt time.Time
+	dead                bool // the connection was at its end before
+	faults              []string
+	cancelled           bool
+	cancelledAt         time.Time
+	text                string
+	list                []string
+	err                 error
+	progress            []float64
+	asked               map[string]int // questions, by how often
+	runs, once          int            // how often the handler began, and did what it does once
+	serving             int            // handlers that run
+	ended               time.Time      // when the last handler did
+}
+
+func (k *call) String() string {
+	if k == nil {
+		return "nobody"
+	}
+	return fmt.Sprintf("%s %s %s", k.client.name, k.name, k.tag)
+}
+
+// begin makes a call in the background.
+func (c *client) begin(k *call) {
+	w := c.w
+	if k.name == "" {
+		k.name = k.kind
+	}
+	c.next++
+	k.client, k.asked = c, map[string]int{}
+	w.mu.Lock()
+	k.tag = fmt.Sprintf("~%s%d~", c.name[1:], c.next)
+	conn := c.conn
+	k.dead = c.dead
+	if conn == nil {
+		w.mu.Unlock()
+		return
+	}
+	w.calls[k.tag] = k
+	w.seq++
+	k.begun, k.begunAt = w.seq, time.Now()
+	w.logLockedf("%s begins", k)
+	w.mu.Unlock()
+	w.calling.Go(func() { k.make(conn) })
+}
+
+func (k *call) make(conn *mcp.Conn) {
+	w := k.client.w
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	if k.cancelAfter > 0 {
+		defer time.AfterFunc(k.cancelAfter, func() {
+			w.mu.Lock()
+			k.cancelled, k.cancelledAt = true, time.Now()
+			w.logLockedf("%s is cancelled", k)
+			w.mu.Unlock()
+			cancel()
+		}).Stop()
+	}
+	ctx = mcp.WithProgress(ctx, k.progressed)
+	text, list, err := k.send(ctx, conn)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seq++
+	k.returned, k.returnedAt = w.seq, time.Now()
+	k.text, k.list, k.err = text, list, err
+	w.logLockedf("%s returns %q, %v, %v", k, text, list, err)
+}
+
+// meta tells whose message it is.
+func (k *call) meta() mcp.Meta {
+	return mcp.Meta{"example.com/tag": json.RawMessage(`"` + k.tag + `"`)}
+}
+
+func (k *call) send(ctx context.Context, conn *mcp.Conn) (text string, list []string, err error) {
+	if k.kind == "list" {
+		res, err := conn.ListTools(ctx, &mcp.ListParams{Meta: k.meta()})
+		if err != nil {
+			return "", nil, err
+		}
+		for _, t := range res.Tools {
+			name := strings.TrimPrefix(t.Name, mounted)
+			if strings.HasPrefix(name, "dyn") {
+				list = append(list, name)
+			}
+		}
+		slices.Sort(list)
+		return "", list, nil
+	}
+	args, err := json.Marshal(arguments{k.tag, k.steps, k.pause})
+	if err != nil {
+		return "", nil, err
+	}
+	res, err := conn.CallTool(ctx, &mcp.CallToolParams{Name: k.client.way.tool(k.name), Arguments: args})
+	if err != nil {
+		return "", nil, err
+	}
+	for _, block := range res.Content {
+		if t, ok := block.(*mcp.TextContent); ok {
+			text += t.Text
+		}
+	}
+	if res.IsError {
+		return "", nil, &mcp.ToolError{Tool: k.name, Result: res}
+	}
+	return text, nil, nil
+}
+
+func (k *call) progressed(p *mcp.ProgressParams) {
+	w := k.client.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.returned != 0 {
+		w.wrongLockedf("%s: progress %v after it has returned", k, p.Progress)
+	}
+	if p.Message != "" && p.Message != k.tag {
+		w.wrongLockedf("%s: it got the progress of %q", k, p.Message)
+	}
+	if n := len(k.progress); n > 0 && k.progress[n-1] >= p.Progress {
+		w.wrongLockedf("%s: progress %v after %v", k, p.Progress, k.progress)
+	}
+	k.progress = append(k.progress, p.Progress)
+}

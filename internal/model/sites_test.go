@@ -1,0 +1,204 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package model_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// sessionIdle is how long sessions of HTTP live that nobody uses.
+const sessionIdle = 10 * time.Minute
+
+// patience is how long a shutdown waits for requests.
+const patience = 5 * time.Second
+
+// site serves a world over every transport, in memory.
+type site struct {
+	w      *world
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mcp        *mcphttp.Handler
+	sse        *mcphttp.SSEHandler
+	server     *http.Server
+	http, sock *memnet.Listener
+	httpClient *http.Client
+	serving    sync.WaitGroup
+	streams    *mcp.StreamOptions
+	behind     []*mcp.Conn // of gateways
+}
+
+func newSite(w *world) *site {
+	opts := &mcphttp.Options{Logger: quiet, SessionIdle: sessionIdle, AskTimeout: askTimeout}
+	s := &site{
+		w: w, mcp: mcphttp.NewHandler(w.handler, opts), sse: mcphttp.NewSSEHandler(w.handler, opts),
+		http: memnet.Listen(), sock: memnet.Listen(),
+		streams: &mcp.StreamOptions{Logger: quiet, DrainTimeout: patience, Legacy: &mcp.LegacyOptions{Logger: quiet, AskTimeout: askTimeout}},
+	}
+	s.ctx, s.cancel = context.WithCancel(w.ctx)
+	routes := http.NewServeMux()
+	routes.Handle("/mcp", s.mcp)
+	routes.Handle("/sse", s.sse)
+	s.server = &http.Server{Handler: routes, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	s.httpClient = s.http.Client()
+	s.serving.Go(func() { _ = s.server.Serve(s.http) })
+	s.serving.Go(func() {
+		_ = mcpstdio.ServeListener(s.ctx, s.sock, w.handler, &mcpstdio.ListenerOptions{Stream: s.streams})
+	})
+	return s
+}
+
+// shutDown ends the server in good order.
+func (s *site) shutDown() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.w.ctx), patience)
+	defer cancel()
+	var both sync.WaitGroup
+	both.Go(func() { _ = s.mcp.Shutdown(ctx) })
+	both.Go(func() { _ = s.sse.Shutdown(ctx) })
+	s.cancel()
+	both.Wait()
+}
+
+// leave closes the connections of gateways.
+func (s *site) leave() {
+	for _, c := range s.behind {
+		if err := c.Close(); err != nil {
+			s.w.wrongf("the gateway's connection: Close returned %v", err)
+		}
+	}
+}
+
+// close ends what is left.
+func (s *site) close() {
+	_ = s.server.Close()
+	s.httpClient.CloseIdleConnections()
+	s.serving.Wait()
+}
+
+// forgetSessions ends all sessions of streamable HTTP.
+func (s *site) forgetSessions() (n int) {
+	for session := range s.mcp.Sessions() {
+		session.Close()
+		n++
+	}
+	return n
+}
+
+// noSessions makes sure that there are none.
+func (w *world) noSessions(when string) {
+	n := 0
+	for range w.site.mcp.Sessions() {
+		n++
+	}
+	for range w.site.sse.Sessions() {
+		n++
+	}
+	if n > 0 {
+		w.wrongf("%s there are %d sessions", when, n)
+	}
+}
+
+// way is a way to the server.
+type way struct {
+	name     string
+	legacy   bool // the only era
+	sessions bool // that the server can forget
+	mounted  bool // in a gateway
+	to       func(s *site, f *faults) mcp.Transport
+}
+
+// ways are those of package mcptest, in memory.
+var ways = []way{
+	{name: "memory", to: func(s *site, _ *faults) mcp.Transport { return mcp.InProcess(s.w.handler) }},
+	{name: "stdio", to: func(s *site, f *faults) mcp.Transport { return mcp.StreamTransport(stuttering(f, s.pipe)) }},
+	{name: "socket", to: func(s *site, f *faults) mcp.Transport { return mcp.StreamTransport(stuttering(f, s.dial)) }},
+	{name: "http-json", sessions: true, to: func(s *site, f *faults) mcp.Transport {
+		return mcphttp.NewTransport("http://localhost/mcp", s.through(f, ""))
+	}},
+	{name: "http-sse", sessions: true, to: func(s *site, f *faults) mcp.Transport {
+		return mcphttp.NewTransport("http://localhost/mcp", s.through(f, "text/event-stream"))
+	}},
+	{name: "gateway to modern http", mounted: true, to: gateway(mcp.LatestVersion)},
+	{name: "gateway to legacy http", mounted: true, sessions: true, to: gateway(mcp.LegacyVersions()[0])},
+	{name: "sse", legacy: true, to: func(s *site, f *faults) mcp.Transport {
+		return mcphttp.NewSSETransport("http://localhost/sse", s.through(f, ""))
+	}},
+}
+
+// mounted is what names begin with behind a gateway, and URIs.
+const (
+	mounted    = "b_"
+	mountedURI = "mount:b_:"
+)
+
+// gateway reaches the server through a mux that it is mounted in.
+func gateway(version string) func(s *site, _ *faults) mcp.Transport {
+	return func(s *site, _ *faults) mcp.Transport {
+		opts := &mcp.ClientOptions{Version: version, Forward: true, Logger: quiet}
+		to := mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: s.httpClient, Logger: quiet})
+		behind, err := mcp.NewClient("gateway", "v1", opts).Connect(s.ctx, to)
+		if err != nil {
+			s.w.wrongf("the gateway could not connect: %v", err)
+			return mcp.InProcess(s.w.handler)
+		}
+		s.behind = append(s.behind, behind)
+		mux := mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: quiet})
+		mux.Mount(mounted, behind)
+		return mcp.InProcess(mux)
+	}
+}
+
+// tool is the name of a tool as clients see it, and uri that of a resource.
+func (w way) tool(name string) string {
+	if w.mounted {
+		return mounted + name
+	}
+	return name
+}
+
+func (w way) uri(uri string) string {
+	if w.mounted {
+		return mountedURI + uri
+	}
+	return uri
+}
+
+// pipe serves lines of bytes, as over standard input and output.
+func (s *site) pipe(context.Context) (mcp.Stream, error) {
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	s.serving.Go(func() {
+		defer in.Close()
+		defer out.Close()
+		_ = (&mcpstdio.Server{Handler: s.w.handler, In: in, Out: out, Options: s.streams}).Serve(s.ctx)
+	})
+	closeBoth := func() error {
+		toServer.Close()
+		return fromServer.Close()
+	}
+	return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth}), nil
+}
+
+// dial connects to the socket.
+func (s *site) dial(ctx context.Context) (mcp.Stream, error) {
+	conn, err := s.sock.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return mcpstdio.NewStream(conn, conn, &mcpstdio.StreamOptions{Close: conn.Close}), nil
+}
+
+func (s *site) through(f *faults, accept string) *mcphttp.TransportOptions {
+	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cutter{s.httpClient.Transport, f, accept}}, Logger: quiet}
+}

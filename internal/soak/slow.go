@@ -1,0 +1,62 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// readSlowly calls a tool that says more than a connection holds, and reads nothing.
+// The server must not wait for it for longer than its bound.
+func (v *visitor) readSlowly(ctx context.Context) {
+	v.calls++
+	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
+	ended := v.server.expectFlood(text)
+	begun := time.Now()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", v.server.addr)
+	if err != nil {
+		if ctx.Err() == nil {
+			v.report.wrongf("%s could not dial: %v", v, err)
+		}
+		v.server.flooded(text)
+		return
+	}
+	defer conn.Close()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"flood","arguments":{"text":%q,"pause":0},"_meta":{%q:%q,%q:{},"progressToken":1}}}`,
+		text, mcp.MetaProtocolVersion, mcp.LatestVersion, mcp.MetaClientCapabilities)
+	request := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n" +
+		"Mcp-Method: tools/call\r\nMcp-Name: flood\r\nMcp-Protocol-Version: " + mcp.LatestVersion + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	_ = conn.SetWriteDeadline(begun.Add(patience))
+	if _, err := conn.Write([]byte(request)); err != nil {
+		v.report.wrongf("%s could not send: %v", v, err)
+		v.server.flooded(text)
+		return
+	}
+	select {
+	case <-ended:
+		v.report.note("read slowly", refused, time.Since(begun))
+	case <-time.After(patience):
+		v.report.wrongf("%s reads nothing, and the server waits for it: %s", v, firstLine(conn))
+	}
+}
+
+// firstLine is what the server has answered, if it has.
+func firstLine(conn net.Conn) string {
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	return strings.TrimSpace(res.Status)
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// config says how much load there is.
+type config struct {
+	length   time.Duration
+	sessions int
+	think    time.Duration
+	write    time.Duration // how long a client may read nothing
+	settle   time.Duration
+	seed     uint64
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// soak makes the load and returns what came of it.
+func soak(ctx context.Context, c config) *report {
+	r := newReport(c)
+	s, err := newServer(c.write)
+	if err != nil {
+		r.wrongf("the server does not start: %v", err)
+		return r
+	}
+	defer s.close()
+	warmUp(ctx, s)
+	sweep(ctx, s)
+	r.before = measure(s)
+	begun := time.Now()
+	load(ctx, c, s, r)
+	r.took = time.Since(begun)
+	r.leftAlone = s.sessions()
+	r.after, r.settled = settle(ctx, c, s, r)
+	if !r.isLikeBefore(&r.after) {
+		r.wrongf("it is not as it was before: %+v, before: %+v", r.after, r.before)
+	}
+	return r
+}
+
+// warmUp makes what is made once: pools, caches, goroutines of the runtime.
+func warmUp(ctx context.Context, s *server) {
+	scrap := newReport(config{})
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	load(ctx, config{sessions: 4 * len(ways), length: time.Second, think: 20 * time.Millisecond}, s, scrap)
+	s.endSessions()
+	s.closeIdle()
+}
+
+// load lets clients come and go until the time is over.
+func load(ctx context.Context, c config, s *server, r *report) {
+	ctx, cancel := context.WithTimeout(ctx, c.length)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() { s.change(ctx) })
+	all.Go(func() { r.watch(ctx, s) })
+	for i := range c.sessions {
+		rng := rand.New(rand.NewPCG(c.seed, uint64(i))) //nolint:gosec // it is load, not a secret
+		all.Go(func() {
+			v := &visitor{server: s, report: r, rng: rng, think: c.think, number: i, way: ways[i%len(ways)]}
+			pause(ctx, upTo(rng, max(min(c.length/4, 5*time.Second), 1))) // they do not come all at once
+			for ctx.Err() == nil {
+				v.visit(ctx)
+			}
+		})
+	}
+	all.Wait()
+	s.closeIdle()
+}
+
+// settle waits until everything is as before, but not for ever. What clients have
+// left behind may take its time; then an operator ends it.
+func settle(ctx context.Context, c config, s *server, r *report) (after figures, took time.Duration) {
+	begun := time.Now()
+	swept := begun.Add(-replayTime)
+	for {
+		if time.Since(swept) > replayTime {
+			sweep(ctx, s)
+			swept = time.Now()
+		}
+		after = measure(s)
+		took = time.Since(begun)
+		switch {
+		case r.isLikeBefore(&after), ctx.Err() != nil, took > c.settle+3*replayTime:
+			return after, took
+		case took > c.settle:
+			s.endSessions()
+		}
+		pause(ctx, 200*time.Millisecond)
+	}
+}
+
+// sweep makes a few hundred calls on streams: events that are too old are forgotten
+// when others are kept, a few at a time.
+func sweep(ctx context.Context, s *server) {
+	v := &visitor{server: s, report: newReport(config{}), rng: rand.New(rand.NewPCG(1, 1)), way: ways[1]} //nolint:gosec // it is load, not a secret
+	if !v.connect(ctx) {
+		return
+	}
+	defer v.leave()
+	for range 300 {
+		if v.expect(ctx, "ask", arguments{Text: "x"}, "re:xare:xb") != nil {
+			return
+		}
+	}
+}
+
+// upTo is a time below d, which is more than 0.
+func upTo(rng *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(d)))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// wrongf notes something that is wrong.
+func (r *report) wrongf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.problemCount++; len(r.problems) < maxProblems {
+		r.problems = append(r.problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// maxProblems is how many problems are told.
+const maxProblems = 20

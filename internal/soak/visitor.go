@@ -1,0 +1,281 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// patience is how long anything may take. Two thousand clients share the machine.
+const patience = 30 * time.Second
+
+// visitor is a client that comes, does things, goes, and comes again.
+type visitor struct {
+	server *server
+	report *report
+	rng    *rand.Rand
+	think  time.Duration
+	number int
+	way    way
+	calls  int
+
+	conn *mcp.Conn
+	link *link
+
+	mu    sync.Mutex
+	heard time.Time // when the subscription last told of a change
+	since time.Time // from when on it tells
+}
+
+// visit is one connection.
+func (v *visitor) visit(ctx context.Context) {
+	defer pause(ctx, upTo(v.rng, v.think)+1) // after whatever went wrong, too
+	if v.rng.IntN(40) == 0 {
+		v.readSlowly(ctx)
+		return
+	}
+	if !v.connect(ctx) {
+		return
+	}
+	defer v.leave()
+	subscription := v.subscribe(ctx)
+	for range 5 + v.rng.IntN(20) {
+		pause(ctx, upTo(v.rng, 2*v.think)+1)
+		if ctx.Err() != nil || !v.act() {
+			break
+		}
+	}
+	if subscription == nil || v.link.wasCut() {
+		return
+	}
+	v.checkHeard()
+	subscription.Close()
+	select {
+	case <-subscription.Done():
+	case <-time.After(patience):
+		v.report.wrongf("%s: a subscription does not end", v)
+	}
+}
+
+func (v *visitor) String() string { return fmt.Sprintf("client %d (%s)", v.number, v.way.name) }
+
+func (v *visitor) connect(ctx context.Context) bool {
+	begun := time.Now()
+	connecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	v.link = &link{}
+	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ProbeTimeout: patience}
+	conn, err := mcp.NewClient("soak", "v1", opts).Connect(connecting, v.way.to(v))
+	if err != nil {
+		v.report.wrongf("%s could not connect: %v", v, err)
+		return false
+	}
+	v.conn = conn
+	v.report.note("connect", done, time.Since(begun))
+	return true
+}
+
+// leave closes the connection, in good order or not.
+func (v *visitor) leave() {
+	if v.rng.IntN(10) == 0 {
+		v.link.cut()
+	}
+	begun := time.Now()
+	if err := v.conn.Close(); err != nil && !v.link.wasCut() {
+		v.report.wrongf("%s: Close: %v", v, err)
+	}
+	v.report.note("close", done, time.Since(begun))
+}
+
+func (v *visitor) elicit(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: fmt.Appendf(nil, `{"text":"re:%s"}`, p.Message)}, nil
+}
+
+// subscribe subscribes to changes, as most clients do.
+func (v *visitor) subscribe(ctx context.Context) *mcp.Subscription {
+	if v.rng.IntN(10) == 0 {
+		return nil
+	}
+	begun := time.Now()
+	s, err := v.conn.Listen(context.WithoutCancel(ctx), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.heard = time.Now()
+	})
+	if err != nil || !s.Accepted.ToolsListChanged {
+		v.report.wrongf("%s could not subscribe: %v", v, err)
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.since, v.heard = time.Now(), time.Time{}
+	v.report.note("subscribe", done, time.Since(begun))
+	return s
+}
+
+// soon is how long a change may take to become known.
+const soon = 10 * time.Second
+
+// checkHeard makes sure that the subscription told of the last change, unless that
+// is too new.
+func (v *visitor) checkHeard() {
+	v.mu.Lock()
+	since, heard := v.since, v.heard
+	v.mu.Unlock()
+	last, ok := v.server.changedBetween(since, time.Now().Add(-soon))
+	switch {
+	case !ok:
+	case heard.Before(last):
+		v.report.wrongf("%s has not heard of a change %v ago: it heard at %v, since %v", v, time.Since(last), heard, since)
+	default:
+		v.report.note("hear of changes", done, 0)
+	}
+}
+
+// act does one thing, and reports whether the connection can be used for another.
+func (v *visitor) act() bool {
+	v.calls++
+	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	kind, o, err := v.do(ctx, text)
+	if err != nil {
+		v.report.wrongf("%s: %s: %v after %v", v, kind, err, time.Since(begun))
+	} else {
+		v.report.note(kind, o, time.Since(begun))
+	}
+	return o != broken
+}
+
+// do chooses what to do. An error is something that is wrong.
+func (v *visitor) do(ctx context.Context, text string) (string, outcome, error) {
+	switch n := v.rng.IntN(100); {
+	case n < 40:
+		return "echo", done, v.expect(ctx, "echo", arguments{Text: text}, text)
+	case n < 45:
+		long := text + blanks[:v.rng.IntN(len(blanks))]
+		return "long echo", done, v.expect(ctx, "echo", arguments{Text: long}, long)
+	case n < 57:
+		return v.work(ctx, text)
+	case n < 70:
+		return "ask", done, v.expect(ctx, "ask", arguments{Text: text}, "re:"+text+"are:"+text+"b")
+	case n < 78:
+		return v.list(ctx)
+	case n < 84:
+		return v.fail(ctx, text)
+	case n < 92:
+		return v.cancel(ctx, text)
+	case n < 96:
+		return v.sendTooMuch(ctx, text)
+	default:
+		return v.cut(ctx, text)
+	}
+}
+
+// expect calls a tool and compares the answer.
+func (v *visitor) expect(ctx context.Context, tool string, in arguments, want string) error {
+	got, err := mcp.Call[string](ctx, v.conn, tool, in)
+	if err == nil && got != want {
+		err = fmt.Errorf("the answer is %.60q, not %.60q", got, want)
+	}
+	return err
+}
+
+// work is a call with progress.
+func (v *visitor) work(ctx context.Context, text string) (string, outcome, error) {
+	var problem error
+	last := 0.0
+	watching := mcp.WithProgress(ctx, func(p *mcp.ProgressParams) {
+		if p.Message != "" && p.Message != text || p.Progress <= last {
+			problem = fmt.Errorf("the progress %v of %q after %v", p.Progress, p.Message, last)
+		}
+		last = p.Progress
+	})
+	err := v.expect(watching, "work", arguments{text, v.rng.IntN(50)}, text)
+	switch {
+	case err != nil:
+		return "work", done, err
+	case problem == nil && last != steps:
+		problem = fmt.Errorf("the progress ended at %v", last)
+	}
+	return "work", done, problem
+}
+
+func (v *visitor) list(ctx context.Context) (string, outcome, error) {
+	n := 0
+	for _, err := range v.conn.Tools(ctx, nil) {
+		if err != nil {
+			return "list", done, err
+		}
+		n++
+	}
+	if n != 6 && n != 7 {
+		return "list", done, fmt.Errorf("there are %d tools", n)
+	}
+	return "list", done, nil
+}
+
+func (v *visitor) fail(ctx context.Context, text string) (string, outcome, error) {
+	_, err := mcp.Call[string](ctx, v.conn, "fail", arguments{Text: text})
+	var failure *mcp.ToolError
+	if !errors.As(err, &failure) || failure.Result.Content[0].(*mcp.TextContent).Text != "failed "+text {
+		return "fail", refused, fmt.Errorf("the error is %w", err)
+	}
+	return "fail", refused, nil
+}
+
+// errMind is why a call is cancelled.
+var errMind = errors.New("a change of mind")
+
+func (v *visitor) cancel(ctx context.Context, text string) (string, outcome, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(upTo(v.rng, 300*time.Millisecond), func() { cancel(errMind) }).Stop()
+	if _, err := mcp.Call[string](ctx, v.conn, "block", arguments{Text: text}); !errors.Is(err, errMind) {
+		return "cancel", refused, fmt.Errorf("the error is %w", err)
+	}
+	return "cancel", refused, nil
+}
+
+// sendTooMuch sends more than the server takes. Over HTTP it is told so. On a stream
+// nobody knows whose message it was, and the call has no answer.
+func (v *visitor) sendTooMuch(ctx context.Context, text string) (string, outcome, error) {
+	impatient, cancel := context.WithTimeoutCause(ctx, time.Second, errMind)
+	defer cancel()
+	_, err := mcp.Call[string](impatient, v.conn, "echo", arguments{Text: text + blanks + blanks})
+	if err == nil {
+		return "too much", refused, errors.New("it was answered")
+	}
+	if err := v.expect(ctx, "echo", arguments{Text: text}, text); err != nil {
+		return "too much", refused, fmt.Errorf("what came after it: %w", err)
+	}
+	return "too much", refused, nil
+}
+
+// cut cuts all network connections of the client during a call. The call ends, and
+// if it is answered then rightly.
+func (v *visitor) cut(ctx context.Context, text string) (string, outcome, error) {
+	defer time.AfterFunc(upTo(v.rng, 200*time.Millisecond), v.link.cut).Stop()
+	tool := "echo"
+	if v.rng.IntN(2) == 0 {
+		tool = "block"
+	}
+	got, err := mcp.Call[string](ctx, v.conn, tool, arguments{Text: text, Pause: v.rng.IntN(300)})
+	v.link.cut()
+	switch {
+	case err == nil && got != text:
+		return "cut", broken, fmt.Errorf("the answer is %.60q, not %.60q", got, text)
+	case ctx.Err() != nil:
+		return "cut", broken, fmt.Errorf("the call hung: %w", err)
+	}
+	return "cut", broken, nil
+}

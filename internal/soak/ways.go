@@ -1,0 +1,146 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// blanks are what long texts are made of; two of them are too much.
+var blanks = strings.Repeat(" ", maxMessage*3/4)
+
+// way is a way to the server, and what is spoken there.
+type way struct {
+	name    string
+	version string // "" finds it out
+	to      func(v *visitor) mcp.Transport
+}
+
+var ways = []way{
+	{"http modern", mcp.LatestVersion, overHTTP},
+	{"http legacy", mcp.LegacyVersions()[0], overHTTP},
+	{"pipe modern", mcp.LatestVersion, overPipe},
+	{"http", "", overHTTP},
+	{"http older", mcp.LegacyVersions()[1], overHTTP},
+	{"pipe legacy", mcp.LegacyVersions()[0], overPipe},
+	{"sse", mcp.LegacyVersions()[0], overSSE},
+	{"http oldest", mcp.Version20241105, overHTTP},
+}
+
+func overHTTP(v *visitor) mcp.Transport {
+	return mcphttp.NewTransport(v.server.url+"/mcp", v.httpOptions())
+}
+
+func overSSE(v *visitor) mcp.Transport {
+	return mcphttp.NewSSETransport(v.server.url+"/sse", v.httpOptions())
+}
+
+func (v *visitor) httpOptions() *mcphttp.TransportOptions {
+	next := v.server.idle[v.number%len(v.server.idle)]
+	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cuttable{next, v.link}}, Logger: quiet}
+}
+
+func overPipe(v *visitor) mcp.Transport {
+	return mcp.StreamTransport(func(ctx context.Context) (mcp.Stream, error) {
+		fromServer, toServer, err := v.server.pipe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		both := sync.OnceValue(func() error {
+			_ = toServer.Close()
+			return fromServer.Close()
+		})
+		v.link.add(func() { _ = both() })
+		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: both}), nil
+	})
+}
+
+// link is what a client's messages go over, to be cut.
+type link struct {
+	mu     sync.Mutex
+	broken bool
+	next   int
+	parts  map[int]func()
+}
+
+// add enters what cuts a part of the link, and returns what takes it out again.
+func (l *link) add(cut func()) (remove func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken {
+		cut()
+		return func() {}
+	}
+	if l.parts == nil {
+		l.parts = map[int]func(){}
+	}
+	l.next++
+	n := l.next
+	l.parts[n] = cut
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.parts, n)
+	}
+}
+
+// cut cuts everything, for good.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = true
+	for _, cut := range l.parts {
+		cut()
+	}
+	l.parts = nil
+}
+
+func (l *link) wasCut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
+}
+
+// cuttable closes the network connections of requests when their link is cut.
+type cuttable struct {
+	next http.RoundTripper
+	link *link
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *cuttable) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	remove := c.link.add(cancel)
+	res, err := c.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		remove()
+		cancel()
+		return nil, fmt.Errorf("cuttable: %w", err)
+	}
+	res.Body = &cuttableBody{res.Body, func() {
+		remove()
+		cancel()
+	}}
+	return res, nil
+}
+
+type cuttableBody struct {
+	io.ReadCloser
+	end func()
+}
+
+// Close implements io.Closer.
+func (b *cuttableBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}

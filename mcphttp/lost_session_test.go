@@ -1,0 +1,259 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// forgetful is a server of the legacy era that can forget its sessions, and a network
+// on which requests can be made to fail.
+type forgetful struct {
+	*site
+	h    *mcphttp.Handler
+	fail atomic.Pointer[string] // the next request with this in its body fails
+}
+
+func newForgetful(t *testing.T, mux *mcp.Mux) *forgetful {
+	f := &forgetful{h: mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})}
+	f.site = serve(t, f.h)
+	return f
+}
+
+func (f *forgetful) forget() {
+	for s := range f.h.Sessions() {
+		s.Close()
+	}
+	synctest.Wait()
+}
+
+func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	if want := f.fail.Load(); want != nil && r.Body != nil {
+		body, _ := io.ReadAll(r.Body)
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if strings.Contains(string(body), *want) && f.fail.CompareAndSwap(want, nil) {
+			return nil, errors.New("the network is broken")
+		}
+	}
+	return f.client.Transport.RoundTrip(r)
+}
+
+func (f *forgetful) dial(t *testing.T, opts *mcp.ClientOptions) *mcp.Conn {
+	opts.Version, opts.Logger = mcp.LegacyVersions()[0], quiet
+	transport := mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: &http.Client{Transport: f}, Logger: quiet})
+	return mcptest.Dial(t, transport, opts)
+}
+
+func plainMux() *mcp.Mux {
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
+	mux.Tool("echo", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "x", nil }, nil))
+	mux.Resource("res://a", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "a", nil }, nil))
+	return mux
+}
+
+func echoes(t *testing.T, c *mcp.Conn) error {
+	_, err := mcp.Call[string](t.Context(), c, "echo", nil)
+	return err
+}
+
+// A connection whose session is lost, and that cannot open a new one at the first
+// attempt, opens one at the second.
+func TestLostSessionSecondAttempt(t *testing.T) {
+	for _, what := range []string{`"method":"initialize"`, `"method":"notifications/initialized"`} {
+		synctest.Test(t, func(t *testing.T) {
+			mux := plainMux()
+			f := newForgetful(t, mux)
+			c := f.dial(t, &mcp.ClientOptions{})
+			heard := 0
+			if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) { heard++ }); err != nil {
+				t.Fatal(err)
+			}
+			f.forget()
+			f.fail.Store(&what)
+			_ = echoes(t, c) // it may fail: the network is broken
+			if err := echoes(t, c); err != nil {
+				t.Errorf("after %s failed: %v", what, err)
+			}
+			<-time.After(time.Minute)
+			heard = 0
+			mux.Tool("new", mcp.HandlerFunc(nil))
+			<-time.After(time.Minute)
+			if heard == 0 {
+				t.Errorf("after %s failed: a change is not heard of", what)
+			}
+		})
+	}
+}
+
+// An answer to a question of a session that is lost does not answer a question of
+// the next session.
+func TestLostSessionAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := plainMux()
+		type answer struct {
+			Text string `json:"text"`
+		}
+		type in struct {
+			Text string `json:"text"`
+		}
+		mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, in in) (string, error) {
+			a, err := mcp.Elicit[answer](ctx, "a", in.Text)
+			return a.Text, err
+		}, nil))
+		f := newForgetful(t, mux)
+		c := f.dial(t, &mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			<-time.After(map[string]time.Duration{"first": 2 * time.Second, "second": 10 * time.Second}[p.Message])
+			return mcptest.Accept(answer{p.Message}), nil
+		}})
+		go mcp.Call[string](t.Context(), c, "ask", in{"first"})
+		<-time.After(time.Second)
+		f.forget() // the user still thinks about the first question
+		if got, err := mcp.Call[string](t.Context(), c, "ask", in{"second"}); err != nil || got != "second" {
+			t.Errorf("the second question was answered with %q, %v", got, err)
+		}
+		<-time.After(time.Minute) // for the user
+	})
+}
+
+// A resource that could not be subscribed to again is not forgotten: the subscriber
+// hears of it later, or the subscription ends.
+func TestLostSessionResubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := plainMux()
+		f := newForgetful(t, mux)
+		c := f.dial(t, &mcp.ClientOptions{})
+		heard := 0
+		s, err := c.Subscribe(t.Context(), "res://a", func(string) { heard++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.forget()
+		what := "resources/subscribe"
+		f.fail.Store(&what)
+		for range 3 {
+			_ = echoes(t, c) // the first may fail: the network is broken
+			<-time.After(time.Minute)
+		}
+		heard = 0
+		mux.ResourceUpdated("res://a")
+		<-time.After(time.Minute)
+		select {
+		case <-s.Done():
+		default:
+			if heard == 0 {
+				t.Error("the subscription goes on, and hears nothing")
+			}
+		}
+	})
+}
+
+// Subscribing finds out that the session is lost as a call does.
+func TestLostSessionSubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newForgetful(t, plainMux())
+		c := f.dial(t, &mcp.ClientOptions{})
+		f.forget()
+		if _, err := c.Subscribe(t.Context(), "res://a", func(string) {}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who only listens hears that the session is lost, too.
+func TestLostSessionListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := plainMux()
+		f := newForgetful(t, mux)
+		c := f.dial(t, &mcp.ClientOptions{})
+		heard := 0
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) { heard++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.forget()
+		<-time.After(time.Minute)
+		mux.Tool("new", mcp.HandlerFunc(nil))
+		<-time.After(5 * time.Minute)
+		select {
+		case <-s.Done():
+		default:
+			if heard == 0 {
+				t.Error("the subscription goes on, and hears nothing")
+			}
+		}
+	})
+}
+
+// Whoever waits for a new session gives up when its context is done.
+func TestLostSessionContext(t *testing.T) {
+	f := newForgetful(t, plainMux())
+	shake := make(chan struct{})
+	n := 0
+	transport := mcptest.Faulty(mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: f.client, Logger: quiet}),
+		func(_ int, m *mcp.Envelope) mcptest.Fault {
+			if m.Method == "initialize" {
+				if n++; n == 2 {
+					close(shake)
+					return mcptest.Fault{Drop: true}
+				}
+			}
+			return mcptest.Fault{}
+		})
+	c := mcptest.Dial(t, transport, &mcp.ClientOptions{Version: mcp.LegacyVersions()[0], Logger: quiet})
+	for s := range f.h.Sessions() {
+		s.Close()
+	}
+	for range f.h.Sessions() {
+		<-time.After(time.Millisecond)
+	}
+	first, stop := context.WithCancel(t.Context())
+	defer stop()
+	go mcp.Call[string](first, c, "echo", nil)
+	<-shake // the first opens a new session, and has no answer
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	returned := make(chan error, 1)
+	go func() { _, err := mcp.Call[string](ctx, c, "echo", nil); returned <- err }()
+	select {
+	case <-returned:
+	case <-time.After(5 * time.Second):
+		t.Error("a call hangs whose context is done")
+	}
+	stop()
+}
+
+// A heartbeat that is the first that is said on the stream of a call does no harm if
+// the client has gone.
+func TestHeartbeatToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := plainMux()
+		mux.Tool("slow", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			<-time.After(time.Minute)
+			return "", nil
+		}, nil))
+		h := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})
+		s := serve(t, h)
+		session := s.open("2025-11-25")
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := s.client.Do(s.request(ctx, http.MethodPost, call(1, "slow"), session)); err == nil {
+			t.Error("it was answered")
+		}
+		<-time.After(2 * time.Minute)
+	})
+}
