@@ -79,8 +79,8 @@ func TestLostSessionSecondAttempt(t *testing.T) {
 			mux := plainMux()
 			f := newForgetful(t, mux)
 			c := f.dial(t, &mcp.ClientOptions{})
-			heard := 0
-			if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) { heard++ }); err != nil {
+			var heard atomic.Int64
+			if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) { heard.Add(1) }); err != nil {
 				t.Fatal(err)
 			}
 			f.forget()
@@ -90,10 +90,10 @@ func TestLostSessionSecondAttempt(t *testing.T) {
 				t.Errorf("after %s failed: %v", what, err)
 			}
 			<-time.After(time.Minute)
-			heard = 0
+			heard.Store(0)
 			mux.Tool("new", mcp.HandlerFunc(nil))
 			<-time.After(time.Minute)
-			if heard == 0 {
+			if heard.Load() == 0 {
 				t.Errorf("after %s failed: a change is not heard of", what)
 			}
 		})
@@ -137,8 +137,8 @@ func TestLostSessionResubscribe(t *testing.T) {
 		mux := plainMux()
 		f := newForgetful(t, mux)
 		c := f.dial(t, &mcp.ClientOptions{})
-		heard := 0
-		s, err := c.Subscribe(t.Context(), "res://a", func(string) { heard++ })
+		var heard atomic.Int64
+		s, err := c.Subscribe(t.Context(), "res://a", func(string) { heard.Add(1) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,13 +149,13 @@ func TestLostSessionResubscribe(t *testing.T) {
 			_ = echoes(t, c) // the first may fail: the network is broken
 			<-time.After(time.Minute)
 		}
-		heard = 0
+		heard.Store(0)
 		mux.ResourceUpdated("res://a")
 		<-time.After(time.Minute)
 		select {
 		case <-s.Done():
 		default:
-			if heard == 0 {
+			if heard.Load() == 0 {
 				t.Error("the subscription goes on, and hears nothing")
 			}
 		}
@@ -180,8 +180,8 @@ func TestLostSessionListener(t *testing.T) {
 		mux := plainMux()
 		f := newForgetful(t, mux)
 		c := f.dial(t, &mcp.ClientOptions{})
-		heard := 0
-		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) { heard++ })
+		var heard atomic.Int64
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) { heard.Add(1) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestLostSessionListener(t *testing.T) {
 		select {
 		case <-s.Done():
 		default:
-			if heard == 0 {
+			if heard.Load() == 0 {
 				t.Error("the subscription goes on, and hears nothing")
 			}
 		}

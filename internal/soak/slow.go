@@ -23,11 +23,9 @@ func (v *visitor) readSlowly(ctx context.Context) {
 	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
 	ended := v.server.expectFlood(text)
 	begun := time.Now()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", v.server.addr)
+	conn, err := (&net.Dialer{Timeout: patience}).DialContext(context.WithoutCancel(ctx), "tcp", v.server.addr)
 	if err != nil {
-		if ctx.Err() == nil {
-			v.report.wrongf("%s could not dial: %v", v, err)
-		}
+		v.report.wrongf("%s could not dial: %v", v, err)
 		v.server.flooded(text)
 		return
 	}
