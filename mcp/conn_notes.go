@@ -25,22 +25,24 @@ type noteQueue struct {
 
 func newNoteQueue(c *Conn) *noteQueue { return &noteQueue{conn: c} }
 
-// add enters a call of a function. A queue that is full drops it, and says so.
-func (q *noteQueue) add(fn func()) {
+// add enters a call of a function. A queue that is full drops it, and says so; add
+// reports whether it was taken.
+func (q *noteQueue) add(fn func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
-		return
+		return false
 	case len(q.waiting) >= maxNotes:
 		q.conn.client.opts.Logger.Warn("mcp: a notification was dropped: the client's functions are too slow")
-		return
+		return false
 	}
 	q.waiting = append(q.waiting, fn)
 	if !q.running {
 		q.running = true
 		go q.run()
 	}
+	return true
 }
 
 func (q *noteQueue) run() {
@@ -68,7 +70,9 @@ func (q *noteQueue) next() func() {
 // settle waits until what has come so far has been told.
 func (q *noteQueue) settle(ctx context.Context) {
 	told := make(chan struct{})
-	q.add(func() { close(told) })
+	if !q.add(func() { close(told) }) {
+		return
+	}
 	select {
 	case <-told:
 	case <-ctx.Done():

@@ -81,20 +81,18 @@ func listAll[D any](out io.Writer, title string, all iter.Seq2[*D, error], line 
 
 // promptLine shows the arguments as the subcommand prompt takes them.
 func promptLine(p *mcp.Prompt) string {
-	line := p.Name
-	var lineSb85 strings.Builder
+	var line strings.Builder
+	line.WriteString(p.Name)
 	for _, arg := range p.Arguments {
-		if arg == nil {
-			continue
-		}
-		if arg.Required {
-			lineSb85.WriteString(" " + arg.Name + "=")
-		} else {
-			lineSb85.WriteString(" [" + arg.Name + "=]")
+		switch {
+		case arg == nil:
+		case arg.Required:
+			line.WriteString(" " + arg.Name + "=")
+		default:
+			line.WriteString(" [" + arg.Name + "=]")
 		}
 	}
-	line += lineSb85.String()
-	return line
+	return line.String()
 }
 
 func parseCall(tool string, rest []string, out io.Writer) (command, error) {
