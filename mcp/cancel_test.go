@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,6 +92,49 @@ func TestCancelledIsNotAnswered(t *testing.T) {
 			}
 			if said := p.finish(); len(said) > 0 {
 				t.Errorf("got %q as well", said)
+			}
+		})
+	}
+}
+
+// A cancellation that follows its request at once finds it, however busy the
+// server is.
+func TestCancelAtOnce(t *testing.T) {
+	const calls = 100
+	causes := make(chan error, calls)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return "too late", nil
+	}, nil))
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			wire, err := mcp.InProcess(mux).Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			send := func(id mcp.ID, method, body string) {
+				if err := wire.Send(t.Context(), &mcp.Envelope{ID: id, Method: method, Body: []byte(body)}); err != nil {
+					t.Error(err)
+				}
+			}
+			if era.open != nil {
+				if _, err := wire.Call(t.Context(), &mcp.Envelope{ID: mcp.StringID("open"), Method: "initialize", Body: []byte(era.open[0])}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range calls {
+				id := strconv.Itoa(i + 1)
+				send(mcp.IntID(int64(i+1)), "tools/call", era.request(id, "tools/call", `"name":"wait"`))
+				send(mcp.ID{}, "notifications/cancelled", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
+			}
+			wire.Close()
+			for range calls {
+				var cancelled *mcp.CancelError
+				if cause := <-causes; !errors.As(cause, &cancelled) {
+					t.Fatalf("a call ended with %v", cause)
+				}
 			}
 		})
 	}

@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/go-psi/psi/internal/bufpool"
 )
 
 // StreamOptions configure [ServeStream]. Nil means the zero StreamOptions.
@@ -138,10 +136,13 @@ func (s *streamServer) lead() {
 	}
 }
 
-// serve serves one message and reports whether l still leads.
+// serve takes and serves one message and reports whether l still leads. It does
+// not resign before the message is taken: the next leader may read that it is
+// cancelled.
 func (l *leader) serve(data []byte) bool {
+	a := l.server.take(data)
 	l.begin()
-	l.server.serve(data, l.resign)
+	a.serve(l.resign)
 	return l.end()
 }
 
@@ -176,99 +177,6 @@ func (l *leader) resign() {
 	}
 }
 
-// serve serves one message, or a batch. It calls resign if that will take long.
-func (s *streamServer) serve(data []byte, resign func()) {
-	if !s.enter() {
-		s.serveLate(data)
-		return
-	}
-	defer s.leave()
-	if IsBatch(data) {
-		if !s.legacy.Batches() {
-			s.write(AppendErrorResponse(nil, ID{}, Errorf(CodeInvalidRequest, "a message must be an object, not an array")))
-			return
-		}
-		s.write(s.legacy.ServeBatch(s.ctx, nil, data, s))
-		return
-	}
-	m, err := ParseMessage(data)
-	if err != nil {
-		s.opts.Logger.DebugContext(s.ctx, "mcp: malformed message", "error", err)
-		if m.Request == nil || !m.Request.IsNotification() {
-			s.write(AppendErrorResponse(nil, m.ID, err))
-		}
-		return
-	}
-	s.route(&m, resign)
-}
-
-// route decides the era of one message.
-func (s *streamServer) route(m *Message, resign func()) {
-	if m.Request != nil {
-		m.Request.Principal = s.opts.Principal
-		switch {
-		case m.Request.Method == NotificationCancelled && m.Request.IsNotification():
-			s.cancelled(m.Request)
-		case s.isModern(m.Request):
-			s.serveModern(m.Request, resign)
-			return
-		}
-	}
-	s.serveLegacy(m)
-	if m.Request != nil && m.Request.Method == legacyInitialized && s.legacy.Initialized() {
-		_ = s.legacy.listen(s.listening, s, resign, nil) // until the stream ends
-	}
-}
-
-func (s *streamServer) serveLegacy(m *Message) {
-	buf := bufpool.Get()
-	defer buf.Put()
-	buf.B = s.legacy.Serve(s.ctx, buf.B, *m, s)
-	s.write(buf.B)
-}
-
-// isModern also claims the methods that no older revision has, so that their
-// errors say what is missing.
-func (s *streamServer) isModern(req *Request) bool {
-	return req.IsModern() || !s.legacy.Initialized() && (req.Method == MethodDiscover || req.Method == MethodListen)
-}
-
-func (s *streamServer) serveModern(req *Request, resign func()) {
-	if err := req.CheckMeta(); err != nil {
-		s.refuse(req, err)
-		return
-	}
-	if err := req.CheckVersion(); err != nil {
-		s.refuse(req, err)
-		return
-	}
-	if req.IsNotification() {
-		_, _ = Serve(s.ctx, s.handler, req, nil, s.opts.Logger) // nobody hears of its outcome
-		return
-	}
-	if req.Method == MethodListen {
-		resign()
-	}
-	ctx, done, err := s.begin(req)
-	if err != nil {
-		s.refuse(req, err)
-		return
-	}
-	res, err := Serve(ctx, s.handler, req, senderNotifier{s}, s.opts.Logger)
-	cancelled := wasCancelled(ctx)
-	done() // first: who has the answer may use the id again
-	if cancelled {
-		return
-	}
-	buf := bufpool.Get()
-	defer buf.Put()
-	buf.B = AppendResponse(buf.B, req, res, err)
-	s.write(buf.B)
-	if _, ok := res.(*ListenResult); ok {
-		s.endListen(req.ID)
-	}
-}
-
 // endListen says a second time that a subscription has ended, for clients that
 // follow the page on cancellation rather than the one on subscriptions. It comes
 // after the result because a cancellation that is late is ignored by everyone,
@@ -276,35 +184,6 @@ func (s *streamServer) serveModern(req *Request, resign func()) {
 func (s *streamServer) endListen(id ID) {
 	params := mustMarshal(&CancelledParams{RequestID: id})
 	s.write(AppendNotification(nil, NotificationCancelled, params))
-}
-
-func (s *streamServer) refuse(req *Request, err error) {
-	if !req.IsNotification() {
-		s.write(AppendErrorResponse(nil, req.ID, err))
-	}
-}
-
-func (s *streamServer) begin(req *Request) (context.Context, func(), error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inflight[req.ID] != nil {
-		return nil, nil, duplicateID(req.ID)
-	}
-	if len(s.inflight) >= s.opts.MaxInFlight {
-		return nil, nil, tooMany(s.opts.MaxInFlight)
-	}
-	base := s.ctx
-	if req.Method == MethodListen {
-		base = s.listening
-	}
-	ctx, cancel := context.WithCancelCause(base)
-	s.inflight[req.ID] = cancel
-	return ctx, func() {
-		cancel(nil)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.inflight, req.ID)
-	}, nil
 }
 
 func (s *streamServer) cancelled(req *Request) {

@@ -20,7 +20,7 @@ type inProcess struct{ handler Handler }
 func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
 	w := newStreamWire(receive)
 	server := newStreamServer(context.Background(), t.handler, &toClient{wire: w}, &StreamOptions{DrainTimeout: -1}) //nolint:contextcheck // it lasts as long as the connection
-	inbox := &inProcessInbox{server: server, requests: make(chan []byte), closed: w.done}
+	inbox := &inProcessInbox{server: server, requests: make(chan arrival), closed: w.done}
 	w.write = inbox.take
 	w.close = sync.OnceValue(func() error {
 		server.drain()
@@ -33,7 +33,7 @@ func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
 // inProcessInbox takes the messages of the client in the same process.
 type inProcessInbox struct {
 	server   *streamServer
-	requests chan []byte // to a goroutine that has nothing to do
+	requests chan arrival // to a goroutine that has nothing to do
 	closed   <-chan struct{}
 	idle     atomic.Int32
 }
@@ -41,11 +41,12 @@ type inProcessInbox struct {
 // take takes a message. The client does not wait for requests here, and for
 // everything else, whose order counts, until it is dealt with.
 func (b *inProcessInbox) take(ctx context.Context, m *Envelope) error {
+	a := b.server.take(m.Body)
 	if m.Method != "" && !m.ID.IsZero() {
 		select {
-		case b.requests <- m.Body:
+		case b.requests <- a:
 		default:
-			go b.serve(m.Body)
+			go b.serve(a)
 		}
 		return nil
 	}
@@ -53,7 +54,7 @@ func (b *inProcessInbox) take(ctx context.Context, m *Envelope) error {
 	resign := sync.OnceFunc(func() { close(dealtWith) })
 	go func() {
 		defer resign()
-		b.server.serve(m.Body, resign)
+		a.serve(resign)
 	}()
 	select {
 	case <-dealtWith:
@@ -68,15 +69,15 @@ func (b *inProcessInbox) take(ctx context.Context, m *Envelope) error {
 const maxIdle = 4
 
 // serve serves a request, and then others for as long as there are some.
-func (b *inProcessInbox) serve(data []byte) {
+func (b *inProcessInbox) serve(a arrival) {
 	for {
-		b.server.serve(data, func() {})
+		a.serve(func() {})
 		if b.idle.Add(1) > maxIdle {
 			b.idle.Add(-1)
 			return
 		}
 		select {
-		case data = <-b.requests:
+		case a = <-b.requests:
 			b.idle.Add(-1)
 		case <-b.closed:
 			return

@@ -157,7 +157,8 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte
 	}
 	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
 		several := context.WithValue(ctx, refusalKey{}, nil) // what is refused to one is not refused to all
-		return s.legacy.ServeBatch(several, nil, body, out)
+		batch := s.legacy.AdmitBatch(several, body)
+		return batch.Serve(nil, out)
 	})
 	h.sessions.save(r.Context(), s)
 }

@@ -202,7 +202,7 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := legacyContext(r)
 	if mcp.IsBatch(body) && s.legacy.Batches() {
-		h.later(func() { s.say(ctx, s.legacy.ServeBatch(ctx, nil, body, s)) })
+		h.later(ctx, s, func() mcp.Admitted { return s.legacy.AdmitBatch(ctx, body) })
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -224,7 +224,7 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
 // that comes after it.
 func (h *SSEHandler) take(ctx context.Context, s *sseSession, m mcp.Message) {
 	if m.Request != nil && !m.Request.IsNotification() && !m.IsInitialize() {
-		h.later(func() { s.say(ctx, s.legacy.Serve(ctx, nil, m, s)) })
+		h.later(ctx, s, func() mcp.Admitted { return s.legacy.Admit(ctx, m) })
 		return
 	}
 	s.say(ctx, s.legacy.Serve(ctx, nil, m, s))
@@ -243,13 +243,15 @@ func (s *sseSession) say(ctx context.Context, message []byte) {
 	}
 }
 
-func (h *SSEHandler) later(fn func()) {
+// later serves in the background what is admitted now.
+func (h *SSEHandler) later(ctx context.Context, s *sseSession, admit func() mcp.Admitted) {
 	if !h.tracker.enter() {
 		return
 	}
+	admitted := admit()
 	go func() {
 		defer h.tracker.leave()
-		fn()
+		s.say(ctx, admitted.Serve(nil, s))
 	}()
 }
 

@@ -1,0 +1,172 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"sync"
+)
+
+// Serve takes one message of the session. What a request makes the server say on
+// the way, questions included, goes to out; Serve returns the response, appended
+// to dst, when the handler is done. It returns dst as it is if there is nothing
+// to answer: m is no request, or was cancelled.
+func (l *Legacy) Serve(ctx context.Context, dst []byte, m Message, out Sender) []byte {
+	a := l.Admit(ctx, m)
+	return a.Serve(dst, out)
+}
+
+// Admitted is a message, or a batch of some, that the session knows of and that is
+// to be served: a cancellation that comes before that finds its request. It must
+// be served, once.
+type Admitted struct {
+	legacy *Legacy
+	ctx    context.Context
+	cancel context.CancelCauseFunc // of a request that is in flight
+	m      Message
+	err    error      // of what is refused
+	batch  []Admitted // nil if it is a single message
+}
+
+// Admit takes a message without serving it, for transports that read on
+// meanwhile.
+func (l *Legacy) Admit(ctx context.Context, m Message) Admitted {
+	a := Admitted{legacy: l, ctx: ctx, m: m}
+	if m.Request != nil && !m.Request.IsNotification() {
+		a.err = l.begin(&a)
+	}
+	return a
+}
+
+// Serve serves what was admitted, as [Legacy.Serve] does. The responses to a batch
+// are an array.
+func (a *Admitted) Serve(dst []byte, out Sender) []byte {
+	switch {
+	case a.batch != nil:
+		return a.serveBatch(dst, out)
+	case a.err != nil:
+		return AppendErrorResponse(dst, a.m.ID, a.err)
+	case a.m.Response != nil:
+		a.legacy.answered(a.m.Response)
+		return dst
+	case a.m.Request.IsNotification():
+		a.legacy.notified(a.ctx, a.m.Request)
+		return dst
+	}
+	defer a.done()
+	res, err := a.legacy.serveRequest(a.ctx, a.m.Request, out)
+	if wasCancelled(a.ctx) {
+		return dst
+	}
+	return AppendResponse(dst, a.m.Request, res, err)
+}
+
+// maxInFlight is how many requests of one session may be served at once.
+const maxInFlight = 1024
+
+func duplicateID(id ID) error {
+	return Errorf(CodeInvalidRequest, "the id %s belongs to a request that is not answered yet", id)
+}
+
+func tooMany(limit int) error {
+	return Errorf(CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
+}
+
+// begin enters a request among those in flight and fills in what the session
+// knows of its sender.
+func (l *Legacy) begin(a *Admitted) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	req := a.m.Request
+	if l.inflight[req.ID] != nil {
+		return duplicateID(req.ID)
+	}
+	if len(l.inflight) >= maxInFlight {
+		return tooMany(maxInFlight)
+	}
+	a.ctx, a.cancel = context.WithCancelCause(a.ctx)
+	if l.ctx.Err() != nil {
+		a.cancel(context.Cause(l.ctx))
+	}
+	if l.inflight == nil {
+		l.inflight = map[ID]context.CancelCauseFunc{}
+	}
+	l.inflight[req.ID] = a.cancel
+	l.fillIn(req)
+	return nil
+}
+
+func (a *Admitted) done() {
+	a.cancel(nil)
+	l := a.legacy
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.inflight, a.m.Request.ID)
+	if len(l.inflight) == 0 {
+		l.inflight = nil // an idle session costs nothing that it does not need
+	}
+}
+
+// maxBatch bounds how many messages a batch may have.
+const maxBatch = 100
+
+// AdmitBatch takes an array of messages, as [Legacy.Admit] takes one.
+func (l *Legacy) AdmitBatch(ctx context.Context, data []byte) Admitted {
+	items, err := SplitBatch(data)
+	if err == nil && len(items) > maxBatch {
+		err = Errorf(CodeInvalidRequest, "a batch of %d messages is over the limit of %d", len(items), maxBatch)
+	}
+	if err != nil {
+		return Admitted{err: err}
+	}
+	batch := make([]Admitted, len(items))
+	for i, item := range items {
+		batch[i] = l.admitItem(ctx, item)
+	}
+	return Admitted{batch: batch}
+}
+
+func (l *Legacy) admitItem(ctx context.Context, item []byte) Admitted {
+	m, err := ParseMessage(item)
+	switch {
+	case err != nil && m.Request != nil && m.Request.IsNotification():
+		return Admitted{batch: []Admitted{}} // nothing to do and nothing to say
+	case err != nil:
+		return Admitted{m: m, err: err}
+	case m.IsInitialize():
+		return Admitted{m: m, err: Errorf(CodeInvalidRequest, "initialize must not be in a batch")}
+	}
+	if m.Request != nil {
+		m.Request.Principal = l.opts.Principal
+	}
+	return l.Admit(ctx, m)
+}
+
+func (a *Admitted) serveBatch(dst []byte, out Sender) []byte {
+	responses := make([][]byte, len(a.batch))
+	var wg sync.WaitGroup
+	for i := range a.batch {
+		wg.Go(func() { responses[i] = a.batch[i].Serve(nil, out) })
+	}
+	wg.Wait()
+	return appendArray(dst, responses)
+}
+
+func appendArray(dst []byte, items [][]byte) []byte {
+	start := len(dst)
+	for _, item := range items {
+		if len(item) == 0 {
+			continue
+		}
+		separator := byte(',')
+		if len(dst) == start {
+			separator = '['
+		}
+		dst = append(append(dst, separator), item...)
+	}
+	if len(dst) == start {
+		return dst
+	}
+	return append(dst, ']')
+}
