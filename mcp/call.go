@@ -29,6 +29,7 @@ var ErrNotDelivered = errors.New("mcp: notification not delivered")
 type call struct {
 	session    *Session
 	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that served it
+	sender     senderNotifier                  // the notifier of a legacy request
 
 	mu       sync.Mutex
 	ctx      context.Context // of serving
@@ -107,6 +108,7 @@ func Serve(ctx context.Context, h Handler, req *Request, n Notifier, logger *slo
 	return serveSafely(ctx, h, req, logger)
 }
 
+// serveSafely has a small frame; see [registry.listen].
 func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logger) (res Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -115,9 +117,13 @@ func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logg
 	}()
 	res, err = h.ServeMCP(ctx, req)
 	if res == nil && err == nil && !req.IsNotification() {
-		err = Errorf(CodeInternalError, "the handler of %s returned neither a result nor an error", req.Method)
+		err = neither(req.Method)
 	}
 	return res, err
+}
+
+func neither(method string) error {
+	return Errorf(CodeInternalError, "the handler of %s returned neither a result nor an error", method)
 }
 
 // errAborted is what a request ends with whose handler panicked with ErrAbortHandler.

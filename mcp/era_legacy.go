@@ -46,6 +46,9 @@ func (legacyEra) wireError(e *Error) *Error {
 func (e legacyEra) project(res Result) Result {
 	switch r := res.(type) {
 	case *CallToolResult:
+		if e.rev >= rev2025June && (r.StructuredContent == nil || isObject(r.StructuredContent)) {
+			return r
+		}
 		c := *r
 		c.Content = e.contents(r.Content)
 		if e.rev < rev2025June || !isObject(r.StructuredContent) {

@@ -70,12 +70,12 @@ type Legacy struct {
 	era           legacyEra // zero before initialize
 	info, caps    json.RawMessage
 	level         LoggingLevel
-	inflight      map[ID]context.CancelCauseFunc
+	inflight      inflight
 	questions     map[ID]chan *Response
 	asked         int64
 	subscriptions map[string]struct{}
-	feeding       *feeding // nil while nobody listens
-	standalone    Sender   // nil while nobody listens
+	feeding       *feeding // of the last Listen; nil while there is none
+	feeds         []*feed  // of all that are running
 }
 
 // NewLegacy begins a session that waits for initialize.
@@ -112,8 +112,11 @@ func (l *Legacy) Close() {
 	l.cancel(ErrClosed)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, cancel := range l.inflight {
-		cancel(ErrClosed)
+	for _, r := range l.inflight {
+		r.cancel(ErrClosed)
+	}
+	for _, f := range l.feeds {
+		f.cancel(ErrClosed)
 	}
 	if closed := l.opts.Closed; closed != nil {
 		l.closing.Do(func() { go closed() })
@@ -165,7 +168,10 @@ func (l *Legacy) clientInfo() *Implementation {
 func (l *Legacy) standaloneSender() Sender {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.standalone
+	if l.feeding == nil {
+		return nil
+	}
+	return l.feeding.out
 }
 
 // IsInitialize reports whether m opens a session.
@@ -237,7 +243,7 @@ func (l *Legacy) cancelled(req *Request) {
 		return
 	}
 	l.mu.Lock()
-	cancel := l.inflight[p.RequestID]
+	cancel := l.inflight.find(p.RequestID)
 	l.mu.Unlock()
 	if cancel != nil {
 		cancel(&CancelError{Reason: p.Reason})

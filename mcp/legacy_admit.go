@@ -79,7 +79,7 @@ func (l *Legacy) begin(a *Admitted) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	req := a.m.Request
-	if l.inflight[req.ID] != nil {
+	if l.inflight.find(req.ID) != nil {
 		return duplicateID(req.ID)
 	}
 	if len(l.inflight) >= maxInFlight {
@@ -89,10 +89,7 @@ func (l *Legacy) begin(a *Admitted) error {
 	if l.ctx.Err() != nil {
 		a.cancel(context.Cause(l.ctx))
 	}
-	if l.inflight == nil {
-		l.inflight = map[ID]context.CancelCauseFunc{}
-	}
-	l.inflight[req.ID] = a.cancel
+	l.inflight.add(req.ID, a.cancel)
 	l.fillIn(req)
 	return nil
 }
@@ -102,10 +99,7 @@ func (a *Admitted) done() {
 	l := a.legacy
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.inflight, a.m.Request.ID)
-	if len(l.inflight) == 0 {
-		l.inflight = nil // an idle session costs nothing that it does not need
-	}
+	l.inflight.remove(a.m.Request.ID)
 }
 
 // maxBatch bounds how many messages a batch may have.

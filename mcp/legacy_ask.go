@@ -16,7 +16,7 @@ import (
 // senderNotifier sends notifications as messages.
 type senderNotifier struct{ out Sender }
 
-func (n senderNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+func (n *senderNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	return n.out.Send(ctx, AppendNotification(nil, method, params))
 }
 
@@ -24,7 +24,8 @@ func (n senderNotifier) Notify(ctx context.Context, method string, params json.R
 // to the client as requests, and the handler is called again with the answers,
 // as the client of the modern era would call it.
 func (l *Legacy) replay(ctx context.Context, req *Request, out Sender) (Result, error) {
-	req.call.begin(ctx, senderNotifier{out})
+	req.call.sender.out = out
+	req.call.begin(ctx, &req.call.sender)
 	defer req.call.finish()
 	current := req
 	for round := range l.opts.MaxRounds {

@@ -21,64 +21,70 @@ import (
 // While a second Listen takes the place of a first, both may run, and both tell of
 // what changes meanwhile; [Session.Notify] uses the out of the last one begun.
 func (l *Legacy) Listen(ctx context.Context, out Sender, ready func()) error {
-	return l.listen(ctx, out, func() {}, ready)
-}
-
-// listen calls attached when subscriptions from then on are in effect as soon as
-// they are answered.
-func (l *Legacy) listen(ctx context.Context, out Sender, attached, ready func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
-	f := &feeding{ctx: ctx, out: out}
+	f := &feeding{ctx: ctx, out: out, ready: ready}
 	f.mu.Lock() // whoever subscribes meanwhile waits for the first feed
 	l.attach(f)
 	defer l.detach(f)
-	attached()
-	f.current = l.feed(ctx, out)
-	f.mu.Unlock()
-	if ready != nil {
-		ready()
-	}
+	first := l.newFeed(f, f.begun) // runs here: there may be thousands of frames like this one
+	f.current = first
 	if l.opts.KeepAlive > 0 {
-		var pinging sync.WaitGroup
-		pinging.Go(func() { l.keepAlive(ctx) })
-		defer pinging.Wait()
-		defer cancel(nil)
+		defer l.keepAlive(ctx)()
 	}
-	<-ctx.Done()
+	first.run(l)
+	return l.endListen(f)
+}
+
+// endListen waits for the end of a feeding whose first feed has ended.
+func (l *Legacy) endListen(f *feeding) error {
+	var err error
+	select {
+	case <-f.ctx.Done():
+		err = context.Cause(f.ctx)
+	case <-l.ctx.Done():
+		err = context.Cause(l.ctx)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.current.stop()
-	return context.Cause(ctx)
+	return err
 }
 
-// feeding is what one Listen does.
+// feeding is what one Listen does: it has one feed after the other.
 type feeding struct {
-	ctx context.Context
-	out Sender
+	ctx   context.Context //nolint:containedctx // of Listen
+	out   Sender
+	ready func() // may be nil
 
 	mu      sync.Mutex
 	current *feed
 }
 
+// begun is called, with the lock, when the first feed tells of changes.
+func (f *feeding) begun() {
+	f.mu.Unlock()
+	if f.ready != nil {
+		f.ready()
+	}
+}
+
 func (l *Legacy) attach(f *feeding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.standalone, l.feeding = f.out, f
+	l.feeding = f
 }
 
 func (l *Legacy) detach(f *feeding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.feeding == f {
-		l.standalone, l.feeding = nil, nil
+		l.feeding = nil
 	}
 }
 
 // refeed feeds what the session is subscribed to now. When it returns, the
 // handler tells of it: an update that a client causes after it has subscribed is
-// one that it hears of.
+// one that it hears of. The feed before it goes on until then, so that there is no
+// gap.
 func (l *Legacy) refeed() {
 	l.mu.Lock()
 	f := l.feeding
@@ -88,41 +94,82 @@ func (l *Legacy) refeed() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := l.feed(f.ctx, f.out)
+	begun := make(chan struct{})
+	next := l.newFeed(f, func() { close(begun) })
+	go next.run(l)
+	<-begun
 	f.current.stop()
 	f.current = next
 }
 
 // feed is one subscriptions/listen request to the handler.
 type feed struct {
-	cancel context.CancelFunc
+	ctx    context.Context //nolint:containedctx // of the request
+	cancel context.CancelCauseFunc
+	req    *Request
+	out    Sender
+	once   sync.Once
+	begun  func() // called once, when the handler has acknowledged, or has refused
 	done   chan struct{}
 }
 
+// newFeed makes a feed, which ends with the session.
+func (l *Legacy) newFeed(of *feeding, begun func()) *feed {
+	f := &feed{req: l.listenRequest(l.filter()), out: of.out, begun: begun, done: make(chan struct{})}
+	f.ctx, f.cancel = context.WithCancelCause(of.ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.feeds = append(l.feeds, f)
+	if l.ctx.Err() != nil {
+		f.cancel(context.Cause(l.ctx))
+	}
+	return f
+}
+
+// run listens until the feed is stopped.
+func (f *feed) run(l *Legacy) {
+	defer f.end(l)
+	_, err := Serve(f.ctx, l.handler, f.req, f, l.opts.Logger)
+	if err != nil && f.ctx.Err() == nil && CodeOf(err) != CodeMethodNotFound {
+		l.cannotTell(err)
+	}
+}
+
+func (l *Legacy) cannotTell(err error) {
+	l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", l.opts.ID, "error", err)
+}
+
+func (f *feed) end(l *Legacy) {
+	f.once.Do(f.begun)
+	f.cancel(nil)
+	close(f.done)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.feeds = slices.DeleteFunc(l.feeds, func(other *feed) bool { return other == f })
+}
+
+// stop ends a feed and waits for its end.
 func (f *feed) stop() {
-	f.cancel()
+	f.cancel(nil)
 	<-f.done
 }
 
-// feed begins to listen and returns when the handler has acknowledged it, so that
-// a feed before it can stop without a gap.
-func (l *Legacy) feed(ctx context.Context, out Sender) *feed {
-	ctx, cancel := context.WithCancel(ctx)
-	f := &feed{cancel: cancel, done: make(chan struct{})}
-	acknowledged := make(chan SubscriptionFilter, 1)
-	req := l.listenRequest(l.filter())
-	go func() {
-		defer close(f.done)
-		_, err := Serve(ctx, l.handler, req, &feedNotifier{out, acknowledged}, l.opts.Logger)
-		if err != nil && ctx.Err() == nil && CodeOf(err) != CodeMethodNotFound {
-			l.opts.Logger.WarnContext(ctx, "mcp: the server cannot tell of changes", "session", l.opts.ID, "error", err)
+// Notify implements [Notifier]: it sends what the era has no label for without one.
+func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	switch method {
+	case NotificationAcknowledged:
+		f.once.Do(f.begun)
+		return nil
+	case NotificationResourceUpdated:
+		var p ResourceUpdatedParams
+		if err := unmarshal(params, &p); err != nil {
+			return err
 		}
-	}()
-	select {
-	case <-acknowledged:
-	case <-f.done:
+		params = mustMarshal(&ResourceUpdatedParams{URI: p.URI})
+	default:
+		params = nil
 	}
-	return f
+	return f.out.Send(ctx, AppendNotification(nil, method, params))
 }
 
 func (l *Legacy) filter() SubscriptionFilter {
@@ -144,36 +191,6 @@ func (l *Legacy) listenRequest(f SubscriptionFilter) *Request {
 	defer l.mu.Unlock()
 	l.fillIn(req)
 	return req
-}
-
-// feedNotifier sends what the era has no label for without one.
-type feedNotifier struct {
-	out          Sender
-	acknowledged chan<- SubscriptionFilter
-}
-
-func (n *feedNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	switch method {
-	case NotificationAcknowledged:
-		var p AcknowledgedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
-		select {
-		case n.acknowledged <- p.Notifications:
-		default:
-		}
-		return nil
-	case NotificationResourceUpdated:
-		var p ResourceUpdatedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
-		params = mustMarshal(&ResourceUpdatedParams{URI: p.URI})
-	default:
-		params = nil
-	}
-	return n.out.Send(ctx, AppendNotification(nil, method, params))
 }
 
 // subscribe enters the URI, if the handler would tell of its updates.
@@ -216,30 +233,38 @@ const maxSubscriptions = 10_000
 func (l *Legacy) honours(ctx context.Context, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	acknowledged := make(chan SubscriptionFilter, 1)
 	req := l.listenRequest(SubscriptionFilter{ResourceSubscriptions: []string{uri}})
-	probe := probeNotifier{feedNotifier{acknowledged: acknowledged}, cancel}
-	_, err := Serve(ctx, l.handler, req, &probe, l.opts.Logger)
+	probe := &probe{acknowledged: make(chan SubscriptionFilter, 1), cancel: cancel}
+	_, err := Serve(ctx, l.handler, req, probe, l.opts.Logger)
 	select {
-	case f := <-acknowledged:
+	case f := <-probe.acknowledged:
 		return slices.Contains(f.ResourceSubscriptions, uri), nil
 	default:
 		return false, err
 	}
 }
 
-// probeNotifier ends the subscription as soon as it is acknowledged.
-type probeNotifier struct {
-	feedNotifier
-	cancel context.CancelFunc
+// probe ends a subscription as soon as it is acknowledged.
+type probe struct {
+	acknowledged chan SubscriptionFilter
+	cancel       context.CancelFunc
 }
 
-func (n *probeNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	defer n.cancel()
+// Notify implements [Notifier].
+func (p *probe) Notify(_ context.Context, method string, params json.RawMessage) error {
+	defer p.cancel()
 	if method != NotificationAcknowledged {
 		return ErrNotDelivered
 	}
-	return n.feedNotifier.Notify(ctx, method, params)
+	var ack AcknowledgedParams
+	if err := unmarshal(params, &ack); err != nil {
+		return err
+	}
+	select {
+	case p.acknowledged <- ack.Notifications:
+	default:
+	}
+	return nil
 }
 
 func (l *Legacy) unsubscribe(req *Request) (Result, error) {
@@ -257,14 +282,27 @@ func (l *Legacy) unsubscribe(req *Request) (Result, error) {
 const maxMisses = 3
 
 // keepAlive closes the session when its client is gone for good: any answer
-// counts, and without a stream to ask on nobody is taken for dead.
-func (l *Legacy) keepAlive(ctx context.Context) {
+// counts, and without a stream to ask on nobody is taken for dead. It returns what
+// ends it.
+func (l *Legacy) keepAlive(ctx context.Context) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	var pinging sync.WaitGroup
+	pinging.Go(func() { l.ping(ctx) })
+	return func() {
+		cancel()
+		pinging.Wait()
+	}
+}
+
+func (l *Legacy) ping(ctx context.Context) {
 	ticker := time.NewTicker(l.opts.KeepAlive)
 	defer ticker.Stop()
 	misses := 0
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case <-l.ctx.Done():
 			return
 		case <-ticker.C:
 		}

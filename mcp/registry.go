@@ -268,7 +268,7 @@ func (g *registry) snapshot() *snapshot {
 			s.listers = append(s.listers, e)
 		}
 	}
-	s.chain = Chain(HandlerFunc(g.dispatch), g.use...)
+	s.chain = Chain(g, g.use...)
 	s.capabilities = g.ownCapabilities()
 	return s
 }
@@ -350,8 +350,8 @@ func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	return nil, uritemplate.Values{}
 }
 
-// dispatch is innermost of the mux: what its middleware is wrapped around.
-func (g *registry) dispatch(ctx context.Context, req *Request) (Result, error) {
+// ServeMCP is innermost of the mux: what its middleware is wrapped around.
+func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if serve, ok := builtin[req.Method]; ok {
 		return serve(g, ctx, req)
 	}

@@ -56,12 +56,13 @@ func ServeStream(ctx context.Context, h Handler, stream Stream, opts *StreamOpti
 }
 
 type streamServer struct {
-	handler Handler
-	stream  Stream
-	opts    StreamOptions
-	legacy  *Legacy
-	ctx     context.Context // of all requests; outlives the ctx of ServeStream while they drain
-	cancel  context.CancelCauseFunc
+	handler  Handler
+	stream   Stream
+	opts     StreamOptions
+	legacy   *Legacy
+	notifier senderNotifier
+	ctx      context.Context // of all requests; outlives the ctx of ServeStream while they drain
+	cancel   context.CancelCauseFunc
 
 	listening context.Context // of subscriptions, which end before other requests
 	hush      context.CancelCauseFunc
@@ -96,6 +97,7 @@ func newStreamServer(ctx context.Context, h Handler, stream Stream, opts *Stream
 	legacy.ID, legacy.Principal = "", s.opts.Principal
 	s.legacy = NewLegacy(h, &legacy)
 	s.legacy.gone = make(chan struct{})
+	s.notifier.out = s
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.listening, s.hush = context.WithCancelCause(s.ctx)
 	return s
@@ -141,19 +143,19 @@ func (s *streamServer) lead() {
 // cancelled.
 func (l *leader) serve(data []byte) bool {
 	a := l.server.take(data)
-	l.begin()
+	l.begin(a.patience())
 	a.serve(l.resign)
 	return l.end()
 }
 
-func (l *leader) begin() {
+func (l *leader) begin(patience time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = true
 	if l.timer == nil {
-		l.timer = time.AfterFunc(moment, l.resign)
+		l.timer = time.AfterFunc(patience, l.resign)
 	} else {
-		l.timer.Reset(moment)
+		l.timer.Reset(patience)
 	}
 }
 

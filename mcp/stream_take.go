@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-psi/psi/internal/bufpool"
 )
@@ -143,6 +144,15 @@ func (a *arrival) done() {
 	delete(s.inflight, a.req.ID)
 }
 
+// patience is how long what comes after it waits for it. A client that has opened its
+// conversation misses no change, if the server can tell it of changes that soon.
+func (a *arrival) patience() time.Duration {
+	if a.opens {
+		return time.Second
+	}
+	return moment
+}
+
 // serve serves what was taken. It calls resign if that will take long.
 func (a *arrival) serve(resign func()) {
 	s := a.server
@@ -168,7 +178,7 @@ func (a *arrival) serveLegacy(resign func()) {
 	s.write(buf.B)
 	buf.Put()
 	if a.opens && s.legacy.Initialized() {
-		_ = s.legacy.listen(s.listening, s, resign, nil) // until the stream ends
+		_ = s.legacy.Listen(s.listening, s, resign) // until the stream ends
 	}
 }
 
@@ -181,7 +191,7 @@ func (a *arrival) serveModern(resign func()) {
 	if req.Method == MethodListen {
 		resign()
 	}
-	res, err := Serve(a.ctx, s.handler, req, senderNotifier{s}, s.opts.Logger)
+	res, err := Serve(a.ctx, s.handler, req, &s.notifier, s.opts.Logger)
 	cancelled := wasCancelled(a.ctx)
 	a.done() // first: who has the answer may use the id again
 	if cancelled {

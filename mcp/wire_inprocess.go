@@ -8,6 +8,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // InProcess is a Transport to a handler in this process. Messages go straight to the
@@ -56,8 +57,14 @@ func (b *inProcessInbox) take(ctx context.Context, m *Envelope) error {
 		defer resign()
 		a.serve(resign)
 	}()
+	var enough <-chan time.Time
+	if a.opens {
+		enough = time.After(a.patience())
+	}
 	select {
 	case <-dealtWith:
+		return nil
+	case <-enough:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -95,18 +96,51 @@ func BenchmarkModernStream(b *testing.B) {
 	}
 }
 
+// legacyCall is a call in a session of the legacy era.
+func legacyCall(t testing.TB, h http.Handler, accept string) *caller {
+	t.Helper()
+	w := httptest.NewRecorder()
+	open := newCaller(t, h, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+mcp.LegacyVersions()[0]+
+		`","capabilities":{},"clientInfo":{"name":"c","version":"v1"}}}`, nil)
+	open.body.Reset(open.raw)
+	h.ServeHTTP(w, open.r)
+	return newCaller(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}`,
+		header{"Mcp-Session-Id": w.Header().Get("Mcp-Session-Id"), "Accept": accept})
+}
+
+func BenchmarkLegacyJSON(b *testing.B) {
+	c := legacyCall(b, newHandler(b, adder(), nil), "application/json, text/event-stream")
+	b.ReportAllocs()
+	for b.Loop() {
+		c.call()
+	}
+}
+
+func BenchmarkLegacyStream(b *testing.B) {
+	c := legacyCall(b, newHandler(b, adder(), nil), "text/event-stream")
+	b.ReportAllocs()
+	for b.Loop() {
+		c.call()
+	}
+}
+
 // The budgets of an HTTP request without sockets. They are what is needed today, so
 // that more is noticed.
 func TestAllocations(t *testing.T) {
 	body, h := addCall()
-	for accept, budget := range map[string]float64{"application/json, text/event-stream": 18, "text/event-stream": 20} {
-		c := newCaller(t, newHandler(t, adder(), nil), body, with(h, header{"Accept": accept}))
-		c.call()
-		if c.w.status != http.StatusOK {
-			t.Fatalf("status %d", c.w.status)
-		}
-		if n := testing.AllocsPerRun(200, c.call); n > budget && !raceEnabled {
-			t.Errorf("a request that accepts %s takes %v allocations, the budget is %v", accept, n, budget)
+	for accept, budget := range map[string]float64{"application/json, text/event-stream": 17, "text/event-stream": 19} {
+		handler := newHandler(t, adder(), nil)
+		for era, c := range map[string]*caller{
+			"modern": newCaller(t, handler, body, with(h, header{"Accept": accept})),
+			"legacy": legacyCall(t, handler, accept),
+		} {
+			c.call()
+			if c.w.status != http.StatusOK {
+				t.Fatalf("status %d", c.w.status)
+			}
+			if n := testing.AllocsPerRun(200, c.call); n > budget && !raceEnabled {
+				t.Errorf("a %s request that accepts %s takes %v allocations, the budget is %v", era, accept, n, budget)
+			}
 		}
 	}
 }

@@ -51,7 +51,14 @@ func whileAuthenticated(r *http.Request) (context.Context, context.CancelFunc) {
 type requestContext struct {
 	context.Context
 	request *http.Request
+	stream  *stream               // of a legacy call; nil if it has none
 	refusal atomic.Pointer[error] // what the handler answered, if that was an error
+}
+
+// detach makes it the context of what outlives the connection: in the legacy era, a
+// client that disconnects has not cancelled.
+func (c *requestContext) detach(r *http.Request) {
+	c.Context, c.request = context.WithoutCancel(r.Context()), r
 }
 
 func (c *requestContext) Value(key any) any {
@@ -60,6 +67,8 @@ func (c *requestContext) Value(key any) any {
 		return c.request
 	case refusalKey{}:
 		return c
+	case streamKey{}:
+		return c.stream
 	}
 	return c.Context.Value(key)
 }

@@ -19,23 +19,27 @@ type events struct {
 	keep store.Retention
 }
 
-func logName(session, stream string) string { return "psi/events/" + session + "/" + stream }
-
-// eventID is "stream-position".
-func eventID(stream string, position uint64) string {
-	return stream + "-" + strconv.FormatUint(position, 10)
+func logName(session string, stream int64) string {
+	return "psi/events/" + session + "/" + strconv.FormatInt(stream, 10)
 }
 
-func parseEventID(id string) (stream string, position uint64, ok bool) {
-	stream, number, ok := strings.Cut(id, "-")
+// eventID is "stream-position".
+func eventID(stream int64, position uint64) string {
+	id := append(strconv.AppendInt(make([]byte, 0, 24), stream, 10), '-')
+	return string(strconv.AppendUint(id, position, 10))
+}
+
+func parseEventID(id string) (stream int64, position uint64, ok bool) {
+	before, after, ok := strings.Cut(id, "-")
 	if !ok || len(id) > 64 {
-		return "", 0, false
+		return 0, 0, false
 	}
-	if _, err := strconv.ParseUint(stream, 10, 63); err != nil {
-		return "", 0, false
+	number, err := strconv.ParseUint(before, 10, 63)
+	if err != nil {
+		return 0, 0, false
 	}
-	position, err := strconv.ParseUint(number, 10, 64)
-	return stream, position, err == nil
+	position, err = strconv.ParseUint(after, 10, 64)
+	return int64(number), position, err == nil
 }
 
 // The first byte of a record says what it is.
@@ -45,7 +49,7 @@ const (
 	recordLast    = 'l' // a message after which the stream is done
 )
 
-func (e *events) append(ctx context.Context, session, stream string, kind byte, message []byte) (string, error) {
+func (e *events) append(ctx context.Context, session string, stream int64, kind byte, message []byte) (string, error) {
 	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
 	position, err := e.logs.Append(context.WithoutCancel(ctx), logName(session, stream), data, e.keep)
 	if err != nil {

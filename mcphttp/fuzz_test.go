@@ -70,12 +70,12 @@ func FuzzTransports(f *testing.F) {
 		if m.Request != nil && m.Request.Method == mcp.MethodListen || len(message) > 64<<10 {
 			t.Skip("it would last")
 		}
+		modern := err == nil && m.Request != nil && !m.Request.IsNotification() && m.Request.IsModern()
 		posted := post(handler, message, &m)
-		streamed := overStream(t, mux, message, logger)
+		streamed := overStream(t, mux, message, modern, logger)
 		if bell.panics.Len() > 0 {
 			t.Fatalf("%q: %s", message, bell.panics.String())
 		}
-		modern := err == nil && m.Request != nil && !m.Request.IsNotification() && m.Request.IsModern()
 		if !modern || m.Request.Version() != mcp.LatestVersion {
 			return
 		}
@@ -100,8 +100,8 @@ func post(h http.Handler, message []byte, m *mcp.Message) []byte {
 }
 
 // overStream sends a message, and one after it whose answer tells that there is none
-// to the first.
-func overStream(t *testing.T, h mcp.Handler, message []byte, logger *slog.Logger) (answer []byte) {
+// to the first, unless that has to be answered: it may take longer.
+func overStream(t *testing.T, h mcp.Handler, message []byte, answered bool, logger *slog.Logger) (answer []byte) {
 	t.Helper()
 	client, server := mcp.Pipe()
 	ended := make(chan error, 1)
@@ -117,16 +117,21 @@ func overStream(t *testing.T, h mcp.Handler, message []byte, logger *slog.Logger
 			t.Fatal(err)
 		}
 	}
-	for {
+	for fenced := false; !fenced || answered && answer == nil; {
 		data, err := client.Read(t.Context())
 		if err != nil {
 			t.Fatalf("%q: %v", message, err)
 		}
-		if bytes.Contains(data, []byte(`"id":"fence"`)) {
-			return answer
+		switch m, err := mcp.ParseMessage(data); {
+		case err != nil:
+			t.Fatalf("%q is answered with %q", message, data)
+		case m.ID == mcp.StringID("fence") && !fenced:
+			fenced = true
+		case m.Response != nil:
+			answer = bytes.Clone(data)
 		}
-		answer = bytes.Clone(data)
 	}
+	return answer
 }
 
 // unsealed is an answer without what differs each time: sealed state.

@@ -43,7 +43,7 @@ type Handler struct {
 // NewHandler makes a Handler; opts may be nil.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	o := opts.withDefaults()
-	s := &Handler{mcp: abortable{h}, opts: o, guard: guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}}
+	s := &Handler{mcp: &abortable{h}, opts: o, guard: guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}}
 	s.ctx, s.close = context.WithCancelCause(context.Background())
 	s.hard, s.kill = context.WithCancelCause(context.Background())
 	s.sessions = newSessions(s.mcp, &s.opts)
@@ -53,7 +53,7 @@ func NewHandler(h mcp.Handler, opts *Options) *Handler {
 // abortable lets a handler panic as handlers of net/http do to give up.
 type abortable struct{ mcp.Handler }
 
-func (a abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+func (a *abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	defer func() {
 		switch v := recover(); v {
 		case nil:

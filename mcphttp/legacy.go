@@ -4,15 +4,11 @@
 package mcphttp
 
 import (
-	"context"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/go-psi/psi/mcp"
 )
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // serveLegacy serves one message of the legacy era.
 func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Message) {
@@ -30,44 +26,42 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
-		return s.legacy.Serve(ctx, nil, m, out)
-	})
+	h.answer(w, r, &legacyCall{session: s, m: m})
 	if m.ChangesSession() {
 		h.sessions.save(r.Context(), s)
 	}
 }
 
-// legacyContext outlives the connection: in the legacy era, a client that
-// disconnects has not cancelled.
+// legacyContext outlives the connection.
 func legacyContext(r *http.Request) *requestContext {
-	return &requestContext{Context: context.WithoutCancel(r.Context()), request: r}
+	c := new(requestContext)
+	c.detach(r)
+	return c
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	s := h.sessions.open(PrincipalOf(r))
 	if s == nil {
-		w.Header().Set("Retry-After", "60")
-		writeResponse(w, http.StatusServiceUnavailable,
-			mcp.AppendErrorResponse(nil, m.ID, mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")))
+		writeUnavailable(w, m.ID, errTooManySessions)
 		return
 	}
 	defer h.sessions.release(s)
-	ok := false
-	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
-		w.Header().Set(headerSession, s.id)
-		response := s.legacy.Serve(ctx, nil, m, out)
-		if ok = s.legacy.Initialized(); !ok {
-			w.Header().Del(headerSession)
-		}
-		return response
-	})
-	if !ok {
+	w.Header().Set(headerSession, s.id)
+	h.answer(w, r, &legacyCall{session: s, m: m})
+	if !s.legacy.Initialized() {
 		s.legacy.Close()
 		return
 	}
 	h.sessions.save(r.Context(), s)
+}
+
+var errTooManySessions = mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")
+
+// writeUnavailable refuses a request that may be served later.
+func writeUnavailable(w http.ResponseWriter, id mcp.ID, why error) {
+	w.Header().Set("Retry-After", "60")
+	writeResponse(w, http.StatusServiceUnavailable, mcp.AppendErrorResponse(nil, id, why))
 }
 
 // sessionOf finds the session that a request names, in use until it is released.
@@ -83,61 +77,14 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", headerVersion, v, mcp.LegacyVersions()))
 		return nil
 	}
-	s := h.sessions.acquire(r.Context(), id, PrincipalOf(r))
-	if s == nil {
+	s, err := h.sessions.acquire(r.Context(), id, PrincipalOf(r))
+	switch {
+	case err != nil:
+		writeUnavailable(w, mcp.ID{}, err)
+	case s == nil:
 		writeProblem(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
 	}
 	return s
-}
-
-// answer writes what serve returns: as JSON if it said nothing before, otherwise
-// as the end of its stream.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *session, serve func(context.Context, mcp.Sender) []byte) {
-	accept := acceptable(r.Header)
-	var reply reply
-	if !h.prepare(&reply, w, accept) {
-		return
-	}
-	about := legacyContext(r)
-	if !reply.accept.stream {
-		message := serve(about, refused{})
-		h.finishJSON(w, about, message)
-		return
-	}
-	st := s.newStream(&h.opts, &reply.out)
-	ctx := context.WithValue(about, streamKey{}, st)
-	beat := every(h.opts.Heartbeat, func() { st.heartbeat(ctx) })
-	message := serve(ctx, st)
-	beat.stop()
-	if (reply.accept.json || about.forbidden()) && st.abandon() {
-		h.finishJSON(w, about, message)
-		return
-	}
-	st.finish(ctx, message)
-}
-
-// abandon ends a stream on which nothing was said, and reports whether it did.
-func (st *stream) abandon() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.begun {
-		st.done = true
-	}
-	return st.done
-}
-
-// finishJSON answers with a message, or, if there is none because the request was
-// cancelled, without.
-func (h *Handler) finishJSON(w http.ResponseWriter, about *requestContext, message []byte) {
-	if len(message) == 0 {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	status := http.StatusOK
-	if refuse(about, w, about.outcome()) == http.StatusForbidden {
-		status = http.StatusForbidden // clients of this era lose the message with any other status
-	}
-	writeResponse(w, status, message)
 }
 
 // serveBatch serves an array of messages, which only the revision 2025-03-26 has.
@@ -155,11 +102,7 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte
 		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 		return
 	}
-	h.answer(w, r, s, func(ctx context.Context, out mcp.Sender) []byte {
-		several := context.WithValue(ctx, refusalKey{}, nil) // what is refused to one is not refused to all
-		batch := s.legacy.AdmitBatch(several, body)
-		return batch.Serve(nil, out)
-	})
+	h.answer(w, r, &legacyCall{session: s, batch: body})
 	h.sessions.save(r.Context(), s)
 }
 

@@ -64,13 +64,6 @@ func (o *output) hold() {
 	}
 }
 
-// locked calls a method with the lock.
-func (o *output) locked(method func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	method()
-}
-
 // release writes what was held, which is the whole stream.
 func (o *output) release() {
 	held := o.held

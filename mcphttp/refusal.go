@@ -51,20 +51,21 @@ func refuse(ctx context.Context, w http.ResponseWriter, err error) int {
 
 // refusing keeps the error of a request where the HTTP side finds it: a session of
 // the legacy era answers with bytes.
-func refusing(next mcp.Handler) mcp.Handler {
-	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		res, err := next.ServeMCP(ctx, req)
-		if c, _ := ctx.Value(refusalKey{}).(*requestContext); c != nil {
-			c.note(err)
-		}
-		return res, err
-	})
+type refusing struct{ mcp.Handler }
+
+func (h *refusing) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	res, err := h.Handler.ServeMCP(ctx, req)
+	if c, _ := ctx.Value(refusalKey{}).(*requestContext); c != nil {
+		c.note(err)
+	}
+	return res, err
 }
 
 // note keeps the last outcome.
 func (c *requestContext) note(err error) {
 	if err != nil {
-		c.refusal.Store(&err)
+		noted := err // a copy, so that only errors cost an allocation
+		c.refusal.Store(&noted)
 	} else if c.refusal.Load() != nil {
 		c.refusal.Store(nil)
 	}

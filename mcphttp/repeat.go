@@ -22,14 +22,10 @@ type repeater struct {
 // beater is what has a heartbeat.
 type beater interface{ heartbeat() }
 
-type beaterFunc func()
-
-func (f beaterFunc) heartbeat() { f() }
-
 // every starts a repeater. An interval that is not positive means never.
-func every(interval time.Duration, fn func()) *repeater {
+func every(interval time.Duration, of beater) *repeater {
 	r := new(repeater)
-	r.start(interval, beaterFunc(fn))
+	r.start(interval, of)
 	return r
 }
 

@@ -22,13 +22,19 @@ type session struct {
 	events *events
 
 	mu      sync.Mutex
-	streams map[string]*stream // that are not done
-	last    int64              // number of the last stream
-	getting *getting           // the GET that has the session's own stream
+	streams map[int64]*stream // that are not done
+	last    int64             // number of the last stream
+	getting *getting          // the GET that has the session's own stream
+	kept    []keptLog         // of streams that are done, oldest first
+	over    bool              // the session has ended: no events are kept
 
 	// Guarded by the lock of sessions.
 	active int       // requests and streams
 	since  time.Time // when active became 0
+	used   bool      // since the store was told that it lives
+	moves  bool      // it ends here, and may go on at another replica
+
+	discarded sync.Once
 }
 
 // sessions are those that live in this process.
@@ -47,7 +53,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	return &sessions{mcp: refusing(h), opts: opts, byID: map[string]*session{}, events: &events{logs: shared, keep: opts.Replay}}
+	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, events: &events{logs: shared, keep: opts.Replay}}
 }
 
 // open begins a session that is in use: release must follow. It returns nil if
@@ -64,7 +70,7 @@ func (ss *sessions) open(p *mcp.Principal) *session {
 
 func (ss *sessions) addLocked(id string, opts *mcp.LegacyOptions) *session {
 	s := &session{id: id, events: ss.events, active: 1}
-	opts.Closed = func() { ss.remove(s) }
+	opts.Closed = func() { ss.closed(s) }
 	s.legacy = mcp.NewLegacy(ss.mcp, opts)
 	ss.byID[id] = s
 	if ss.sweep == nil {
@@ -73,25 +79,29 @@ func (ss *sessions) addLocked(id string, opts *mcp.LegacyOptions) *session {
 	return s
 }
 
-// acquire finds a session for a request of p: release must follow. Somebody
-// else's session is as unknown as one that never was.
-func (ss *sessions) acquire(ctx context.Context, id string, p *mcp.Principal) *session {
+// acquire finds a session for a request of p: release must follow. It is nil if it is
+// not known; somebody else's session is as unknown as one that never was. An error
+// means that it may be known, and cannot be served now.
+func (ss *sessions) acquire(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
 	ss.mu.Lock()
-	s := ss.byID[id]
+	s, known := ss.enterLocked(id, p)
 	ss.mu.Unlock()
-	if s == nil {
-		s = ss.restore(ctx, id, p)
+	if known {
+		return s, nil
 	}
+	return ss.restore(ctx, id, p)
+}
+
+// enterLocked finds a session that lives in this process: nil if it is somebody
+// else's.
+func (ss *sessions) enterLocked(id string, p *mcp.Principal) (s *session, known bool) {
+	s = ss.byID[id]
 	if s == nil || !s.legacy.Session().Principal().Is(p) {
-		return nil
-	}
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.byID[id] != s {
-		return nil
+		return nil, s != nil
 	}
 	s.active++
-	return s
+	s.used = true
+	return s, true
 }
 
 // retain keeps a session that is in use in use; release must follow.
@@ -133,29 +143,50 @@ func (ss *sessions) evictLocked() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(ss.byID, oldest.id)
+	ss.dropLocked(oldest)
 	oldest.legacy.Close()
 	return true
 }
 
+// dropLocked takes a session out that ends in this process only, if another can go
+// on with it.
+func (ss *sessions) dropLocked(s *session) {
+	delete(ss.byID, s.id)
+	s.moves = ss.opts.Store != nil
+}
+
 // expire ends the sessions that were idle for too long, and comes again.
 func (ss *sessions) expire() {
-	now := time.Now()
-	var expired []*session
-	ss.mu.Lock()
-	for _, s := range ss.byID {
-		if s.active == 0 && now.Sub(s.since) >= ss.opts.SessionIdle {
-			expired = append(expired, s)
-		}
-	}
-	if ss.sweep != nil {
-		ss.sweep.Reset(ss.opts.SessionIdle / 2)
-	}
-	ss.mu.Unlock()
+	expired, living := ss.sort(time.Now())
 	for _, s := range expired {
 		s.legacy.Close()
-		ss.remove(s)
 	}
+	ss.keepAll(living)
+}
+
+// sort takes out the sessions that were idle for too long, and returns them and
+// those that were used since the last time.
+func (ss *sessions) sort(now time.Time) (expired, living []*session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for _, s := range ss.byID {
+		switch {
+		case s.active == 0 && now.Sub(s.since) >= ss.opts.SessionIdle:
+			ss.dropLocked(s)
+			expired = append(expired, s)
+		case ss.opts.Store != nil && (s.active > 0 || s.used):
+			s.used = false
+			living = append(living, s)
+		}
+	}
+	switch {
+	case ss.sweep == nil:
+	case len(ss.byID) == 0:
+		ss.sweep = nil
+	default:
+		ss.sweep.Reset(ss.opts.SessionIdle / 2)
+	}
+	return expired, living
 }
 
 // all is a copy of the sessions of this moment.
@@ -169,8 +200,12 @@ func (ss *sessions) all() []*session {
 	return list
 }
 
+// closeAll ends all sessions in this process.
 func (ss *sessions) closeAll() {
 	for _, s := range ss.all() {
+		ss.mu.Lock()
+		s.moves = ss.opts.Store != nil
+		ss.mu.Unlock()
 		s.legacy.Close()
 		ss.remove(s)
 	}
@@ -179,7 +214,7 @@ func (ss *sessions) closeAll() {
 // endStreams ends the sessions' own streams; requests go on.
 func (ss *sessions) endStreams() {
 	for _, s := range ss.all() {
-		s.takeOver(nil).end()
+		s.takeOver(nil).finish()
 	}
 }
 

@@ -36,7 +36,7 @@ type SSEHandler struct {
 // outlive a connection have no meaning here.
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	o := opts.withDefaults()
-	s := &SSEHandler{mcp: abortable{h}, opts: o, guard: guard{o.AllowedHosts, o.AllowedOrigins}, sessions: map[string]*sseSession{}}
+	s := &SSEHandler{mcp: &abortable{h}, opts: o, guard: guard{o.AllowedHosts, o.AllowedOrigins}, sessions: map[string]*sseSession{}}
 	s.ctx, s.kill = context.WithCancelCause(context.Background())
 	return s
 }
@@ -134,7 +134,7 @@ func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
 	if err != nil {
 		return
 	}
-	defer every(h.opts.Heartbeat, s.heartbeat).stop()
+	defer every(h.opts.Heartbeat, s).stop()
 	listening := sync.OnceFunc(func() { close(s.listening) })
 	defer listening()
 	select {

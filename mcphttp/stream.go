@@ -17,24 +17,28 @@ import (
 // began it, or one of a client that came back for it.
 type stream struct {
 	session *session
-	id      string
+	number  int64
 	opts    *Options
-	prime   bool // begin with an event that has nothing but an id
 
 	mu     sync.Mutex
-	out    *output // nil while nobody is attached
-	broken func()  // called when writing to out has failed; may be nil
+	out    *output         // nil while nobody is attached
+	about  context.Context //nolint:containedctx // of what is attached
+	broken func()          // called when writing to out has failed; may be nil
 	begun  bool
 	done   bool
 }
 
-// newStream makes a stream of the session, with the next id.
-func (s *session) newStream(opts *Options, out *output) *stream {
+// of makes st the next stream of the session.
+func (st *stream) of(s *session, opts *Options, out *output) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	return &stream{session: s, id: itoa(s.last), opts: opts, prime: s.legacy.Resumes(), out: out}
+	st.session, st.number, st.opts, st.out = s, s.last, opts, out
 }
+
+// resumes reports whether the stream begins with an event that has nothing but an
+// id, and may be cut.
+func (st *stream) resumes() bool { return st.session.legacy.Resumes() }
 
 // Send implements [mcp.Sender]. Without a client there is nobody to wait for: the
 // message is kept until somebody comes for it.
@@ -60,17 +64,17 @@ func (st *stream) begin(ctx context.Context) {
 
 // primed gives the client an id to come back with before there is a message.
 func (st *stream) primed(ctx context.Context) {
-	if !st.prime {
+	if !st.resumes() {
 		return
 	}
-	id, err := st.session.events.append(ctx, st.session.id, st.id, recordPrime, nil)
+	id, err := st.session.events.append(ctx, st.session.id, st.number, recordPrime, nil)
 	if err == nil && st.out != nil {
 		_ = st.write(func(o *output) error { return o.prime(id, st.opts.Retry) }) // a client that is gone needs none
 	}
 }
 
 func (st *stream) send(ctx context.Context, kind byte, message []byte) error {
-	id, err := st.session.events.append(ctx, st.session.id, st.id, kind, message)
+	id, err := st.session.events.append(ctx, st.session.id, st.number, kind, message)
 	if err != nil {
 		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept", "session", st.session.id, "error", err)
 	}
@@ -107,29 +111,54 @@ func (st *stream) finish(ctx context.Context, message []byte) {
 	if st.done {
 		return
 	}
-	if out := st.out; out != nil {
-		out.locked(out.hold)
-		defer out.locked(out.release)
-	}
-	if len(message) > 0 {
-		st.begin(ctx)
+	switch {
+	case !st.begun:
+		st.whole(message)
+		return
+	case len(message) > 0:
 		_ = st.send(ctx, recordLast, message)
 	}
 	st.done = true
-	st.session.leave(st)
+	st.session.leave(ctx, st)
 	if st.broken != nil {
 		go st.broken()
 	}
 }
 
+// whole writes a stream of one event, at once. Nobody can come back for it, who has
+// not seen an id before: it is not kept, and has none.
+func (st *stream) whole(message []byte) {
+	st.done = true
+	if st.out == nil {
+		return
+	}
+	st.out.mu.Lock()
+	defer st.out.mu.Unlock()
+	st.out.hold()
+	if len(message) > 0 {
+		_ = st.out.event("", message) // a client that is gone needs no answer
+	}
+	st.out.release()
+}
+
+// abandon ends a stream on which nothing was said, and reports whether it did.
+func (st *stream) abandon() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.begun {
+		st.done = true
+	}
+	return st.done
+}
+
 // heartbeat writes a comment, which is not kept.
-func (st *stream) heartbeat(ctx context.Context) {
+func (st *stream) heartbeat() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.done || st.out == nil {
 		return
 	}
-	st.begin(ctx)
+	st.begin(st.about)
 	_ = st.write((*output).comment)
 }
 
@@ -137,7 +166,7 @@ func (st *stream) heartbeat(ctx context.Context) {
 func (st *stream) open(ctx context.Context, out *output, broken func()) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.out, st.broken = out, broken
+	st.out, st.about, st.broken = out, ctx, broken
 	if st.begun {
 		st.primed(ctx)
 	}
@@ -150,10 +179,10 @@ func (st *stream) open(ctx context.Context, out *output, broken func()) {
 func (st *stream) attach(ctx context.Context, out *output, position uint64, broken func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if err := st.session.events.replay(ctx, st.session.id, st.id, position, out); err != nil {
+	if err := st.session.events.replay(ctx, st.session.id, st.number, position, out); err != nil {
 		return err
 	}
-	st.out, st.broken = out, broken
+	st.out, st.about, st.broken = out, ctx, broken
 	if st.done {
 		go broken()
 	}
@@ -165,12 +194,12 @@ func (st *stream) detach(out *output) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out == out {
-		st.out, st.broken = nil, nil
+		st.out, st.about, st.broken = nil, nil, nil
 	}
 }
 
 // replay writes the events of a stream after a position.
-func (e *events) replay(ctx context.Context, session, stream string, position uint64, out *output) error {
+func (e *events) replay(ctx context.Context, session string, stream int64, position uint64, out *output) error {
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	for {
@@ -194,21 +223,30 @@ func (s *session) enter(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams == nil {
-		s.streams = map[string]*stream{}
+		s.streams = map[int64]*stream{}
 	}
-	s.streams[st.id] = st
+	s.streams[st.number] = st
 }
 
-func (s *session) leave(st *stream) {
+// leave takes out a stream that is done. Its events are kept, unless the session has
+// ended: then they go as well.
+func (s *session) leave(ctx context.Context, st *stream) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.streams, st.id)
+	delete(s.streams, st.number)
+	over := s.over
+	if !over {
+		s.keepLocked(st.number)
+	}
+	s.mu.Unlock()
+	if over {
+		_ = s.events.drop(context.WithoutCancel(ctx), s.id, st.number) // otherwise they expire
+	}
 }
 
-func (s *session) streamOf(id string) *stream {
+func (s *session) streamOf(number int64) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.streams[id]
+	return s.streams[number]
 }
 
 // refused is the [mcp.Sender] of a client that takes no stream: nothing can be
@@ -229,7 +267,7 @@ var ErrNoStream = errors.New("mcphttp: the request has no stream that its client
 // and accept event streams; otherwise CloseStream returns [ErrNoStream].
 func CloseStream(ctx context.Context) error {
 	st, _ := ctx.Value(streamKey{}).(*stream)
-	if st == nil || !st.prime {
+	if st == nil || !st.resumes() {
 		return ErrNoStream
 	}
 	st.mu.Lock()

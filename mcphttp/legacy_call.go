@@ -1,0 +1,80 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/mcp"
+)
+
+// legacyCall is one request of the legacy era, or a batch: its context, its answer,
+// its stream and its heartbeat, in one allocation.
+type legacyCall struct {
+	reply
+	session  *session
+	m        mcp.Message
+	batch    []byte // nil if it is a single message
+	about    requestContext
+	admitted mcp.Admitted
+	stream   stream
+	beat     repeater
+}
+
+// answer serves a call and answers: with JSON if nothing was said before the
+// answer, otherwise with the end of a stream.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) {
+	if !h.prepare(&c.reply, w, acceptable(r.Header)) {
+		return
+	}
+	c.about.detach(r)
+	buf := bufpool.Get()
+	defer buf.Put()
+	if !c.accept.stream {
+		buf.B = c.serve(buf.B, refused{})
+		c.finishJSON(buf.B)
+		return
+	}
+	c.stream.of(c.session, &h.opts, &c.out)
+	c.stream.about, c.about.stream = &c.about, &c.stream //nolint:fatcontext // it is not nested: the stream's context is the call's
+	c.beat.start(h.opts.Heartbeat, &c.stream)
+	buf.B = c.serve(buf.B, &c.stream)
+	c.beat.stop()
+	if (c.accept.json || c.about.forbidden()) && c.stream.abandon() {
+		c.finishJSON(buf.B)
+		return
+	}
+	c.stream.finish(&c.about, buf.B)
+}
+
+// serve appends the answer to dst.
+func (c *legacyCall) serve(dst []byte, out mcp.Sender) []byte {
+	if c.batch != nil {
+		several := context.WithValue(&c.about, refusalKey{}, nil) // what is refused to one is not refused to all
+		c.admitted = c.session.legacy.AdmitBatch(several, c.batch)
+	} else {
+		c.admitted = c.session.legacy.Admit(&c.about, c.m)
+	}
+	dst = c.admitted.Serve(dst, out)
+	if c.m.IsInitialize() && !c.session.legacy.Initialized() {
+		c.out.w.Header().Del(headerSession)
+	}
+	return dst
+}
+
+// finishJSON answers with a message, or, if there is none because the request was
+// cancelled, without.
+func (c *legacyCall) finishJSON(message []byte) {
+	if len(message) == 0 {
+		c.out.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	status := http.StatusOK
+	if refuse(&c.about, c.out.w, c.about.outcome()) == http.StatusForbidden {
+		status = http.StatusForbidden // clients of this era lose the message with any other status
+	}
+	writeResponse(c.out.w, status, message)
+}
