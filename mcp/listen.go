@@ -58,7 +58,7 @@ func (s *subscription) close() {
 }
 
 func (s *subscription) acknowledge(ctx context.Context) error {
-	return s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *s.accepted, Meta: s.meta})
+	return s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *s.accepted, Meta: s.meta()})
 }
 
 // woken tells what has changed.
@@ -100,16 +100,22 @@ type subscription struct {
 	req      *Request
 	accepted *SubscriptionFilter
 	listener *listener
-	meta     Meta
-	note     json.RawMessage // the params of what has no other than meta
+	note     json.RawMessage // the params of what has none but the label
 	mounts   mountListeners  // of a mux
 }
 
 func newSubscription(req *Request, accepted *SubscriptionFilter) *subscription {
-	s := &subscription{req: req, accepted: accepted, listener: newListener(accepted), meta: Meta{}}
-	s.meta.Set(MetaSubscriptionID, req.ID)
-	s.note = mustMarshal(map[string]Meta{"_meta": s.meta})
+	s := &subscription{req: req, accepted: accepted, listener: newListener(accepted)}
+	s.note = mustMarshal(map[string]Meta{"_meta": s.meta()})
 	return s
+}
+
+// meta is the label of what belongs to the subscription. It is made anew each time:
+// there may be thousands of subscriptions.
+func (s *subscription) meta() Meta {
+	meta := Meta{}
+	meta.Set(MetaSubscriptionID, s.req.ID)
+	return meta
 }
 
 // ended is the outcome of a subscription whose context is done: a result, if it was
@@ -118,7 +124,7 @@ func (s *subscription) ended(ctx context.Context) (Result, error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
 		return nil, cause
 	}
-	return &ListenResult{ResultBase{Meta: s.meta}}, nil
+	return &ListenResult{ResultBase{Meta: s.meta()}}, nil
 }
 
 func (s *subscription) send(ctx context.Context, method string, params any) error {
@@ -157,7 +163,7 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 		}
 	}
 	for _, uri := range uris {
-		if err := s.send(ctx, NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri, Meta: s.meta}); err != nil {
+		if err := s.send(ctx, NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri, Meta: s.meta()}); err != nil {
 			return err
 		}
 	}

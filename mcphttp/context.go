@@ -38,15 +38,6 @@ func PrincipalOf(r *http.Request) *mcp.Principal {
 	return p
 }
 
-// whileAuthenticated is r's context until the authentication of its caller ends, for
-// what lasts longer than a request: the client comes back for it with a new one.
-func whileAuthenticated(r *http.Request) (context.Context, context.CancelFunc) {
-	if p := PrincipalOf(r); p != nil && !p.Expiry.IsZero() {
-		return context.WithDeadline(r.Context(), p.Expiry)
-	}
-	return context.WithCancel(r.Context())
-}
-
 // requestContext carries the HTTP request; see mcp's for why it is a type.
 type requestContext struct {
 	context.Context

@@ -49,7 +49,9 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 
 // resume goes on with the stream of a request.
 func (h *Handler) resume(r *http.Request, s *session, w http.ResponseWriter, number int64, position uint64) {
-	out := &output{w: w, timeout: h.opts.WriteTimeout}
+	out := new(output)
+	out.of(w, r, h.opts.WriteTimeout)
+	defer out.end()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := s.streamOf(number)

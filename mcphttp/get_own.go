@@ -43,7 +43,8 @@ type getting struct {
 // then.
 func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, position *uint64) {
 	g := h.newGetting(r, s)
-	g.out.w, g.out.timeout, g.position = w, h.opts.WriteTimeout, position
+	g.out.of(w, r, h.opts.WriteTimeout)
+	g.position = position
 	g.stream = s.own(&h.opts)
 	g.before = s.takeOver(g)
 	defer g.end()
@@ -77,6 +78,7 @@ func (g *getting) watch(r *http.Request) (stop func()) {
 			expiry.Stop()
 		}
 		g.stream.detach(&g.out)
+		g.out.end()
 	}
 }
 

@@ -30,14 +30,15 @@ type Handler struct {
 	guard    guard
 	sessions *sessions
 
-	ctx   context.Context // of subscriptions; ends when the server begins to shut down
+	ctx   context.Context // of the streams of sessions; ends when the server begins to shut down
 	close context.CancelCauseFunc
 
 	hard context.Context // of all requests
 	kill context.CancelCauseFunc
 
-	requests tracker
-	inflight inflight
+	requests  tracker
+	inflight  inflight
+	listening inflight // subscriptions of the modern era
 }
 
 // NewHandler makes a Handler; opts may be nil.
@@ -46,6 +47,7 @@ func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	s := &Handler{mcp: &abortable{h}, opts: o, guard: guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}}
 	s.ctx, s.close = context.WithCancelCause(context.Background())
 	s.hard, s.kill = context.WithCancelCause(context.Background())
+	s.listening.expires = true
 	s.sessions = newSessions(s.mcp, &s.opts)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // modernCall is one request of the modern era: its context, its answer and its
@@ -16,22 +17,41 @@ type modernCall struct {
 	request requestContext
 	beat    repeater
 	cancel  context.CancelCauseFunc
+	set     *inflight
+	expiry  *time.Timer // nil if the call does not end with its caller's authentication
 }
 
 // context ends when the client disconnects, which is how it cancels, and when the
-// server does not wait for the call any more.
-func (c *modernCall) context(r *http.Request, all *inflight) context.Context {
+// server does not wait for the calls of the set any more. What may outlast the
+// authentication of its caller, a subscription, ends with that.
+func (c *modernCall) context(r *http.Request, set *inflight) context.Context {
 	c.request.Context = r.Context() //nolint:fatcontext // it is nested once: c is new
 	c.request.request = r
 	ctx, cancel := context.WithCancelCause(&c.request)
-	c.cancel = cancel
-	all.add(c)
+	c.cancel, c.set = cancel, set
+	if p := PrincipalOf(r); set.expires && p != nil && !p.Expiry.IsZero() {
+		c.expiry = time.AfterFunc(time.Until(p.Expiry), func() { cancel(context.DeadlineExceeded) })
+	}
+	set.add(c)
 	return ctx
+}
+
+// end frees what belongs to a call that has been served.
+func (c *modernCall) end() {
+	c.beat.stop()
+	c.out.end()
+	c.set.remove(c)
+	c.cancel(nil)
+	if c.expiry != nil {
+		c.expiry.Stop()
+	}
 }
 
 // inflight are the calls that are being served. They are kept in a set, and not each
 // told by a context of the server's, because every call would pay for that.
 type inflight struct {
+	expires bool // they end with the authentication of their callers
+
 	mu    sync.Mutex
 	calls map[*modernCall]struct{}
 	ended error // why all are cancelled, nil before
@@ -50,12 +70,10 @@ func (f *inflight) add(c *modernCall) {
 	f.calls[c] = struct{}{}
 }
 
-// remove frees what belongs to the context of a call that has been served.
 func (f *inflight) remove(c *modernCall) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	delete(f.calls, c)
-	f.mu.Unlock()
-	c.cancel(nil)
 }
 
 // end cancels all calls, and those that come.

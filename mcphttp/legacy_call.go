@@ -27,9 +27,10 @@ type legacyCall struct {
 // answer serves a call and answers: with JSON if nothing was said before the
 // answer, otherwise with the end of a stream.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) {
-	if !h.prepare(&c.reply, w, acceptable(r.Header)) {
+	if !h.prepare(&c.reply, w, r, acceptable(r.Header)) {
 		return
 	}
+	defer c.out.end()
 	c.about.detach(r)
 	buf := bufpool.Get()
 	defer buf.Put()

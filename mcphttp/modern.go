@@ -28,37 +28,25 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 		accept.json = false
 	}
 	c := new(modernCall)
-	if !h.prepare(&c.reply, w, accept) {
+	if !h.prepare(&c.reply, w, r, accept) {
 		return
 	}
-	ctx, end := h.modernContext(c, r, req.Method)
-	defer end()
+	ctx := c.context(r, h.set(req.Method))
+	defer c.end()
 	if c.accept.stream {
 		c.beat.start(h.opts.Heartbeat, &c.reply)
-		defer c.beat.stop()
 	}
 	res, err := mcp.Serve(ctx, h.mcp, req, c, h.opts.Logger)
 	c.finish(ctx, req, res, err)
 }
 
-func (h *Handler) modernContext(c *modernCall, r *http.Request, method string) (context.Context, func()) {
+// set is the one that a call belongs to: subscriptions end, in good order, as soon as
+// the server begins to shut down.
+func (h *Handler) set(method string) *inflight {
 	if method == mcp.MethodListen {
-		return h.listenContext(r)
+		return &h.listening
 	}
-	return c.context(r, &h.inflight), func() { h.inflight.remove(c) }
-}
-
-// listenContext is that of a subscription, which also ends, in good order, when the
-// server shuts down.
-func (h *Handler) listenContext(r *http.Request) (context.Context, func()) {
-	connected, disconnect := whileAuthenticated(r)
-	ctx, cancel := context.WithCancelCause(&requestContext{Context: connected, request: r})
-	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-		disconnect()
-	}
+	return &h.inflight
 }
 
 // checkModern holds a request to what the specification asks of it before it is
@@ -142,7 +130,7 @@ type reply struct {
 
 // prepare makes a reply. It answers by itself, and reports false, if no answer could
 // be given.
-func (h *Handler) prepare(reply *reply, w http.ResponseWriter, accept accepts) bool {
+func (h *Handler) prepare(reply *reply, w http.ResponseWriter, r *http.Request, accept accepts) bool {
 	if accept.stream && !canFlush(w) {
 		accept.stream = false
 		if !accept.json {
@@ -154,7 +142,8 @@ func (h *Handler) prepare(reply *reply, w http.ResponseWriter, accept accepts) b
 		writeProblem(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s or %s", typeJSON, typeStream))
 		return false
 	}
-	reply.out.w, reply.out.timeout, reply.accept = w, h.opts.WriteTimeout, accept
+	reply.accept = accept
+	reply.out.of(w, r, h.opts.WriteTimeout)
 	return true
 }
 

@@ -25,6 +25,7 @@ type jsonRaw = json.RawMessage
 type output struct {
 	w       http.ResponseWriter
 	timeout time.Duration
+	shared  bool                     // the connection is shared with other responses, as in HTTP/2
 	control *http.ResponseController // nil before the stream is open
 
 	mu        sync.Mutex
@@ -32,6 +33,20 @@ type output struct {
 	streaming bool            // the head of the stream is out
 	done      bool            // the answer is out: no more heartbeats
 	err       error
+}
+
+// of makes it write the response to r.
+func (o *output) of(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
+	o.w, o.timeout, o.shared = w, timeout, r.ProtoMajor > 1
+}
+
+// end leaves no deadline behind for the next response on the connection.
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.control != nil && !o.shared {
+		_ = o.control.SetWriteDeadline(time.Time{})
+	}
 }
 
 // open begins the stream, unless that is done.
@@ -116,7 +131,8 @@ func (o *output) comment() error {
 
 // write gives every write a deadline of its own, and none to the silence after
 // it, so that neither the server's WriteTimeout nor a client that has stopped to
-// read decides how long a stream lives.
+// read decides how long a stream lives. Where the connection is the response's
+// alone, a deadline that is over in the silence does no harm.
 func (o *output) write(m *sse.Message) error {
 	if o.err != nil {
 		return errors.Join(mcp.ErrNotDelivered, o.err)
@@ -133,7 +149,7 @@ func (o *output) write(m *sse.Message) error {
 	if o.err == nil {
 		o.err = o.control.Flush()
 	}
-	if o.err == nil {
+	if o.err == nil && o.shared {
 		_ = o.control.SetWriteDeadline(time.Time{})
 	}
 	return o.err

@@ -17,6 +17,7 @@ import (
 func (h *Handler) Shutdown(ctx context.Context) error {
 	idle := h.requests.refuse()
 	h.close(mcp.ErrClosed)
+	h.listening.end(mcp.ErrClosed)
 	h.sessions.endStreams()
 	var err error
 	select {

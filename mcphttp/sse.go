@@ -44,7 +44,7 @@ func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 // sseSession is one event stream and the conversation on it.
 type sseSession struct {
 	legacy *mcp.Legacy
-	out    *output
+	out    output
 	end    context.CancelFunc
 
 	ready     chan struct{} // closed after the handshake
@@ -111,9 +111,11 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	s := &sseSession{
 		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, PrincipalOf(r))),
-		out:    &output{w: w, timeout: h.opts.WriteTimeout}, end: cancel,
-		ready: make(chan struct{}), listening: make(chan struct{}),
+		end:    cancel,
+		ready:  make(chan struct{}), listening: make(chan struct{}),
 	}
+	s.out.of(w, r, h.opts.WriteTimeout)
+	defer s.out.end()
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	if !h.enter(id, s) {
