@@ -146,6 +146,10 @@ func FuzzCompile(f *testing.F) {
 	f.Add(`{"$schema":"http://json-schema.org/draft-04/schema","id":"x","items":[{}],"additionalItems":false}`, `[1,2]`)
 	f.Add(`{"$dynamicRef":"#m","$dynamicAnchor":"m","unevaluatedItems":{"contains":1}}`, `[[]]`)
 	f.Add(`{"patternProperties":{"(?=":{}},"pattern":"[","format":"regex"}`, `"["`)
+	f.Add(`{"type":"object","properties":{"a":{"type":["string","null"],"minLength":1,"maxLength":9,"enum":["x",null]},"b":{"type":"integer","minimum":0,"exclusiveMaximum":10,"multipleOf":2},"c":{"const":{"d":1}}},"required":["a"],"additionalProperties":false,"minProperties":1,"propertyNames":{"pattern":"^[a-z]+$"}}`, `{"a":"x","b":4,"c":{"d":1.0}}`)
+	f.Add(`{"prefixItems":[{"type":"boolean"}],"items":{"format":"date-time"},"uniqueItems":true,"contains":{"type":"string"},"minContains":1,"maxItems":3}`, `[true,"2026-01-02T03:04:05Z"]`)
+	f.Add(`{"allOf":[{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"not":{"required":["b"]}}}],"oneOf":[{"minProperties":1},{"maxProperties":0}],"dependentRequired":{"a":["b"]},"dependentSchemas":{"b":true},"unevaluatedProperties":{"type":"number"}}`, `{"a":1,"b":2}`)
+	f.Add(`{"$id":"https://example.com/s","$anchor":"x","anyOf":[{"$ref":"#x"},{"$ref":"#/$defs/a~1b"}],"$defs":{"a/b":{"$id":"t","type":"string","contentEncoding":"base64","default":"","deprecated":true}}}`, `"YQ=="`)
 	f.Fuzz(func(t *testing.T, schema, data string) {
 		s, err := jsonschema.Compile([]byte(schema), &jsonschema.Options{OptionalNull: true, AssertFormats: true})
 		if err != nil {

@@ -3,7 +3,15 @@
 
 // Package jsonschema infers JSON Schemas from Go types, validates JSON against
 // schemas, explains to a model what is wrong, and checks that the clients of the
-// large model providers will accept a schema.
+// large model providers will accept a schema:
+//
+//	raw, err := jsonschema.For[Forecast]()
+//	schema, err := jsonschema.Compile(raw, nil)
+//	err = schema.Validate([]byte(`{"city":"Lisbon"}`))
+//	findings := jsonschema.Lint(raw)
+//
+// Package mcp does that for typed functions: to write a tool, nobody has to begin
+// here.
 //
 // # Inference
 //

@@ -64,6 +64,9 @@ func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
 		if err := req.Decode(&p); err != nil {
 			return nil, err
 		}
+		if slices.Contains(p.Messages, nil) || slices.Contains(p.Tools, nil) {
+			return nil, Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")
+		}
 		if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
 			return nil, Errorf(CodeInvalidParams, "the client did not declare sampling.tools")
 		}

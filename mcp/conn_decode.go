@@ -84,6 +84,9 @@ func tidy(res Result) Result {
 		r.Tools = withoutNil(r.Tools)
 	case *ListPromptsResult:
 		r.Prompts = withoutNil(r.Prompts)
+		for _, p := range r.Prompts {
+			p.Arguments = withoutNil(p.Arguments)
+		}
 	case *ListResourcesResult:
 		r.Resources = withoutNil(r.Resources)
 	case *ListResourceTemplatesResult:

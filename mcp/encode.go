@@ -18,14 +18,13 @@ func AppendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	if err != nil {
 		return AppendErrorResponse(dst, req.ID, eraOf(req).wireError(asError(err)))
 	}
-	start := len(dst)
-	dst = appendID(dst, req.ID)
-	dst = append(dst, `,"result":`...)
-	dst, err = eraOf(req).appendResult(dst, req, res)
+	whole := appendID(dst, req.ID)
+	whole = append(whole, `,"result":`...)
+	whole, err = eraOf(req).appendResult(whole, req, res)
 	if err != nil {
-		return AppendErrorResponse(dst[:start], req.ID, Errorf(CodeInternalError, "the result could not be encoded: %w", err))
+		return AppendErrorResponse(dst, req.ID, Errorf(CodeInternalError, "the result could not be encoded: %w", err))
 	}
-	return append(dst, '}')
+	return append(whole, '}')
 }
 
 // AppendErrorResponse appends an error response. The id is left out if it is

@@ -14,6 +14,9 @@ import (
 type legacyEra struct{ rev revision }
 
 func (e legacyEra) appendResult(dst []byte, _ *Request, res Result) ([]byte, error) {
+	if kind := res.base().ResultType; kind != "" && kind != ResultComplete {
+		return nil, fmt.Errorf("a client of %s knows no results of the type %q", e.rev, kind)
+	}
 	res = e.project(res)
 	dst = append(dst, '{')
 	if meta := withoutKey(res.base().Meta, MetaServerInfo); len(meta) > 0 {

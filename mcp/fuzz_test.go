@@ -6,6 +6,8 @@ package mcp_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -19,6 +21,15 @@ func FuzzParseMessage(f *testing.F) {
 		f.Add([]byte(era.request(`"x"`, "tools/call", `"name":"a","arguments":{"b":[1,2]}`)))
 		for _, m := range era.open {
 			f.Add([]byte(m))
+		}
+	}
+	for i, s := range slices.Concat(coreSamples, legacySamples) {
+		f.Add([]byte(s.message(i, metaModern)))
+		f.Add([]byte(s.message(-i, metaLegacy)))
+	}
+	for _, s := range hostileScripts() {
+		for line := range strings.SplitSeq(s.text, "\n") {
+			f.Add([]byte(line)) // what servers say
 		}
 	}
 	for _, s := range []string{

@@ -42,6 +42,10 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	return c.found, nil
 }
 
+// plainNumber is what a header can have for an integer besides its JSON: 42.0, say.
+// What Go reads as a number beyond that, such as 0x2a, others do not.
+var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+
 type headerCollector struct{ found []paramHeader }
 
 // object collects from a schema that was reached by properties only.
@@ -156,7 +160,7 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 		return text == string(jsonscan.Unquote(argument))
 	case text == string(argument):
 		return true
-	case p.kind != "integer" || len(text) > 40 || len(argument) > 40 || strings.ContainsAny(text+string(argument), "eE/"):
+	case p.kind != "integer" || len(text) > 40 || len(argument) > 40 || !plainNumber.MatchString(text) || !plainNumber.Match(argument):
 		return false
 	}
 	a, okA := new(big.Rat).SetString(text)
@@ -220,7 +224,7 @@ func DecodeHeaderValue(value string) (string, error) {
 		return value, nil
 	}
 	text, err := base64.StdEncoding.Strict().DecodeString(inner)
-	if err != nil {
+	if err != nil || strings.ContainsAny(inner, "\r\n") { // which the decoder would pass over
 		return "", errors.New("the value is not valid base64")
 	}
 	return string(text), nil

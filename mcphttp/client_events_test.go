@@ -74,6 +74,9 @@ func TestReadEventsBroken(t *testing.T) {
 func FuzzReadEvents(f *testing.F) {
 	f.Add("event: a\nid: 1\ndata: x\rdata: y\r\n\r\n: c\n\nretry: 5\ndata\n\n")
 	f.Add("data:a\n\n\ndata::b\n\ndata: c\r\rdata")
+	f.Add("event: endpoint\ndata: /message?session=a\n\n")
+	f.Add("id: 1_2\nretry: 1000\ndata:\n\n: beat\n\nevent: message\nid: 1_3\ndata: " + `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}` + "\n\n" +
+		"event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}` + "\n\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		in += "\n\n"
 		got, err := mcphttp.ReadEvents(strings.NewReader(in), 1<<20)
@@ -82,6 +85,10 @@ func FuzzReadEvents(f *testing.F) {
 		}
 		if again, _ := mcphttp.ReadEvents(iotest.OneByteReader(strings.NewReader(in)), 1<<20); !slices.Equal(got, again) {
 			t.Errorf("in one piece %+v, in bytes %+v", got, again)
+		}
+		short, _ := mcphttp.ReadEvents(strings.NewReader(in), 8)
+		if again, _ := mcphttp.ReadEvents(iotest.OneByteReader(strings.NewReader(in)), 8); !slices.Equal(short, again) {
+			t.Errorf("bounded, in one piece %+v, in bytes %+v", short, again)
 		}
 		if strings.Contains(in, "\xEF") {
 			return // go-sse drops a byte order mark after blank lines as well

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/mcp"
@@ -20,7 +21,7 @@ import (
 type command func(ctx context.Context, c *mcp.Conn) error
 
 func parseCommand(args []string, out io.Writer) (command, error) {
-	args = append(args, "", "")[:max(len(args), 2)] // missing arguments are empty
+	args = append(slices.Clip(args), "", "")[:max(len(args), 2)] // missing arguments are empty
 	name, object, rest := args[0], args[1], args[min(len(args), 2):]
 	switch name {
 	case "", "list":
@@ -77,22 +78,6 @@ func listAll[D any](out io.Writer, title string, all iter.Seq2[*D, error], line 
 		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %-28s  %s", clean(name), oneLine(about)), " "))
 	}
 	return nil
-}
-
-// promptLine shows the arguments as the subcommand prompt takes them.
-func promptLine(p *mcp.Prompt) string {
-	var line strings.Builder
-	line.WriteString(p.Name)
-	for _, arg := range p.Arguments {
-		switch {
-		case arg == nil:
-		case arg.Required:
-			line.WriteString(" " + arg.Name + "=")
-		default:
-			line.WriteString(" [" + arg.Name + "=]")
-		}
-	}
-	return line.String()
 }
 
 func parseCall(tool string, rest []string, out io.Writer) (command, error) {

@@ -31,6 +31,22 @@ func clean(s string) string {
 // oneLine is clean text without its line breaks.
 func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
+// promptLine shows the arguments as the subcommand prompt takes them.
+func promptLine(p *mcp.Prompt) string {
+	var line strings.Builder
+	line.WriteString(p.Name)
+	for _, arg := range p.Arguments {
+		switch {
+		case arg == nil:
+		case arg.Required:
+			line.WriteString(" " + arg.Name + "=")
+		default:
+			line.WriteString(" [" + arg.Name + "=]")
+		}
+	}
+	return line.String()
+}
+
 // printTool prints the content of a result and, if that has nothing, its
 // structured content: servers repeat the one in the other.
 func printTool(out io.Writer, res *mcp.CallToolResult) {

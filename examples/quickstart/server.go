@@ -49,9 +49,6 @@ func newMux(logger *slog.Logger) *mcp.Mux {
 	return mux
 }
 
-// A tool is a function. The fields of its argument are the arguments; what it
-// returns is structured content.
-
 type addIn struct {
 	A int `json:"a" jsonschema:"description=first addend"`
 	B int `json:"b" jsonschema:"description=second addend"`
@@ -61,6 +58,8 @@ type addOut struct {
 	Sum int `json:"sum"`
 }
 
+// A tool is a function. The fields of its argument are the arguments; what it
+// returns is structured content.
 func add(_ context.Context, in addIn) (addOut, error) { return addOut{in.A + in.B}, nil }
 
 // A tool can ask. Until there is an answer, Elicit returns an error that the tool
@@ -121,12 +120,11 @@ func swatch(_ context.Context, in swatchIn) (*mcp.ImageContent, error) {
 	return &mcp.ImageContent{Data: data.Bytes(), MIMEType: "image/png"}, err
 }
 
-// What is registered can change while the server runs; clients are told.
-
 type secretIn struct {
 	Revealed bool `json:"revealed"`
 }
 
+// What is registered can change while the server runs; clients are told.
 func secretOf(mux *mcp.Mux) func(context.Context, secretIn) (*mcp.ResourceLink, error) {
 	whisper := func(context.Context, struct{}) (string, error) { return "The cake is real.", nil }
 	var mu sync.Mutex // two calls at once must not add it twice

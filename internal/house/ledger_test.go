@@ -19,6 +19,8 @@ import (
 var ledgers = map[string]*regexp.Regexp{
 	"docs/conformance.md": regexp.MustCompile(`^[A-Z]+-\d\d(…\d\d)?$`),
 	"docs/traps.md":       regexp.MustCompile(`^T\d+b?$`),
+	"docs/advisories.md":  regexp.MustCompile(`^(CVE-\d{4}-\d{4,6}|GHSA(-[0-9a-z]{4}){3}|N\d+)$`),
+	"docs/features.md":    regexp.MustCompile(`^F\d+$`),
 }
 
 // TestLedgers checks that the tests which the pages name exist, and that every row
@@ -37,6 +39,34 @@ func TestLedgers(t *testing.T) {
 		}
 		for _, finding := range checkLedger(page, string(text), id, tests) {
 			t.Error(finding)
+		}
+	}
+}
+
+// TestAdvisoriesAreListed checks that every test of an advisory stands on the page, in
+// the row of the advisory that it is named after.
+func TestAdvisoriesAreListed(t *testing.T) {
+	tree, err := readTree(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root(t), "docs", "advisories.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for test := range testsOf(tree) {
+		_, advisory, ok := strings.Cut(test, ".TestAdvisory")
+		if !ok {
+			continue
+		}
+		row := "| " // of one without a number, any
+		if strings.Contains(advisory, "_") {
+			row += strings.ReplaceAll(advisory, "_", "-") + " |"
+		}
+		if !slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
+			return strings.HasPrefix(line, row) && strings.Contains(line, "`"+test+"`")
+		}) {
+			t.Errorf("docs/advisories.md has no row %q with the test %s", row, test)
 		}
 	}
 }

@@ -24,6 +24,7 @@ const (
 
 	maxFunctionLines = 80
 	maxFileLines     = 500
+	maxExampleLines  = 150
 )
 
 var rules = []rule{
@@ -104,12 +105,32 @@ var rules = []rule{
 	},
 	{
 		name:   "long files",
-		advice: "split it into files named after one idea each; " + strconv.Itoa(maxFileLines) + " lines are the most",
+		advice: "split it into files named after one idea each; " + strconv.Itoa(maxFileLines) + " lines are the most, " + strconv.Itoa(maxExampleLines) + " below examples",
 		find:   eachFile(longFiles),
 		examples: map[string]string{
+			"examples/a/main.go":      "package main // WRONG\n" + strings.Repeat("\n", maxExampleLines),
+			"examples/a/main_test.go": "package main\n" + strings.Repeat("\n", maxExampleLines),
+			"examples/b/main.go":      "package main\n" + strings.Repeat("\n", maxExampleLines-1),
+
 			"a/a.go":      "package a // WRONG\n" + strings.Repeat("\n", maxFileLines),
 			"a/b.go":      "package a\n" + strings.Repeat("\n", maxFileLines-1),
 			"a/a_test.go": "package a\n" + strings.Repeat("\n", maxFileLines),
+		},
+	},
+	{
+		name:   "examples",
+		advice: "write an Example that shows how it is used",
+		find:   missingExamples,
+		examples: map[string]string{
+			"a/a.go": "package a\nfunc NewA() {}\nfunc NewB() {} // WRONG\nfunc newC() {}\nfunc Serve() {} // WRONG\nfunc (x T) NewD() {}\n",
+			"a/b.go": "package a\nfunc Log() mcp.Middleware { return nil } // WRONG\nfunc CORS() func(http.Handler) http.Handler { return nil } // WRONG\n",
+			"a/c.go": "package a\nfunc Trace() Middleware { return nil }\nfunc Wrap(h mcp.Handler) mcp.Handler { return h }\n",
+			"a/a_test.go": "package a_test\nfunc ExampleTrace() { h := a.Trace(); _ = func() { a.NewA() } }\n" +
+				"func TestB(t *testing.T) { a.NewB() }\nfunc Example() { b.Serve() }\n",
+			"d/d.go":               "package d\nfunc NewD() {}\n",
+			"d/example_d_test.go":  "package d_test\nfunc help() { d.NewD() }\n",
+			"internal/b/b.go":      "package b\nfunc NewB() {}\n",
+			"examples/c/server.go": "package main\nfunc NewC() {}\n",
 		},
 	},
 }
@@ -225,8 +246,11 @@ func longFunctions(s source) []finding {
 }
 
 func longFiles(s source) []finding {
-	lines := strings.Count(s.text, "\n")
-	if s.isTest() || lines <= maxFileLines {
+	lines, most := strings.Count(s.text, "\n"), maxFileLines
+	if below(s.dir(), "examples") {
+		most = maxExampleLines
+	}
+	if s.isTest() || lines <= most {
 		return nil
 	}
 	return []finding{{s.path, 1, "the file has " + strconv.Itoa(lines) + " lines"}}

@@ -66,12 +66,30 @@ func TestShortKey(t *testing.T) {
 	}
 }
 
+// What was not sealed here, for this context, does not open, and what was sealed and
+// then changed does not either.
 func FuzzOpen(f *testing.F) {
 	r, _ := seal.NewRing(bytes.Repeat([]byte("k"), 32))
-	f.Add(r.Seal([]byte("x"), nil))
-	f.Fuzz(func(t *testing.T, token string) {
-		if plain, err := r.Open(token, nil); err == nil && r.Seal(plain, nil) == token {
+	f.Add(r.Seal([]byte("x"), nil), []byte("plain"), []byte("context"), []byte("other"), uint16(0), byte(1))
+	f.Add("", []byte{}, []byte{}, []byte{0}, uint16(5), byte(0x80))
+	f.Add("bm90IHNlYWxlZA", []byte(`{"e":1}`), []byte("c"), []byte("c "), uint16(40), byte('='))
+	f.Fuzz(func(t *testing.T, token string, plain, context, other []byte, at uint16, change byte) {
+		if got, err := r.Open(token, context); err == nil && r.Seal(got, context) == token {
 			t.Fatal("sealing is deterministic")
+		}
+		sealed := r.Seal(plain, context)
+		if got, err := r.Open(sealed, context); err != nil || !bytes.Equal(got, plain) {
+			t.Errorf("sealed %q, opened %q, %v", plain, got, err)
+		}
+		if _, err := r.Open(sealed, other); err == nil && !bytes.Equal(context, other) {
+			t.Errorf("sealed for %q, opened for %q", context, other)
+		}
+		if change != 0 {
+			forged := []byte(sealed)
+			forged[int(at)%len(forged)] ^= change
+			if _, err := r.Open(string(forged), context); err == nil {
+				t.Errorf("%q opens, which was %q", forged, sealed)
+			}
 		}
 	})
 }

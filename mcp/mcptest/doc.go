@@ -18,6 +18,9 @@
 //		…
 //	})
 //
+// [RunClient] does the same with the client that programs use, and over more ways;
+// [Dial] connects it once, and [Faulty] makes its messages come late, twice or never.
+//
 // A [Client] says what the other side can be asked and who it is; its methods do
 // the same as the functions, which use the zero Client.
 //

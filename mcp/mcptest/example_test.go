@@ -19,11 +19,11 @@ func greet(_ context.Context, in struct {
 }
 
 // The body runs eight times: in both eras, over each transport.
-func ExampleRun() { //nolint:testableexamples // it shows a test, which examples cannot run
+func ExampleRun() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
 
-	_ = func(t *testing.T) { // func TestGreet(t *testing.T)
+	inTest(func(t *testing.T) { // func TestGreet(t *testing.T)
 		mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
 			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: []byte(`{"name":"Ada"}`)})
 			if err != nil {
@@ -33,7 +33,7 @@ func ExampleRun() { //nolint:testableexamples // it shows a test, which examples
 				t.Errorf("got %q", got)
 			}
 		})
-	}
+	})
 }
 
 func ExampleNewRequest() {

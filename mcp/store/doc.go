@@ -42,5 +42,6 @@
 //
 // # Writing an adapter
 //
-// Package storetest has the tests that every implementation must pass.
+// Package [github.com/go-psi/psi/mcp/store/storetest] has the tests that every
+// implementation must pass.
 package store

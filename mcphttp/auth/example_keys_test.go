@@ -5,8 +5,11 @@ package auth_test
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -64,4 +67,56 @@ func ExampleAnyOf() {
 	// Output:
 	// called by alice
 	// called by robot
+}
+
+// Keys may be kept anywhere, such as in a database: only their hashes have to be there.
+func ExampleLookupAPIKeys() {
+	customers := map[string]string{auth.HashKey("pk_9f2b6c1d8e7a4350").String(): "globex"}
+	keys := auth.LookupAPIKeys(func(_ context.Context, key auth.KeyHash) (*mcp.Principal, error) {
+		name, ok := customers[key.String()] // SELECT name FROM customers WHERE key_hash = ?
+		if !ok {
+			return nil, nil // nobody has this key
+		}
+		return &mcp.Principal{Issuer: "example", Subject: name, Scopes: []string{"reports:read"}}, nil
+	}, nil)
+	h := auth.Require(keys, nil)(whoami())
+
+	r := modern("whoami")
+	r.Header.Set("Authorization", "Bearer pk_9f2b6c1d8e7a4350")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	// Output: called by globex
+}
+
+// Programs that have certificates need nothing else. The server asks for them with
+// tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: …}.
+func ExampleMutualTLS() {
+	certificates := auth.MutualTLS(func(cert *x509.Certificate) (*mcp.Principal, error) {
+		if cert.Subject.CommonName == "" {
+			return nil, auth.Invalid("the certificate has no name")
+		}
+		return &mcp.Principal{Issuer: "example", Subject: cert.Subject.CommonName, Expiry: cert.NotAfter}, nil
+	})
+	h := auth.Require(certificates, nil)(whoami())
+
+	robot := certificate("robot", "", time.Now().Add(time.Hour))
+	h.ServeHTTP(httptest.NewRecorder(), over(modern("whoami"), robot, true))
+	// Output: called by robot
+}
+
+// Whoever knows the caller in another way has a function for it: here, a proxy in front
+// that authenticates, and says who it was.
+func ExampleVerifierFunc() {
+	proxy := auth.VerifierFunc(func(r *http.Request) (*mcp.Principal, error) {
+		user := r.Header.Get("X-Forwarded-User") // the proxy removes it from what comes in
+		if user == "" {
+			return nil, auth.ErrNoCredentials
+		}
+		return &mcp.Principal{Issuer: "proxy", Subject: user}, nil
+	})
+	h := auth.Require(proxy, nil)(whoami())
+
+	r := modern("whoami")
+	r.Header.Set("X-Forwarded-User", "ada")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	// Output: called by ada
 }

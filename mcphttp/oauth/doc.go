@@ -3,7 +3,7 @@
 
 // Package oauth authorizes a client at MCP servers over HTTP.
 //
-// A [Transport] is an http.RoundTripper around any other. It sends requests as they
+// A [Transport] is an [http.RoundTripper] around any other. It sends requests as they
 // are until the server wants to know who calls; then it finds the authorization
 // server, gets a token there, and sends the request again:
 //
@@ -14,11 +14,12 @@
 //	}))
 //
 // While a user logs in, the clocks of the request that waits stand still
-// (mcp.PauseTimeout); a program that would rather have that done before it connects
+// ([mcp.PauseTimeout]); a program that would rather have that done before it connects
 // calls [Transport.Authorize].
 //
-// How a token is got is a [Grant]: [AuthorizationCode] asks a user, the others need
-// nobody. Tokens and registrations outlive the process in a [Store].
+// How a token is got is a [Grant]: [AuthorizationCode], which is the default, asks a
+// user; [ClientCredentials], [WorkloadIdentity] and [Enterprise] need nobody. Tokens
+// and registrations outlive the process in a [Store], such as that of [NewFileStore].
 //
 // What a server says of where to go is not trusted. Its metadata must be about the
 // server, an authorization server's must be about itself, addresses within networks

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package storetest tests implementations of store.Store. The test of an
+// Package storetest tests implementations of [store.Store]. The test of an
 // implementation is one call:
 //
 //	func TestStore(t *testing.T) {

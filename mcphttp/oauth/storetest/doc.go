@@ -1,5 +1,10 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package storetest tests implementations of oauth.Store.
+// Package storetest tests implementations of [oauth.Store]. The test of an
+// implementation is one call:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) oauth.Store { return openStore(t) })
+//	}
 package storetest

@@ -1,0 +1,58 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema_test
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// A Unit is one of a few words.
+type Unit string
+
+// The units that there are.
+const (
+	Celsius    Unit = "celsius"
+	Fahrenheit Unit = "fahrenheit"
+)
+
+// JSONSchemaEnum lists the units, wherever the type is used.
+func (Unit) JSONSchemaEnum() []any { return []any{Celsius, Fahrenheit} }
+
+// A type of one's own says itself which values it has.
+func ExampleEnumer() {
+	type forecast struct {
+		Unit  Unit   `json:"unit"`
+		Other []Unit `json:"other,omitempty"`
+	}
+	schema, err := jsonschema.For[forecast]()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(schema))
+	// Output: {"type":"object","properties":{"unit":{"type":"string","enum":["celsius","fahrenheit"]},"other":{"type":"array","items":{"type":"string","enum":["celsius","fahrenheit"]}}},"required":["unit"],"additionalProperties":false}
+}
+
+// A type that is known only when the program runs.
+func ExampleForType() {
+	point := reflect.StructOf([]reflect.StructField{
+		{Name: "X", Type: reflect.TypeFor[float64](), Tag: `json:"x" jsonschema:"minimum=0"`},
+		{Name: "Y", Type: reflect.TypeFor[float64](), Tag: `json:"y" jsonschema:"minimum=0"`},
+	})
+	schema, err := jsonschema.ForType(point)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	compiled, err := jsonschema.Compile(schema, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(compiled.Validate([]byte(`{"x":1,"y":-1}`)))
+	// Output: /y: expected number of at least 0, got number -1
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A tool says how far it is to whoever wants to know, and nothing to others.
+func ExampleProgress() {
+	mux := mcp.NewMux("importer", "v1.0.0", nil)
+	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, in struct {
+		Files []string `json:"files"`
+	}) (string, error) {
+		for i, file := range in.Files {
+			mcp.Progress(ctx, float64(i+1), float64(len(in.Files)), "read "+file)
+		}
+		return "done", nil
+	}, nil))
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+
+	watched := mcp.WithProgress(ctx, func(p *mcp.ProgressParams) {
+		fmt.Println(p.Progress, "of", *p.Total, p.Message)
+	})
+	fmt.Println(mcp.Call[string](watched, conn, "import", map[string][]string{"files": {"a.csv", "b.csv"}}))
+	// Output:
+	// 1 of 2 read a.csv
+	// 2 of 2 read b.csv
+	// done <nil>
+}
+
+// Messages for the client are logged with log/slog. The client says from which level on
+// it wants them.
+func ExampleLogger() {
+	mux := mcp.NewMux("importer", "v1.0.0", nil)
+	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		log := mcp.Logger(ctx)
+		log.Debug("opened", "file", "a.csv")
+		log.Warn("skipped", "line", 17)
+		return "done", nil
+	}, nil))
+	ctx := context.Background()
+	logged := make(chan *mcp.LogParams, 10)
+	conn, err := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
+		LogLevel: mcp.LogInfo,
+		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+	}).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	fmt.Println(mcp.Call[string](ctx, conn, "import", nil))
+	p := <-logged
+	fmt.Println(p.Level, p.Data)
+	// Output:
+	// done <nil>
+	// warning map[line:17 msg:skipped]
+}
+
+// A loop that logs much is heard once a minute.
+func ExampleNewLogHandler() {
+	mux := mcp.NewMux("importer", "v1.0.0", nil)
+	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		log := slog.New(mcp.NewLogHandler(ctx, &mcp.LogOptions{Name: "rows", MinInterval: time.Minute}))
+		for row := range 1000 {
+			log.Info("read", "row", row)
+		}
+		return "done", nil
+	}, nil))
+	ctx := context.Background()
+	logged := make(chan *mcp.LogParams, 10)
+	conn, err := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
+		LogLevel: mcp.LogInfo,
+		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+	}).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	fmt.Println(mcp.Call[string](ctx, conn, "import", nil))
+	p := <-logged
+	fmt.Println(p.Logger, p.Data, len(logged), "more")
+	// Output:
+	// done <nil>
+	// rows map[msg:read row:0] 0 more
+}

@@ -1,0 +1,366 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// Lines of a hostile server's script that are no messages.
+const (
+	lineSilence = "-" // the request is never answered
+	lineEnd     = "!" // the server is gone
+)
+
+// hostile is a server that plays a script: every request takes lines until one
+// answers it. After the script, it refuses everything.
+type hostile struct {
+	*script
+	t       *testing.T
+	version string // of the handshake; "" leaves that to the script
+	opened  bool
+
+	said chan []byte
+	gone chan struct{}
+	end  sync.Once
+}
+
+func newHostile(t *testing.T, version string, s *script) *hostile {
+	return &hostile{script: s, t: t, version: version, said: make(chan []byte, 4096), gone: make(chan struct{})}
+}
+
+// connect is a stream to the server: a new one each time, and the script goes on.
+func (h *hostile) connect(context.Context) (mcp.Stream, error) {
+	again := newHostile(h.t, h.version, h.script)
+	return again, nil
+}
+
+func (h *hostile) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case m := <-h.said:
+		return m, nil
+	default:
+	}
+	select {
+	case m := <-h.said:
+		return m, nil
+	case <-h.gone:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (h *hostile) Close() error {
+	h.end.Do(func() { close(h.gone) })
+	return nil
+}
+
+// Write takes what the client says, which must be a message, whatever it has heard.
+func (h *hostile) Write(_ context.Context, message []byte) error {
+	m, err := mcp.ParseMessage(slices.Clone(message))
+	if err != nil {
+		h.t.Errorf("the client said %s: %v", message, err)
+		return nil
+	}
+	if m.Request != nil && !m.Request.IsNotification() && !h.shake(m.Request) {
+		h.respond(m.ID)
+	}
+	return nil
+}
+
+func (h *hostile) say(message []byte) {
+	select {
+	case h.said <- message:
+	default: // nobody reads
+	}
+}
+
+// shake answers what opens a conversation of the version.
+func (h *hostile) shake(req *mcp.Request) bool {
+	switch {
+	case h.version == "":
+		return false
+	case req.Method == "logging/setLevel":
+		h.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, req.ID))
+	case h.opened:
+		return false
+	case req.Method == mcp.MethodDiscover && h.version == mcp.LatestVersion:
+		h.opened = true
+		h.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":[%q],"capabilities":%s,"ttlMs":0,"cacheScope":"private"}}`, req.ID, h.version, serverCaps))
+	case req.Method == mcp.MethodDiscover:
+		h.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, req.ID))
+	default:
+		h.opened = true
+		h.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"s","version":"1"}}}`, req.ID, h.version, serverCaps))
+	}
+	return true
+}
+
+func (h *hostile) respond(id mcp.ID) {
+	for {
+		line, ok := h.next(id)
+		switch {
+		case !ok:
+			h.say(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no more"}}`, id))
+			return
+		case string(line) == lineSilence:
+			return
+		case string(line) == lineEnd:
+			_ = h.Close()
+			return
+		}
+		h.say(line)
+		if m, err := mcp.ParseMessage(slices.Clone(line)); m.ID == id && (m.Response != nil || err != nil && m.Request == nil) {
+			return
+		}
+	}
+}
+
+const serverCaps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
+
+// hostileOptions are those of a client that can be asked everything, that leaves
+// answers to its callers, or that passes questions on.
+func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
+	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, MaxCallTime: 10 * time.Second, LogLevel: mcp.LogDebug, MaxRounds: 4}
+	switch mode % 3 {
+	case 1:
+		o.Forward = true
+		return o
+	case 2:
+		o.ManualInput = true
+	}
+	o.Elicit = func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		if strings.Contains(p.Message, "decline") {
+			return nil, errors.New("declined")
+		}
+		return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"ok":true}`)}, nil
+	}
+	o.ElicitURL = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: mcp.ActionCancel}, nil
+	}
+	o.Sample = func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		res := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: p.SystemPrompt, Content: mcp.SamplingContent{mcp.Text("hi")}}
+		for _, m := range p.Messages {
+			res.Content = append(res.Content, m.Content...)
+		}
+		return res, nil
+	}
+	o.SampleTools, o.Roots = mode&4 != 0, []mcp.Root{{URI: "file:///home"}}
+	o.ToolsChanged = func(context.Context, *mcp.Conn) {}
+	o.ResourceUpdated = func(context.Context, *mcp.Conn, string) {}
+	o.Log = func(context.Context, *mcp.Conn, *mcp.LogParams) {}
+	o.Notification = func(context.Context, *mcp.Conn, string, *mcp.Request) {}
+	return o
+}
+
+// hostileCalls is what a client does with a connection to a hostile server, by a
+// letter. What returns a result has it encoded again, as a gateway would.
+var hostileCalls = map[byte]func(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error){
+	'd': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.Discover(ctx))
+	},
+	't': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.ListTools(ctx, nil))
+	},
+	'T': func(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		n := 0
+		for tool, err := range c.Tools(ctx, nil) {
+			if n++; n > 10_000 || (tool == nil) == (err == nil) {
+				t.Fatalf("tool %d is %v, %v", n, tool, err)
+			}
+		}
+		return nil, nil
+	},
+	'p': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.ListPrompts(ctx, nil))
+	},
+	'r': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.ListResources(ctx, nil))
+	},
+	'u': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.ListResourceTemplates(ctx, nil))
+	},
+	'c': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		ctx = mcp.WithProgress(ctx, func(*mcp.ProgressParams) {})
+		return outcome(c.CallTool(ctx, tool("a", `{"region":"eu","n":1}`)))
+	},
+	'g': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "a"}))
+	},
+	'R': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://a"}))
+	},
+	'm': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return outcome(c.Complete(ctx, &mcp.CompleteParams{}))
+	},
+	'i': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) { return nil, c.Ping(ctx) },
+	'a': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		return nil, c.AddRoots(ctx, mcp.Root{URI: "file:///more"})
+	},
+	'l': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"test://a", "test://b"}}
+		_, err := c.Listen(ctx, filter, func(mcp.Change) {})
+		return nil, err
+	},
+	'v': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+		req, err := mcp.NewRequest("vendor/x", json.RawMessage(`{"a":1}`))
+		if err != nil {
+			return nil, err
+		}
+		return c.ServeMCP(ctx, req)
+	},
+	'f': forwardedCall,
+	'G': gatewayCalls,
+}
+
+func outcome[R any, P interface {
+	*R
+	mcp.Result
+}](r P, err error) (mcp.Result, error) {
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+// forwardedCall passes on a call that was received, and answers what comes of it.
+func forwardedCall(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
+	p := tool("a", `{}`)
+	for range 4 {
+		res, err := c.ServeMCP(ctx, mcptest.NewRequest(mcp.MethodCallTool, p))
+		asked, ok := res.(*mcp.InputRequired)
+		if !ok {
+			return res, err
+		}
+		p.RequestState, p.InputResponses = asked.RequestState, map[string]json.RawMessage{}
+		for key := range asked.InputRequests {
+			p.InputResponses[key] = json.RawMessage(`{"action":"accept","content":{}}`)
+		}
+	}
+	return nil, nil
+}
+
+// gatewayCalls serves the connection to a client of the oldest revision.
+func gatewayCalls(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error) {
+	mux := mcp.NewMux("gateway", "v1", quiet())
+	mux.Mount("gw_", c)
+	session := mcp.NewLegacy(mux, &mcp.LegacyOptions{Logger: quiet().Logger})
+	defer session.Close()
+	p := &legacyPeer{script: newScript(nil, 0), t: t, ctx: ctx, session: session, forgiving: true}
+	p.feed([]byte(sample{"initialize", `"protocolVersion":"2024-11-05","capabilities":` + allCaps + `,"clientInfo":{"name":"c","version":"1"}`}.message(1, `"_meta":{}`)))
+	for i, s := range []sample{
+		{mcp.MethodListTools, ``}, {mcp.MethodCallTool, `"name":"gw_a"`}, {mcp.MethodListResources, ``}, {mcp.MethodReadResource, `"uri":"mount:gw_:test://a"`},
+		{mcp.MethodListPrompts, ``}, {mcp.MethodGetPrompt, `"name":"gw_a"`},
+	} {
+		p.feed([]byte(s.message(i, metaLegacy)))
+	}
+	return nil, nil
+}
+
+// maxHostileCalls is how many calls are made over one connection.
+const maxHostileCalls = 12
+
+// Whatever a server of either era says, every call of its client ends in time, with a
+// result that can be passed on or an error, and nothing is left over.
+func FuzzConn(f *testing.F) {
+	versions := append(mcp.LegacyVersions(), mcp.ModernVersions()...)
+	for n, s := range hostileScripts() {
+		for i := range versions {
+			f.Add(uint8(i), byte(n+i)%3, []byte(s.calls), []byte(s.text), uint64(0))
+		}
+	}
+	for _, text := range hostileHandshakes {
+		f.Add(uint8(len(versions)), byte(4), []byte("dtc"), []byte(text), uint64(0))
+	}
+	f.Fuzz(func(t *testing.T, era uint8, mode byte, calls, text []byte, seed uint64) {
+		version := append(versions, "")[int(era)%(len(versions)+1)]
+		synctest.Test(t, func(t *testing.T) {
+			bell := newAlarm()
+			h := newHostile(t, version, newScript(text, seed))
+			connecting, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			c, err := mcp.NewClient("c", "v1", hostileOptions(mode, slog.New(bell))).Connect(connecting, mcp.StreamTransport(h.connect))
+			if err != nil {
+				if version != "" {
+					t.Errorf("after a handshake: %v", err)
+				}
+				return
+			}
+			defer func() { _ = c.Close() }()
+			for _, letter := range calls[:min(len(calls), maxHostileCalls)] {
+				makeCall(t, c, letter, string(text))
+			}
+			_ = c.Close()
+			synctest.Wait()
+			bell.check(t)
+		})
+	})
+}
+
+func makeCall(t *testing.T, c *mcp.Conn, letter byte, text string) {
+	t.Helper()
+	call := hostileCalls[letter]
+	if call == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	res, err := call(ctx, t, c)
+	if ctx.Err() != nil && letter != 'l' && letter != 'i' { // only their callers bound subscriptions and pings
+		t.Fatalf("the call %c took ten minutes", letter)
+	}
+	if res == nil {
+		return
+	}
+	if err != nil {
+		t.Errorf("the call %c returned %+v and %v", letter, res, err)
+	}
+	checkUsable(t, reflect.ValueOf(res))
+	req := mcptest.NewRequest(mcp.MethodCallTool, tool("a", ""))
+	m, err := mcp.ParseMessage(mcp.AppendResponse(nil, req, res, nil))
+	if err != nil || m.Response.Error != nil {
+		t.Errorf("the call %c returned %+v, which cannot be passed on: %v, %+v", letter, res, err, m.Response)
+	}
+}
+
+// checkUsable checks that nothing nil stands in the lists of a result, where nobody
+// who walks through them expects it.
+func checkUsable(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			checkUsable(t, v.Elem())
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			checkUsable(t, field)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			e := v.Index(i)
+			if (e.Kind() == reflect.Pointer || e.Kind() == reflect.Interface) && e.IsNil() {
+				t.Errorf("there is a nil in a %s", v.Type())
+				return
+			}
+			checkUsable(t, e)
+		}
+	}
+}

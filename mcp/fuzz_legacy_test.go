@@ -1,0 +1,296 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// maxScript is how many lines of a script are played.
+const maxScript = 40
+
+// script is what a peer says, line by line. What the other side asks takes the next
+// lines; `"$"` stands in them for the id of what was asked.
+type script struct {
+	mu    sync.Mutex
+	lines [][]byte
+}
+
+// newScript makes a script. Its lines are mutated as seed says.
+func newScript(text []byte, seed uint64) *script {
+	lines := bytes.Split(text, []byte("\n"))
+	if len(lines) > maxScript {
+		lines = lines[:maxScript]
+	}
+	for i, line := range lines {
+		if lines[i] = line; (seed>>(i%64))&1 != 0 {
+			lines[i] = mutated(line, seed+uint64(i))
+		}
+	}
+	return &script{lines: lines}
+}
+
+// next is the next line, and false after the last.
+func (s *script) next(id mcp.ID) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lines) == 0 {
+		return nil, false
+	}
+	line := s.lines[0]
+	s.lines = s.lines[1:]
+	return bytes.ReplaceAll(line, []byte(`"$"`), []byte(id.String())), true
+}
+
+// legacyPeer plays a script to a session, and answers what it is asked.
+type legacyPeer struct {
+	*script
+	t         *testing.T
+	ctx       context.Context
+	session   *mcp.Legacy
+	forgiving bool // what the peer answers may fail a request
+}
+
+func (p *legacyPeer) play() {
+	for {
+		line, ok := p.next(mcp.ID{})
+		if !ok {
+			return
+		}
+		p.feed(line)
+	}
+}
+
+// feed takes a message to the session as a transport does.
+func (p *legacyPeer) feed(line []byte) (m mcp.Message) {
+	if mcp.IsBatch(line) {
+		if p.session.Batches() {
+			batch := p.session.AdmitBatch(p.ctx, line)
+			p.checkBatch(batch.Serve(nil, p))
+		}
+		return m
+	}
+	m, err := mcp.ParseMessage(slices.Clone(line))
+	if err != nil {
+		return m
+	}
+	initialized := p.session.Initialized()
+	answer := p.session.Serve(p.ctx, nil, m, p)
+	switch {
+	case m.Request == nil || m.Request.IsNotification():
+		if len(answer) > 0 {
+			p.t.Errorf("%s was answered with %s", line, answer)
+		}
+	case len(answer) > 0: // it was not cancelled
+		p.checkAnswer(m.Request, initialized, answer)
+	}
+	return m
+}
+
+func (p *legacyPeer) checkAnswer(req *mcp.Request, initialized bool, answer []byte) {
+	if p.isForgiven(answer) {
+		return
+	}
+	version := p.session.State().Version
+	members := checkResponse(p.t, version, req.Method, req.ID, answer)
+	switch {
+	case req.Method == "initialize" && members != nil:
+		if got := string(members["protocolVersion"]); initialized || got != `"`+version+`"` || !slices.Contains(mcp.LegacyVersions(), version) {
+			p.t.Errorf("the session of %s (opened before: %t) was opened with %s", version, initialized, answer)
+		}
+	case members != nil && !initialized && !p.session.Initialized() && req.Method != "ping":
+		p.t.Errorf("%s before initialize: %s", req.Method, answer)
+	}
+}
+
+// isForgiven reports whether an answer is an internal error that the peer has caused:
+// by an error of its own, or by what is no answer.
+func (p *legacyPeer) isForgiven(answer []byte) bool {
+	m, err := mcp.ParseMessage(slices.Clone(answer))
+	if err != nil || m.Response == nil || m.Response.Error == nil || m.Response.Error.Code != mcp.CodeInternalError {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.forgiving
+}
+
+func (p *legacyPeer) checkBatch(answer []byte) {
+	if len(answer) == 0 {
+		return
+	}
+	items, err := [][]byte{answer}, error(nil)
+	if mcp.IsBatch(answer) {
+		items, err = mcp.SplitBatch(answer)
+	}
+	for _, item := range items {
+		m, parseErr := mcp.ParseMessage(slices.Clone(item))
+		if parseErr != nil || m.Response == nil {
+			p.t.Errorf("a batch was answered with %s: %v", answer, parseErr)
+			return
+		}
+		if m.Response.Error != nil && m.Response.Error.Code == mcp.CodeInternalError && !p.isForgiven(item) {
+			p.t.Errorf("in a batch: %s", item)
+		}
+	}
+	if err != nil {
+		p.t.Errorf("a batch was answered with %s: %v", answer, err)
+	}
+}
+
+// Send takes what the session says. A question takes lines of the script until one
+// of them answers it, and is refused at their end.
+func (p *legacyPeer) Send(_ context.Context, message []byte) error {
+	m, err := mcp.ParseMessage(slices.Clone(message))
+	if err != nil || m.Request == nil {
+		p.t.Errorf("the server said %s: %v", message, err)
+		return nil
+	}
+	if m.Request.IsNotification() {
+		return nil
+	}
+	p.checkQuestion(m.Request)
+	for {
+		line, ok := p.next(m.ID)
+		if !ok {
+			line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"no"}}`, m.ID)
+		}
+		if answer, err := mcp.ParseMessage(slices.Clone(line)); err == nil && answer.Response != nil && answer.ID == m.ID {
+			p.forgive(answer.Response)
+		}
+		if said := p.feed(line); said.Response != nil && said.ID == m.ID {
+			return nil
+		}
+	}
+}
+
+// forgive notes an answer with which the server cannot do better than to fail.
+func (p *legacyPeer) forgive(r *mcp.Response) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.Error != nil && r.Error.Code == mcp.CodeInternalError {
+		p.forgiving = true
+	}
+}
+
+// checkQuestion checks that the client declared that it can be asked so.
+func (p *legacyPeer) checkQuestion(req *mcp.Request) {
+	state := p.session.State()
+	var caps mcp.ClientCapabilities
+	if err := json.Unmarshal(state.Capabilities, &caps); err != nil {
+		p.t.Errorf("asked %s, of a client with the capabilities %s", req.Method, state.Capabilities)
+		return
+	}
+	var params struct{ Mode, ElicitationID string }
+	_ = json.Unmarshal(req.Params(), &params)
+	ok := false
+	switch req.Method {
+	case "ping":
+		ok = true
+	case mcp.MethodElicit:
+		ok = caps.Elicitation.AllowsForm() && params.Mode != "url" || caps.Elicitation.AllowsURL() && params.Mode == "url" && params.ElicitationID != ""
+		if params.Mode != "" && state.Version < mcp.Version20251125 {
+			ok = false
+		}
+	case mcp.MethodCreateMessage:
+		ok = caps.Sampling != nil
+	case mcp.MethodListRoots:
+		ok = caps.Roots != nil
+	}
+	if !ok {
+		p.t.Errorf("asked %s %s, of a client of %s with the capabilities %s", req.Method, req.Params(), state.Version, state.Capabilities)
+	}
+}
+
+// silent checks what is told unasked.
+type silent struct{ t *testing.T }
+
+func (s silent) Send(_ context.Context, message []byte) error {
+	if m, err := mcp.ParseMessage(slices.Clone(message)); err != nil || m.Request == nil || !m.Request.IsNotification() {
+		s.t.Errorf("the server said %s: %v", message, err)
+	}
+	return nil
+}
+
+const (
+	allCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"experimental":{"x":{}}}`
+
+	legacyAnswers = `
+{"jsonrpc":"2.0","id":"$","result":{"action":"accept","content":{"ok":true}}}
+{"jsonrpc":"2.0","id":"$","result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}}
+{"jsonrpc":"2.0","id":"$","result":{"roots":[{"uri":"file:///home","name":"home"}]}}
+{"jsonrpc":"2.0","id":"$","result":{"action":"decline"}}`
+)
+
+func opening(version, caps string) string {
+	return `{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":` + caps +
+		`,"clientInfo":{"name":"c","title":"C","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+}
+
+// legacyScripts are conversations as clients of the four old revisions have them.
+func legacyScripts() []string {
+	var all []string
+	versions := mcp.LegacyVersions()
+	for i, s := range slices.Concat(coreSamples, legacySamples) {
+		all = append(all, opening(versions[i%len(versions)], allCaps)+s.message(2, metaLegacy)+legacyAnswers)
+	}
+	for _, version := range versions {
+		for _, name := range []string{"blocks", "kinds", "ask-all", "ask-at-once", "by-hand"} {
+			all = append(all, opening(version, allCaps)+sample{mcp.MethodCallTool, `"name":"` + name + `"`}.message(2, metaLegacy)+legacyAnswers)
+		}
+	}
+	call := func(id int, tool string) string {
+		return sample{mcp.MethodCallTool, `"name":"` + tool + `"`}.message(id, metaLegacy)
+	}
+	batch := `[` + call(1, "hello") + `,` + call(2, "ask") + `,{"jsonrpc":"2.0","method":"notifications/x"},7,` + call(2, "talks") + `,{"jsonrpc":"2.0","id":3,"method":"ping"}]`
+	return append(all,
+		opening(mcp.Version20250326, allCaps)+batch+legacyAnswers,
+		opening(mcp.Version20250326, `{}`)+batch+"\n[]\n[[]]",
+		opening(mcp.Version20251125, allCaps)+call(5, "ask-all")+"\n"+`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"enough"}}`+legacyAnswers,
+		opening(mcp.Version20251125, allCaps)+call(5, "ask")+"\n"+call(5, "ask")+"\n"+call(6, "sample")+legacyAnswers,
+		opening(mcp.Version20241105, `{"sampling":{}}`)+call(5, "ask")+"\n"+call(6, "sample")+"\n"+`{"jsonrpc":"2.0","id":"$","error":{"code":-32603,"message":"no"}}`,
+		opening(mcp.Version20250618, `{"elicitation":{}}`)+call(5, "ask-at-once")+"\n"+call(6, "visit")+"\n"+call(7, "ask")+`
+{"jsonrpc":"2.0","id":"psi-1","result":{"action":"accept","content":{"ok":"not a boolean"}}}`,
+		call(1, "hello")+"\n"+legacySamples[0].message(2, "")+"\n"+opening("2027-01-01", `{}`)+opening(mcp.Version20250618, `{}`)+
+			legacySamples[2].message(3, "")+"\n"+legacySamples[3].message(4, "")+"\n"+legacySamples[1].message(5, ""),
+	)
+}
+
+// Whatever a client of the legacy era says and answers, every request gets an answer
+// of its revision, nobody is asked what he cannot answer, and nothing waits forever.
+func FuzzLegacy(f *testing.F) {
+	bell := newAlarm()
+	logger := slog.New(bell)
+	mux := stocked(logger)
+	for _, text := range legacyScripts() {
+		f.Add([]byte(text), uint64(0))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
+		synctest.Test(t, func(t *testing.T) {
+			session := mcp.NewLegacy(mux, &mcp.LegacyOptions{Logger: logger})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, session: session}
+			var listening sync.WaitGroup
+			listening.Go(func() { _ = session.Listen(ctx, silent{t}, nil) })
+			synctest.Wait()
+			p.play()
+			mux.ResourceUpdated("test://fixed")
+			synctest.Wait()
+			session.Close()
+			listening.Wait()
+			bell.check(t)
+		})
+	})
+}

@@ -1,0 +1,161 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// Tests of public advisories have their names, and docs/advisories.md lists them.
+
+// The Python SDK took a token that the same authorization server had issued for
+// another server, unless it was told not to; there is no such option here for tokens
+// that say whom they are for.
+func TestAdvisoryGHSA_w4fh_qvv9_3v23(t *testing.T) {
+	v := newJWT(auth.JWTOptions{})
+	for _, aud := range []any{
+		nil, "", "https://other.example.com/mcp", "https://mcp.example.com", "https://mcp.example.com/mcp2", "https://mcp.example.com/mcp/admin",
+		"http://mcp.example.com/mcp", "https://mcp.example.com.evil.example/mcp", "account", []string{}, []string{"https://other.example.com/mcp"}, []any{nil}, true,
+	} {
+		if a := ask(v, nil, bearing(token(claims{"aud": aud}))); a.Code != http.StatusUnauthorized || a.caller != nil {
+			t.Errorf("a token for %v: %d", aud, a.Code)
+		}
+	}
+	for _, aud := range []any{resource, []string{"https://other.example.com/mcp", resource}} {
+		if a := ask(v, nil, bearing(token(claims{"aud": aud}))); a.Code != http.StatusOK || a.caller.Subject != "alice" {
+			t.Errorf("a token for %v: %d %s", aud, a.Code, a.challenge())
+		}
+	}
+}
+
+// The registry's deployments had one audience for all of them: what was said to one
+// could be said again to the other.
+func TestAdvisoryCVE_2026_44428(t *testing.T) {
+	other := auth.NewJWT(issuer, "https://staging.example.com/mcp", &auth.JWTOptions{Keys: published()})
+	here := newJWT(auth.JWTOptions{})
+	forHere, forOther := token(nil), token(claims{"aud": "https://staging.example.com/mcp"})
+	for _, c := range []struct {
+		name  string
+		at    *auth.JWT
+		token string
+		good  bool
+	}{
+		{"here", here, forHere, true}, {"here, for the other", here, forOther, false},
+		{"there", other, forOther, true}, {"there, for here", other, forHere, false},
+	} {
+		if p, err := verify(t, c.at, c.token); (err == nil) != c.good {
+			t.Errorf("%s: %v, %v", c.name, p, err)
+		}
+	}
+}
+
+// The MCP Toolbox took an answer about a token that does not say whether the token is
+// active for one that says it is.
+func TestAdvisoryCVE_2026_11717(t *testing.T) {
+	for _, active := range []any{nil, "true", 1, []bool{true}, map[string]any{"active": true}, false} {
+		i := newInspector(map[string]claims{"t": usual(claims{"active": active})})
+		if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: issuer}), "t"); err == nil {
+			t.Errorf("active is %v: %+v", active, p)
+		}
+	}
+	i := newInspector(nil)
+	for _, answer := range []string{`{}`, `{"Active":true,"sub":"alice","aud":"` + resource + `"}`, `{"active\u0000":true,"sub":"alice","aud":"` + resource + `"}`, `[]`, `null`, `true`} {
+		i.put(introspectURL, answer)
+		if p, err := verify(t, i.verifier(auth.IntrospectionOptions{}), "t"); err == nil {
+			t.Errorf("%s: %+v", answer, p)
+		}
+	}
+	i = newInspector(map[string]claims{"t": usual(claims{"active": true})})
+	if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: issuer}), "t"); err != nil || p.Subject != "alice" {
+		t.Errorf("a good answer: %+v, %v", p, err)
+	}
+}
+
+// It also skipped its check of the issuer when an answer named none, so that it took
+// tokens of whatever other provider the endpoint knows: here an answer that names
+// none still has to be for this server, and never makes a caller of another issuer.
+func TestAdvisoryCVE_2026_11718(t *testing.T) {
+	for name, c := range map[string]claims{
+		"another issuer":           {"iss": "https://evil.example.com"},
+		"an empty one":             {"iss": ""},
+		"no text":                  {"iss": 7},
+		"none, for nobody":         {"iss": nil, "aud": nil},
+		"none, for another":        {"iss": nil, "aud": "https://other.example.com/mcp"},
+		"none, for another client": {"iss": nil, "aud": nil, "client_id": resource},
+	} {
+		c["active"] = true
+		i := newInspector(map[string]claims{"t": usual(c)})
+		if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: issuer}), "t"); err == nil {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	i := newInspector(map[string]claims{"t": usual(claims{"active": true, "iss": nil})})
+	if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: issuer}), "t"); err != nil || p.Issuer != issuer {
+		t.Errorf("none: %+v, %v", p, err)
+	}
+}
+
+// The authentication of mcp-atlassian looked at one path, and the older transport had
+// others: whoever used that was the operator.
+func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
+	ran := false
+	mux := files()
+	mux.Tool("ran", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { ran = true; return mcp.TextResult(""), nil }))
+	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
+		Options:    &mcphttp.Options{Logger: quiet},
+		Middleware: []func(http.Handler) http.Handler{auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Logger: quiet})},
+	})
+	for _, path := range []string{"/mcp", "/mcp/", "//mcp", "/sse", "/sse?sessionId=x", "/sse/", "/MCP", "/messages", "/mcp%2f", "/./mcp", "/sse/../mcp", "/healthz/../mcp"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPut, "X"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a stream would not end
+			r := modern("ran").WithContext(ctx)
+			r.Method = method
+			r.URL = must(r.URL.Parse("https://mcp.example.com" + path))
+			w := httptest.NewRecorder()
+			router.ServeHTTP(w, r)
+			cancel()
+			if w.Code != http.StatusUnauthorized && w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed || w.Header().Get("Mcp-Session-Id") != "" {
+				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+			}
+		}
+	}
+	if ran {
+		t.Error("the tool ran")
+	}
+}
+
+// GitHub's server kept the client of its first user for all others: who calls is
+// what the request at hand says, in one session as in another.
+func TestAdvisoryCVE_2026_48529(t *testing.T) {
+	h := protected(newJWT(auth.JWTOptions{}))
+	var wg sync.WaitGroup
+	for i := range 40 {
+		user := fmt.Sprintf("user-%d.", i)
+		tok := token(claims{"sub": user})
+		id := open(t, h, tok)
+		wg.Go(func() {
+			for range 5 {
+				r := modern("whoami")
+				r.Header.Set("Authorization", "Bearer "+tok)
+				for era, r := range map[string]*http.Request{"modern": r, "legacy": legacy(id, tok, call("whoami"))} {
+					if w := post(h, r); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), user) {
+						t.Errorf("%s, %s: %d %s", era, user, w.Code, w.Body)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

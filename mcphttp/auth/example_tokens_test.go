@@ -1,0 +1,98 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// The issuer is asked about each token, which may look like anything. What was revoked
+// is refused a minute later at the latest.
+func ExampleNewIntrospection() {
+	login := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := `{"active":false}`
+		if id, secret, _ := r.BasicAuth(); id == "files" && secret == "of-the-server" && r.FormValue("token") == "f7Kq" {
+			answer = `{"active":true,"sub":"alice","scope":"files:read","aud":"https://mcp.example.com/mcp"}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, answer)
+	}))
+	defer login.Close()
+	tokens := auth.NewIntrospection(login.URL, "https://mcp.example.com/mcp", &auth.IntrospectionOptions{
+		ClientID: "files", ClientSecret: "of-the-server",
+	})
+	h := auth.Require(tokens, &auth.Options{Resource: "https://mcp.example.com/mcp"})(whoami())
+
+	for _, token := range []string{"f7Kq", "0000"} {
+		r := modern("whoami")
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// called by alice
+	// 200
+	// 401
+}
+
+// Tokens that are bound to a key are of no use to a thief. auth.AnyOf takes those that
+// are not bound as well.
+func ExampleNewDPoP() {
+	const resource = "https://mcp.example.com/mcp"
+	tokens := auth.NewJWT("https://login.example.com", resource, &auth.JWTOptions{Keys: published()})
+	h := auth.Require(auth.NewDPoP(tokens, resource, nil), &auth.Options{Resource: resource})(whoami())
+
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // the client's
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stolen := boundToken(key) // but not the key
+	for _, proof := range []string{prove(key, stolen, nil, nil), ""} {
+		r := modern("whoami")
+		r.Header.Set("Authorization", "DPoP "+stolen)
+		r.Header.Set("DPoP", proof)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// called by alice
+	// 200
+	// 401
+}
+
+// A token that did not come with an HTTP request is verified by itself. Check says what
+// else must be right about it.
+func ExampleJWT_VerifyToken() {
+	tokens := auth.NewJWT("https://login.example.com", "https://mcp.example.com/mcp", &auth.JWTOptions{
+		Keys: published(), // nil: those that the issuer publishes
+		Check: func(claims map[string]any) error {
+			if tenant, _ := claims["tenant"].(string); tenant != "" && tenant != "acme" {
+				return auth.Invalid("tenant %q is not served here", tenant)
+			}
+			return nil
+		},
+	})
+	p, err := tokens.VerifyToken(context.Background(), token(nil))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Subject, p.Scopes)
+	_, err = tokens.VerifyToken(context.Background(), token(claims{"tenant": "globex"}))
+	fmt.Println(err)
+	// Output:
+	// alice [files:read files:list]
+	// auth: invalid_token: tenant "globex" is not served here
+}

@@ -1,0 +1,18 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package storetest_test
+
+import (
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+	"github.com/go-psi/psi/mcphttp/oauth/storetest"
+)
+
+// The whole test of a store, such as one that encrypts what it keeps.
+func ExampleRun() { //nolint:testableexamples // it shows a test, which examples cannot run
+	_ = func(t *testing.T) { // func TestStore(t *testing.T)
+		storetest.Run(t, func(t *testing.T) oauth.Store { return oauth.NewFileStore(t.TempDir()) })
+	}
+}
