@@ -189,10 +189,10 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 func (e *modernClient) follow(ctx context.Context, id ID, req *Request, s *forwarder) (*Response, error) {
 	call, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	e.conn.follow(id, following{s.notify, end})
+	e.conn.follow(id, following{s.take, end})
 	defer e.conn.unfollow(id)
 	r, err := e.conn.wire.Call(call, e.envelope(id, req, ID{}))
-	e.conn.notes.settle(ctx)
+	s.settle(ctx)
 	return r, err
 }
 

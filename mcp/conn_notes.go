@@ -104,8 +104,8 @@ func (c *Conn) notified(note *Request, about ID) {
 		c.progressed(note)
 		return
 	}
-	if follow := c.followerOf(note, about); follow != nil {
-		c.notes.add(func() { follow(note.Method, note) })
+	if take := c.followerOf(note, about); take != nil {
+		take(note)
 		return
 	}
 	if note.Method == NotificationCancelled && c.endedByServer(note) {
@@ -124,15 +124,15 @@ func (c *Conn) tellLater(method string, params any) {
 
 // followerOf is who follows the subscription that a notification belongs to: it
 // names the subscription, or came on its stream.
-func (c *Conn) followerOf(note *Request, about ID) func(string, *Request) {
+func (c *Conn) followerOf(note *Request, about ID) func(*Request) {
 	var id ID
 	_ = note.Meta().Get(MetaSubscriptionID, &id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sub := c.subs[id]; sub.notify != nil {
-		return sub.notify
+	if sub := c.subs[id]; sub.take != nil {
+		return sub.take
 	}
-	return c.subs[about].notify
+	return c.subs[about].take
 }
 
 // endedByServer ends the subscription that a notifications/cancelled is about, if it

@@ -18,8 +18,9 @@ type forwarder struct {
 	meta  Meta
 	again bool // the subscription was interrupted
 
-	mu    sync.Mutex
-	acked bool
+	mu     sync.Mutex
+	acked  bool
+	passed chan struct{} // closed when the acknowledgement is passed on; nil if none is
 }
 
 func newForwarder(c *Conn, req *Request, again bool) *forwarder {
@@ -34,33 +35,82 @@ func (f *forwarder) acknowledged() bool {
 	return f.acked
 }
 
-// notify takes a notification of the server's.
-func (f *forwarder) notify(method string, note *Request) {
-	ctx := f.conn.ctx
-	switch method {
-	case NotificationAcknowledged:
-		var p AcknowledgedParams
-		if note.Decode(&p) != nil {
-			return
-		}
-		f.acknowledge(ctx, &p.Notifications)
-	case NotificationResourceUpdated:
-		_ = f.req.Notify(ctx, method, &ResourceUpdatedParams{URI: note.Name(), Meta: f.meta})
-	default:
-		_ = f.req.Notify(ctx, method, map[string]Meta{"_meta": f.meta})
+// take takes a notification of the server's. Those of changes wait for their turn
+// among all notifications, and for the acknowledgement, which does not: one of the
+// client's functions may wait for it, and all others for that.
+func (f *forwarder) take(note *Request) {
+	if note.Method != NotificationAcknowledged {
+		f.conn.notes.add(func() {
+			f.await(f.conn.ctx)
+			f.tell(note)
+		})
+		return
+	}
+	var p AcknowledgedParams
+	if note.Decode(&p) != nil || !f.acknowledge() {
+		return
+	}
+	if f.again {
+		f.conn.notes.add(func() { f.missed(&p.Notifications) })
+		return
+	}
+	go f.conn.notes.call(func() {
+		defer close(f.passed)
+		_ = f.req.Notify(f.conn.ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: p.Notifications, Meta: f.meta})
+	})
+}
+
+// acknowledge notes an acknowledgement, and reports whether it is the first.
+func (f *forwarder) acknowledge() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.acked {
+		return false
+	}
+	f.acked = true
+	if !f.again {
+		f.passed = make(chan struct{})
+	}
+	return true
+}
+
+// await waits until the acknowledgement, if there was one, is passed on.
+func (f *forwarder) await(ctx context.Context) {
+	f.mu.Lock()
+	passed := f.passed
+	f.mu.Unlock()
+	if passed == nil {
+		return
+	}
+	select {
+	case <-passed:
+	case <-ctx.Done():
+	case <-f.conn.ctx.Done():
 	}
 }
 
-// acknowledge passes the first acknowledgement on; for a later one, what may have
-// been missed is told instead.
-func (f *forwarder) acknowledge(ctx context.Context, filter *SubscriptionFilter) {
-	f.mu.Lock()
-	f.acked = true
-	f.mu.Unlock()
-	if !f.again {
-		_ = f.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *filter, Meta: f.meta})
+// settle waits until everything that came has been told. Before the server has agreed
+// there is nobody to tell.
+func (f *forwarder) settle(ctx context.Context) {
+	if !f.acknowledged() {
 		return
 	}
+	f.await(ctx)
+	f.conn.notes.settle(ctx)
+}
+
+func (f *forwarder) tell(note *Request) {
+	if note.Method == NotificationResourceUpdated {
+		_ = f.req.Notify(f.conn.ctx, note.Method, &ResourceUpdatedParams{URI: note.Name(), Meta: f.meta})
+		return
+	}
+	_ = f.req.Notify(f.conn.ctx, note.Method, map[string]Meta{"_meta": f.meta})
+}
+
+// missed tells of everything that may have been missed before the subscription was
+// taken up again.
+func (f *forwarder) missed(filter *SubscriptionFilter) {
+	ctx := f.conn.ctx
 	l := newListener(filter)
 	for _, n := range changeNotifications {
 		if l.wants&n.change != 0 {
@@ -74,8 +124,8 @@ func (f *forwarder) acknowledge(ctx context.Context, filter *SubscriptionFilter)
 
 // following is one subscription at the server.
 type following struct {
-	notify func(method string, note *Request)
-	end    context.CancelCauseFunc
+	take func(note *Request)
+	end  context.CancelCauseFunc
 }
 
 func (c *Conn) follow(id ID, f following) {
@@ -110,7 +160,8 @@ type Change struct {
 // Listen subscribes to changes (subscriptions/listen), in both eras, and calls fn
 // with each, one after the other, until ctx is done, [Subscription.Close] or the
 // server ends it. It returns when the server has agreed. After a break in the
-// connection fn is told of everything that may have been missed.
+// connection fn is told of everything that may have been missed. Listen may be called
+// in fn, and in the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	req, err := NewRequest(MethodListen, &ListenParams{Notifications: filter})
 	if err != nil {

@@ -29,6 +29,7 @@ type inbox struct {
 	over   sync.Once // closes done
 
 	mu      sync.Mutex
+	lives   map[*exchange]struct{}
 	working int
 	ended   bool          // nothing new begins
 	idle    chan struct{} // closed when nothing works after the end
@@ -96,9 +97,7 @@ func (b *inbox) deliver(m mcp.Message, about mcp.ID) {
 // end ends the connection for a reason, without waiting for anything.
 func (b *inbox) end(reason error) {
 	b.cancel(reason)
-	b.mu.Lock()
-	b.ended = true
-	b.mu.Unlock()
+	b.endExchanges()
 	b.add(0)
 }
 
@@ -126,71 +125,3 @@ func (b *inbox) close(goodbye func(ctx context.Context)) {
 
 // finish tells that the connection has ended.
 func (b *inbox) finish() { b.over.Do(func() { close(b.done) }) }
-
-// exchange is the life of the HTTP requests on behalf of one call: they end with
-// the call's context, or with the connection.
-type exchange struct {
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	stop     []func() bool // what would end it; the call's first
-	detached bool
-}
-
-// exchange keeps the values of the call's context, for the RoundTripper.
-func (b *inbox) exchange(ctx context.Context) *exchange {
-	x := &exchange{}
-	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, until := range []context.Context{ctx, b.ctx} {
-		if until.Err() != nil {
-			x.cancel(context.Cause(until)) // now, not soon
-		}
-		x.stop = append(x.stop, context.AfterFunc(until, func() { x.cancel(context.Cause(until)) }))
-	}
-	return x
-}
-
-// blame is the reason for which the exchange was ended, if it was, rather than
-// what followed from it.
-func (x *exchange) blame(err error) error {
-	if err != nil && x.ctx.Err() != nil {
-		return context.Cause(x.ctx)
-	}
-	return err
-}
-
-// end ends the exchange, unless it goes on without its call.
-func (x *exchange) end() {
-	if !x.detached {
-		x.release()
-	}
-}
-
-// drainTime is how long an HTTP request may go on of which nothing more is wanted,
-// so that it ends in good order and its network connection can be used again.
-const drainTime = time.Second
-
-// detach lets the exchange go on without its call for a while: until last returns. The
-// end of the connection waits for it, for net/http may take a request that is
-// cancelled just when it is done for the next one on the same network connection.
-func (b *inbox) detach(x *exchange, last func()) {
-	x.detached = true
-	for _, stop := range x.stop {
-		stop()
-	}
-	x.stop = []func() bool{time.AfterFunc(drainTime, func() { x.cancel(context.DeadlineExceeded) }).Stop}
-	work := func() {
-		defer x.release()
-		last()
-	}
-	if !b.run(work) {
-		x.cancel(b.Err())
-		work()
-	}
-}
-
-func (x *exchange) release() {
-	for _, stop := range x.stop {
-		stop()
-	}
-	x.cancel(nil)
-}

@@ -275,7 +275,7 @@ func (w *httpWire) deleteSession(ctx context.Context) {
 	if !s.identified() {
 		return
 	}
-	if res, err := w.peer.do(ctx, http.MethodDelete, w.peer.url, s.header(s.negotiated()), nil); err == nil {
+	if res, err := w.peer.delete(ctx, s.header(s.negotiated())); err == nil {
 		closeBody(res)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -92,25 +91,33 @@ func origin(u *url.URL) string {
 func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, message []byte) (*http.Response, error) {
 	header["Content-Type"] = jsonType
 	header["Accept"] = bothTypes
-	return p.do(ctx, http.MethodPost, to, header, bytes.NewReader(message))
+	req := p.request(http.MethodPost, to, header)
+	req.ContentLength = int64(len(message))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
+	req.Body = io.NopCloser(bytes.NewReader(message))
+	return p.client.Do(req.WithContext(ctx))
 }
 
 // get asks for an event stream.
 func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
 	header["Accept"] = streamType
-	return p.do(ctx, http.MethodGet, p.url, header, nil)
+	return p.client.Do(p.request(http.MethodGet, p.url, header).WithContext(ctx))
 }
 
-func (p *peer) do(ctx context.Context, method string, to *url.URL, header http.Header, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, to.String(), body)
-	if err != nil {
-		return nil, err
-	}
+func (p *peer) delete(ctx context.Context, header http.Header) (*http.Response, error) {
+	return p.client.Do(p.request(http.MethodDelete, p.url, header).WithContext(ctx))
+}
+
+// request makes a request without parsing its URL anew.
+func (p *peer) request(method string, to *url.URL, header http.Header) *http.Request {
 	for key, values := range p.opts.Header {
-		req.Header[http.CanonicalHeaderKey(key)] = values
+		key = http.CanonicalHeaderKey(key)
+		if _, ours := header[key]; !ours {
+			header[key] = values
+		}
 	}
-	maps.Copy(req.Header, header)
-	return p.client.Do(req)
+	u := *to
+	return &http.Request{Method: method, URL: &u, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header}
 }
 
 var bothTypes = []string{typeJSON + ", " + typeStream}

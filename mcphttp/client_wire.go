@@ -99,12 +99,14 @@ func (w *httpWire) fallback() *sseWire {
 // modernHeader mirrors what a modern message says of itself.
 func modernHeader(m *mcp.Envelope) http.Header {
 	h := make(http.Header, 6+len(m.Params))
-	h[headerVersion] = []string{m.Version}
+	values := []string{m.Version, m.Method, ""} // in one allocation
+	h[headerVersion] = values[0:1:1]
 	if m.Method != "" {
-		h[headerMethod] = []string{m.Method}
+		h[headerMethod] = values[1:2:2]
 	}
 	if m.Name != "" {
-		h[headerName] = []string{mcp.EncodeHeaderValue(m.Name)}
+		values[2] = mcp.EncodeHeaderValue(m.Name)
+		h[headerName] = values[2:3:3]
 	}
 	for _, p := range m.Params {
 		h.Set(p.Key, mcp.EncodeHeaderValue(p.Value))
@@ -198,8 +200,11 @@ func (b *inbox) takeBatch(data []byte, want, about mcp.ID) (found *mcp.Response,
 
 func isStream(res *http.Response) bool {
 	kind := res.Header.Get("Content-Type")
-	if kind == typeStream {
+	switch kind {
+	case typeStream:
 		return true
+	case typeJSON:
+		return false
 	}
 	name, _, err := mime.ParseMediaType(kind)
 	return err == nil && name == typeStream

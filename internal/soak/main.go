@@ -3,9 +3,11 @@
 
 // Command soak puts a server under the load of many clients, bad ones among them,
 // for a bounded time, checks every answer, and then checks that nothing is left of
-// them: no goroutine, no descriptor, no memory, no session.
+// them: no goroutine, no descriptor, no memory, no session. The server may be several
+// replicas that share a store, behind a balancer that moves sessions between them and
+// cuts connections; in the middle each is replaced by another.
 //
-//	go run ./internal/soak -for 2m -sessions 2000
+//	go run ./internal/soak -for 2m -sessions 2000 -replicas 2
 //
 // It prints what was done, and exits with 1 if anything was wrong.
 package main
@@ -37,6 +39,7 @@ func main() {
 	var c config
 	flag.DurationVar(&c.length, "for", 2*time.Minute, "how long there is load")
 	flag.IntVar(&c.sessions, "sessions", 2000, "how many clients there are at once")
+	flag.IntVar(&c.replicas, "replicas", 2, "how many replicas of the server there are behind a balancer; 1 is a server without one")
 	flag.DurationVar(&c.think, "think", time.Second, "how long a client waits between two calls, on average")
 	flag.DurationVar(&c.write, "write", 3*time.Second, "how long a client may read nothing before it is cut off")
 	flag.DurationVar(&c.settle, "settle", 90*time.Second, "how long what clients left behind may take to go")

@@ -20,6 +20,8 @@ type report struct {
 	before, after figures
 	took, settled time.Duration
 	leftAlone     int // sessions that clients had left behind at the end
+	moves, cuts   int // by the balancer
+	logged        map[string]int
 
 	mu           sync.Mutex
 	peak         peak
@@ -33,6 +35,7 @@ type count struct {
 	done    int
 	refused int // as it must be
 	broken  int // because the client had cut the connection
+	failed  int // because the balancer had, or a replica went
 	longest time.Duration
 	total   time.Duration
 }
@@ -46,6 +49,7 @@ const (
 	done outcome = iota
 	refused
 	broken
+	failed
 )
 
 func (r *report) note(kind string, o outcome, took time.Duration) {
@@ -63,6 +67,8 @@ func (r *report) note(kind string, o outcome, took time.Duration) {
 		c.refused++
 	case broken:
 		c.broken++
+	case failed:
+		c.failed++
 	}
 	c.total += took
 	c.longest = max(c.longest, took)
@@ -81,18 +87,18 @@ func (r *report) watch(ctx context.Context, s *server) {
 func (r *report) print(out io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(out, "%d clients for %v\n\n", r.config.sessions, r.took.Round(time.Millisecond))
+	fmt.Fprintf(out, "%d clients for %v, replicas: %d\n\n", r.config.sessions, r.took.Round(time.Millisecond), max(r.config.replicas, 1))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "what\tdone\trefused\tcut\tmean\tlongest\t")
+	fmt.Fprintln(w, "what\tdone\trefused\tcut\tfailed\tmean\tlongest\t")
 	all := 0
 	for _, kind := range slices.Sorted(maps.Keys(r.counts)) {
 		c := r.counts[kind]
-		n := c.done + c.refused + c.broken
+		n := c.done + c.refused + c.broken + c.failed
 		all += n
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%v\t%v\t\n", kind, c.done, c.refused, c.broken,
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%v\t%v\t\n", kind, c.done, c.refused, c.broken, c.failed,
 			(c.total / time.Duration(n)).Round(10*time.Microsecond), c.longest.Round(time.Millisecond))
 	}
-	fmt.Fprintf(w, "all\t%d\t\t\t\t\t\n\n", all)
+	fmt.Fprintf(w, "all\t%d\t\t\t\t\t\t\n\n", all)
 	fmt.Fprintln(w, "\tbefore\tpeak\tafter\t")
 	fmt.Fprintf(w, "goroutines\t%d\t%d\t%d\t\n", r.before.goroutines, r.peak.goroutines, r.after.goroutines)
 	fmt.Fprintf(w, "descriptors\t%d\t%d\t%d\t\n", r.before.descriptors, r.peak.descriptors, r.after.descriptors)
@@ -102,6 +108,12 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(w, "handlers\t%d\t\t%d\t\n", r.before.handlers, r.after.handlers)
 	_ = w.Flush() // as the lines around it
 	fmt.Fprintf(out, "\nsessions left behind by their clients: %d; all as before after %v\n", r.leftAlone, r.settled.Round(time.Millisecond))
+	if r.config.replicas > 1 {
+		fmt.Fprintf(out, "sessions went on at another replica: %d times; connections cut by the balancer: %d\n", r.moves, r.cuts)
+	}
+	for _, message := range slices.Sorted(maps.Keys(r.logged)) {
+		fmt.Fprintf(out, "logged %d times: %s\n", r.logged[message], message)
+	}
 	fmt.Fprintf(out, "wrong: %d\n", r.problemCount)
 	for _, p := range r.problems {
 		fmt.Fprintln(out, "  "+p)

@@ -5,11 +5,14 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,48 +33,60 @@ const (
 	sessionIdle = 15 * time.Second
 )
 
-// server is what the clients meet: one mux, over HTTP on a loopback port, and over
-// pipes, as if each client had started it.
+// server is what the clients meet: a mux over HTTP on a loopback port, or several
+// replicas of it behind a balancer, and one over pipes, as if each client had
+// started it.
 type server struct {
-	mux   *mcp.Mux
-	mcp   *mcphttp.Handler
-	sse   *mcphttp.SSEHandler
-	http  *http.Server
-	url   string
-	addr  string
-	pipes sync.WaitGroup
-	ended chan struct{}
+	options  mcphttp.Options
+	keys     [][]byte  // that the replicas share
+	local    *mcp.Mux  // over pipes
+	balancer *balancer // nil if there is one replica
+	url      string
+	addr     string
+	pipes    sync.WaitGroup
+	logged   tally
 
 	handlers atomic.Int64 // that run
 	idle     []*http.Transport
 
-	mu      sync.Mutex
-	changes []time.Time // of the tools
-	floods  map[string]chan struct{}
+	mu       sync.Mutex
+	replicas []*replica
+	started  int
+	changes  []time.Time // of the tools
+	extra    bool        // there is one tool more
+	floods   map[string]chan struct{}
 }
 
-func newServer(writeTimeout time.Duration) (*server, error) {
-	s := &server{mux: mcp.NewMux("soak", "v1", &mcp.MuxOptions{Logger: quiet}), ended: make(chan struct{}), floods: map[string]chan struct{}{}}
-	s.register()
-	opts := &mcphttp.Options{
-		MaxBody: maxMessage, WriteTimeout: writeTimeout, SessionIdle: sessionIdle, Heartbeat: time.Second,
-		MaxSessions: 100_000, Logger: quiet, Replay: store.Retention{Records: 256, Bytes: 1 << 20, TTL: replayTime},
+func newServer(c config) (*server, error) {
+	s := &server{floods: map[string]chan struct{}{}, logged: tally{counts: map[string]int{}}}
+	s.options = mcphttp.Options{
+		MaxBody: maxMessage, WriteTimeout: c.write, SessionIdle: sessionIdle, Heartbeat: time.Second,
+		MaxSessions: 100_000, Logger: slog.New(&s.logged), Replay: store.Retention{Records: 256, Bytes: 1 << 20, TTL: replayTime},
 	}
-	s.mcp, s.sse = mcphttp.NewHandler(s.mux, opts), mcphttp.NewSSEHandler(s.mux, opts)
-	routes := http.NewServeMux()
-	routes.Handle("/mcp", s.mcp)
-	routes.Handle("/sse", s.sse)
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+	if c.replicas > 1 {
+		s.keys = [][]byte{[]byte(rand.Text() + rand.Text())[:32]}
+		s.options.Store = store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 20})
 	}
-	s.addr = l.Addr().String()
+	s.local = s.newMux()
+	for range max(c.replicas, 1) {
+		if _, err := s.startReplica(); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	s.addr = s.replicas[0].url.Host
+	if c.replicas > 1 {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.balancer, s.addr = newBalancer(c, l), l.Addr().String()
+		for _, p := range s.replicas {
+			s.balancer.add(p)
+		}
+	}
 	s.url = "http://" + s.addr
-	s.http = &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
-	go func() {
-		defer close(s.ended)
-		_ = s.http.Serve(l) // until it is closed
-	}()
 	for range transports {
 		s.idle = append(s.idle, &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second})
 	}
@@ -83,9 +98,14 @@ const transports = 32
 
 func (s *server) close() {
 	s.endSessions()
-	_ = s.http.Close()
+	if s.balancer != nil {
+		s.balancer.close()
+	}
+	for _, p := range s.all() {
+		_ = p.http.Close()
+		<-p.ended
+	}
 	s.closeIdle()
-	<-s.ended
 	s.pipes.Wait()
 }
 
@@ -93,27 +113,35 @@ func (s *server) closeIdle() {
 	for _, t := range s.idle {
 		t.CloseIdleConnections()
 	}
+	if s.balancer != nil {
+		s.balancer.pool.CloseIdleConnections()
+	}
 }
 
-// sessions counts the sessions of HTTP.
+// all are the replicas that there are now.
+func (s *server) all() []*replica {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.replicas)
+}
+
 func (s *server) sessions() (n int) {
-	for range s.mcp.Sessions() {
-		n++
-	}
-	for range s.sse.Sessions() {
-		n++
+	for _, p := range s.all() {
+		n += p.sessions()
 	}
 	return n
 }
 
-// endSessions ends all sessions, as an operator may.
 func (s *server) endSessions() {
-	for session := range s.mcp.Sessions() {
-		session.Close()
+	for _, p := range s.all() {
+		p.endSessions()
 	}
-	for session := range s.sse.Sessions() {
-		session.Close()
-	}
+}
+
+// hurtSince reports whether the network, or a replica that went, may have failed a
+// request of the client since then.
+func (s *server) hurtSince(client int, at time.Time) bool {
+	return s.balancer != nil && s.balancer.hurtSince(strconv.Itoa(client), at)
 }
 
 // pipe starts the server on a pair of pipes and returns the other ends.
@@ -132,7 +160,7 @@ func (s *server) pipe(ctx context.Context) (fromServer, toServer *os.File, err e
 		defer in.Close()
 		defer out.Close()
 		opts := &mcp.StreamOptions{DrainTimeout: time.Second, Logger: quiet, Legacy: &mcp.LegacyOptions{Logger: quiet}}
-		server := &mcpstdio.Server{Handler: s.mux, In: in, Out: out, MaxMessage: maxMessage, Options: opts}
+		server := &mcpstdio.Server{Handler: s.local, In: in, Out: out, MaxMessage: maxMessage, Options: opts}
 		_ = server.Serve(context.WithoutCancel(ctx)) // until the client closes its end
 	})
 	return fromServer, toServer, nil
@@ -148,12 +176,15 @@ type answer struct {
 	Text string `json:"text"`
 }
 
-func (s *server) register() {
+// newMux makes the mux of a replica, with the tools that there are now.
+func (s *server) newMux() *mcp.Mux {
+	mux := mcp.NewMux("soak", "v1", &mcp.MuxOptions{Logger: quiet, StateKeys: s.keys})
 	for name, fn := range map[string]func(context.Context, arguments) (string, error){
 		"echo": echo, "work": work, "ask": ask, "fail": fail, "block": block, "flood": s.flood,
 	} {
-		s.mux.Tool(name, s.counted(fn))
+		mux.Tool(name, s.counted(fn))
 	}
+	return mux
 }
 
 func (s *server) counted(fn func(context.Context, arguments) (string, error)) mcp.Handler {
@@ -241,32 +272,4 @@ func (s *server) flooded(text string) {
 		close(ended)
 		delete(s.floods, text)
 	}
-}
-
-// change changes the list of tools every second.
-func (s *server) change(ctx context.Context) {
-	for i := 0; ctx.Err() == nil; i++ {
-		s.mu.Lock()
-		s.changes = append(s.changes, time.Now())
-		s.mu.Unlock()
-		if i%2 == 0 {
-			s.mux.Tool("extra", s.counted(echo))
-		} else {
-			s.mux.RemoveTool("extra")
-		}
-		pause(ctx, time.Second)
-	}
-	s.mux.RemoveTool("extra")
-}
-
-// changedBetween reports the last change between two times.
-func (s *server) changedBetween(from, to time.Time) (last time.Time, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, at := range s.changes {
-		if at.After(from) && at.Before(to) {
-			last, ok = at, true
-		}
-	}
-	return last, ok
 }

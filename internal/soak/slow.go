@@ -33,7 +33,7 @@ func (v *visitor) readSlowly(ctx context.Context) {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"flood","arguments":{"text":%q,"pause":0},"_meta":{%q:%q,%q:{},"progressToken":1}}}`,
 		text, mcp.MetaProtocolVersion, mcp.LatestVersion, mcp.MetaClientCapabilities)
 	request := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n" +
-		"Mcp-Method: tools/call\r\nMcp-Name: flood\r\nMcp-Protocol-Version: " + mcp.LatestVersion + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+		"Mcp-Method: tools/call\r\nMcp-Name: flood\r\nMcp-Protocol-Version: " + mcp.LatestVersion + "\r\n" + clientHeader + ": " + strconv.Itoa(v.number) + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 	_ = conn.SetWriteDeadline(begun.Add(patience))
 	if _, err := conn.Write([]byte(request)); err != nil {
 		v.report.wrongf("%s could not send: %v", v, err)
@@ -44,7 +44,8 @@ func (v *visitor) readSlowly(ctx context.Context) {
 	case <-ended:
 		v.report.note("read slowly", refused, time.Since(begun))
 	case <-time.After(patience):
-		v.report.wrongf("%s reads nothing, and the server waits for it: %s", v, firstLine(conn))
+		v.failed("read slowly", begun, fmt.Errorf("the server waits for who reads nothing: %s", firstLine(conn)))
+		v.server.flooded(text)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type config struct {
 	length   time.Duration
 	sessions int
+	replicas int // one if it is less than 2
 	think    time.Duration
 	write    time.Duration // how long a client may read nothing
 	settle   time.Duration
@@ -27,7 +28,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // soak makes the load and returns what came of it.
 func soak(ctx context.Context, c config) *report {
 	r := newReport(c)
-	s, err := newServer(c.write)
+	s, err := newServer(c)
 	if err != nil {
 		r.wrongf("the server does not start: %v", err)
 		return r
@@ -40,7 +41,11 @@ func soak(ctx context.Context, c config) *report {
 	load(ctx, c, s, r)
 	r.took = time.Since(begun)
 	r.leftAlone = s.sessions()
+	if s.balancer != nil {
+		r.moves, r.cuts = s.balancer.counts()
+	}
 	r.after, r.settled = settle(ctx, c, s, r)
+	r.logged = s.logged.all()
 	if !r.isLikeBefore(&r.after) {
 		r.wrongf("it is not as it was before: %+v, before: %+v", r.after, r.before)
 	}
@@ -64,6 +69,7 @@ func load(ctx context.Context, c config, s *server, r *report) {
 	var all sync.WaitGroup
 	all.Go(func() { s.change(ctx) })
 	all.Go(func() { r.watch(ctx, s) })
+	all.Go(func() { s.roll(ctx, c, r) })
 	for i := range c.sessions {
 		rng := rand.New(rand.NewPCG(c.seed, uint64(i))) //nolint:gosec // it is load, not a secret
 		all.Go(func() {
@@ -100,10 +106,13 @@ func settle(ctx context.Context, c config, s *server, r *report) (after figures,
 	}
 }
 
+// nobody is the number of a client that the balancer spares.
+const nobody = -1
+
 // sweep makes a few hundred calls on streams: events that are too old are forgotten
 // when others are kept, a few at a time.
 func sweep(ctx context.Context, s *server) {
-	v := &visitor{server: s, report: newReport(config{}), rng: rand.New(rand.NewPCG(1, 1)), way: ways[1]} //nolint:gosec // it is load, not a secret
+	v := &visitor{server: s, report: newReport(config{}), number: nobody, rng: rand.New(rand.NewPCG(1, 1)), way: ways[1]} //nolint:gosec // it is load, not a secret
 	if !v.connect(ctx) {
 		return
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,16 +12,29 @@ import (
 
 // The command finds nothing wrong in two seconds with fifty clients.
 func TestSoak(t *testing.T) {
-	r := soak(t.Context(), config{length: 2 * time.Second, sessions: 50, think: 50 * time.Millisecond, write: time.Second / 2, seed: 1})
-	var out strings.Builder
-	r.print(&out)
-	t.Log("\n" + out.String())
-	if len(r.problems) > 0 {
-		t.Error("something was wrong")
-	}
-	for _, kind := range []string{"connect", "echo", "ask", "cancel", "cut", "too much", "subscribe"} {
-		if r.counts[kind] == nil {
-			t.Errorf("nothing of the kind %q was done", kind)
-		}
+	for _, replicas := range []int{1, 2} {
+		t.Run(fmt.Sprintf("replicas=%d", replicas), func(t *testing.T) {
+			r := soak(t.Context(), config{
+				length: 2 * time.Second, sessions: 50, replicas: replicas, think: 50 * time.Millisecond, write: time.Second / 2, seed: 1,
+			})
+			var out strings.Builder
+			r.print(&out)
+			t.Log("\n" + out.String())
+			if len(r.problems) > 0 {
+				t.Error("something was wrong")
+			}
+			kinds := []string{"connect", "echo", "ask", "cancel", "cut", "too much", "subscribe"}
+			if replicas > 1 {
+				kinds = append(kinds, "replace a replica")
+			}
+			for _, kind := range kinds {
+				if r.counts[kind] == nil {
+					t.Errorf("nothing of the kind %q was done", kind)
+				}
+			}
+			if replicas > 1 && (r.moves == 0 || r.cuts == 0) {
+				t.Errorf("the balancer has moved %d sessions and cut %d connections", r.moves, r.cuts)
+			}
+		})
 	}
 }

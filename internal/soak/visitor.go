@@ -27,8 +27,9 @@ type visitor struct {
 	way    way
 	calls  int
 
-	conn *mcp.Conn
-	link *link
+	conn      *mcp.Conn
+	link      *link
+	connected time.Time
 
 	mu    sync.Mutex
 	heard time.Time // when the subscription last told of a change
@@ -52,8 +53,11 @@ func (v *visitor) visit(ctx context.Context) {
 		if ctx.Err() != nil || !v.act() {
 			break
 		}
+		if subscription != nil && v.endedByServer(subscription) {
+			subscription = v.subscribe(ctx)
+		}
 	}
-	if subscription == nil || v.link.wasCut() {
+	if subscription == nil || v.link.wasCut() || v.endedByServer(subscription) {
 		return
 	}
 	v.checkHeard()
@@ -69,13 +73,14 @@ func (v *visitor) String() string { return fmt.Sprintf("client %d (%s)", v.numbe
 
 func (v *visitor) connect(ctx context.Context) bool {
 	begun := time.Now()
+	v.connected = begun
 	connecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	v.link = &link{}
 	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ProbeTimeout: patience}
 	conn, err := mcp.NewClient("soak", "v1", opts).Connect(connecting, v.way.to(v))
 	if err != nil {
-		v.report.wrongf("%s could not connect: %v", v, err)
+		v.failed("connect", begun, err)
 		return false
 	}
 	v.conn = conn
@@ -88,11 +93,32 @@ func (v *visitor) leave() {
 	if v.rng.IntN(10) == 0 {
 		v.link.cut()
 	}
+	v.link.leave()
 	begun := time.Now()
 	if err := v.conn.Close(); err != nil && !v.link.wasCut() {
-		v.report.wrongf("%s: Close: %v", v, err)
+		v.failed("close", begun, err)
+		return
 	}
 	v.report.note("close", done, time.Since(begun))
+}
+
+// failed notes that something failed: it is wrong, unless it was in the way of what
+// the balancer cut or of a replica that went.
+func (v *visitor) failed(kind string, begun time.Time, err error) {
+	if v.wasHurt(begun) {
+		v.report.note(kind, failed, time.Since(begun))
+		return
+	}
+	v.report.wrongf("%s: %s: %v after %v", v, kind, err, time.Since(begun))
+}
+
+// wasHurt reports whether something that begun then may have failed. Where the
+// connection is the session, all that comes later may as well.
+func (v *visitor) wasHurt(begun time.Time) bool {
+	if v.way.single {
+		begun = v.connected
+	}
+	return v.server.hurtSince(v.number, begun)
 }
 
 func (v *visitor) elicit(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -111,7 +137,7 @@ func (v *visitor) subscribe(ctx context.Context) *mcp.Subscription {
 		v.heard = time.Now()
 	})
 	if err != nil || !s.Accepted.ToolsListChanged {
-		v.report.wrongf("%s could not subscribe: %v", v, err)
+		v.failed("subscribe", begun, fmt.Errorf("it is not accepted: %w", err))
 		return nil
 	}
 	v.mu.Lock()
@@ -119,6 +145,17 @@ func (v *visitor) subscribe(ctx context.Context) *mcp.Subscription {
 	v.since, v.heard = time.Now(), time.Time{}
 	v.report.note("subscribe", done, time.Since(begun))
 	return s
+}
+
+// endedByServer reports whether a subscription has ended because a replica was shut
+// down.
+func (v *visitor) endedByServer(s *mcp.Subscription) bool {
+	select {
+	case <-s.Done():
+		return v.wasHurt(v.connected)
+	default:
+		return false
+	}
 }
 
 // soon is how long a change may take to become known.
@@ -140,25 +177,38 @@ func (v *visitor) checkHeard() {
 	}
 }
 
+// attempts is how often a client tries what failed because of the network.
+const attempts = 5
+
 // act does one thing, and reports whether the connection can be used for another.
 func (v *visitor) act() bool {
-	v.calls++
-	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	kind, o, err := v.do(ctx, text)
-	if err != nil {
-		v.report.wrongf("%s: %s: %v after %v", v, kind, err, time.Since(begun))
-	} else {
-		v.report.note(kind, o, time.Since(begun))
+	n := v.rng.IntN(100)
+	for range attempts {
+		begun := time.Now()
+		kind, o, err := v.try(n)
+		if err == nil {
+			v.report.note(kind, o, time.Since(begun))
+			return o != broken
+		}
+		v.failed(kind, begun, err)
+		if o == broken || v.way.single || !v.wasHurt(begun) {
+			return o != broken && !v.way.single
+		}
 	}
-	return o != broken
+	return true
 }
 
-// do chooses what to do. An error is something that is wrong.
-func (v *visitor) do(ctx context.Context, text string) (string, outcome, error) {
-	switch n := v.rng.IntN(100); {
+func (v *visitor) try(n int) (string, outcome, error) {
+	v.calls++
+	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return v.do(ctx, n, text)
+}
+
+// do does what n, below 100, stands for. An error is something that is wrong.
+func (v *visitor) do(ctx context.Context, n int, text string) (string, outcome, error) {
+	switch {
 	case n < 40:
 		return "echo", done, v.expect(ctx, "echo", arguments{Text: text}, text)
 	case n < 45:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,17 +25,18 @@ type way struct {
 	name    string
 	version string // "" finds it out
 	to      func(v *visitor) mcp.Transport
+	single  bool // the connection is the session
 }
 
 var ways = []way{
-	{"http modern", mcp.LatestVersion, overHTTP},
-	{"http legacy", mcp.LegacyVersions()[0], overHTTP},
-	{"pipe modern", mcp.LatestVersion, overPipe},
-	{"http", "", overHTTP},
-	{"http older", mcp.LegacyVersions()[1], overHTTP},
-	{"pipe legacy", mcp.LegacyVersions()[0], overPipe},
-	{"sse", mcp.LegacyVersions()[0], overSSE},
-	{"http oldest", mcp.Version20241105, overHTTP},
+	{"http modern", mcp.LatestVersion, overHTTP, false},
+	{"http legacy", mcp.LegacyVersions()[0], overHTTP, false},
+	{"pipe modern", mcp.LatestVersion, overPipe, false},
+	{"http", "", overHTTP, false},
+	{"http older", mcp.LegacyVersions()[1], overHTTP, false},
+	{"pipe legacy", mcp.LegacyVersions()[0], overPipe, false},
+	{"sse", mcp.LegacyVersions()[0], overSSE, true},
+	{"http oldest", mcp.Version20241105, overHTTP, false},
 }
 
 func overHTTP(v *visitor) mcp.Transport {
@@ -46,8 +48,8 @@ func overSSE(v *visitor) mcp.Transport {
 }
 
 func (v *visitor) httpOptions() *mcphttp.TransportOptions {
-	next := v.server.idle[v.number%len(v.server.idle)]
-	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cuttable{next, v.link}}, Logger: quiet}
+	next := v.server.idle[max(v.number, 0)%len(v.server.idle)]
+	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cuttable{next, v, v.link}}, Logger: quiet}
 }
 
 func overPipe(v *visitor) mcp.Transport {
@@ -69,6 +71,7 @@ func overPipe(v *visitor) mcp.Transport {
 type link struct {
 	mu     sync.Mutex
 	broken bool
+	left   bool
 	next   int
 	parts  map[int]func()
 }
@@ -105,27 +108,52 @@ func (l *link) cut() {
 	l.parts = nil
 }
 
+// leave notes that the client is about to close the connection.
+func (l *link) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = true
+}
+
+// inUse reports whether the client is neither cut off nor about to go.
+func (l *link) inUse() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.broken && !l.left
+}
+
 func (l *link) wasCut() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.broken
 }
 
-// cuttable closes the network connections of requests when their link is cut.
+// cuttable closes the network connections of requests when the link of their client
+// is cut. A session that is not known is wrong: clients begin a new one and say
+// nothing.
 type cuttable struct {
-	next http.RoundTripper
-	link *link
+	next    http.RoundTripper
+	visitor *visitor
+	link    *link
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c *cuttable) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	remove := c.link.add(cancel)
-	res, err := c.next.RoundTrip(r.WithContext(ctx))
+	link := c.link
+	remove := link.add(cancel)
+	r = r.Clone(ctx)
+	if n := c.visitor.number; n != nobody {
+		r.Header.Set(clientHeader, strconv.Itoa(n))
+	}
+	res, err := c.next.RoundTrip(r)
 	if err != nil {
 		remove()
 		cancel()
 		return nil, fmt.Errorf("cuttable: %w", err)
+	}
+	if res.StatusCode == http.StatusNotFound && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" && link.inUse() {
+		c.visitor.report.wrongf("%s: its session is lost", c.visitor)
 	}
 	res.Body = &cuttableBody{res.Body, func() {
 		remove()

@@ -31,7 +31,7 @@ const (
 // Networks for which netip has no word.
 var (
 	privateNets = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10", "64:ff9b:1::/48")
-	reservedIPs = prefixes("0.0.0.0/8", "240.0.0.0/4", "100::/64", "2001::/32", "2002::/16")
+	reservedIPs = prefixes("0.0.0.0/8", "240.0.0.0/4", "::/96", "::ffff:0:0:0/96", "100::/64", "2001::/32", "2002::/16")
 	nat64       = netip.MustParsePrefix("64:ff9b::/96")
 )
 
@@ -138,7 +138,26 @@ func (r reach) check(u *url.URL) error {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return r.allows(ip)
 	}
+	if isOddAddress(host) {
+		return fmt.Errorf("%w: the host %.100q is neither a name in ASCII nor an address in its usual form", ErrUnsafeURL, host)
+	}
 	return nil
+}
+
+// isOddAddress reports whether somebody may take a host for an address that netip
+// does not: one whose last label is a number, such as 127.1 and 0x7f000001 (WHATWG URL,
+// ends in a number), or one that becomes so when its letters are mapped to ASCII.
+func isOddAddress(host string) bool {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > '~' }) {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	digits := "0123456789"
+	if hex, ok := strings.CutPrefix(strings.ToLower(last), "0x"); ok {
+		last, digits = "0"+hex, "0123456789abcdef"
+	}
+	return last != "" && strings.Trim(last, digits) == ""
 }
 
 // origin is scheme, host and port.

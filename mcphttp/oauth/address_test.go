@@ -105,3 +105,16 @@ func TestPrivateNetworks(t *testing.T) {
 		}
 	}
 }
+
+// A name may have numbers in it, as long as the last label is none.
+func TestNamesWithNumbers(t *testing.T) {
+	for _, host := range []string{"127.0.0.1.example", "1.2.3.4x", "0x7g", "10.a0x1", "xn--1-7sb.example", "4.example."} {
+		w := newWorld(t)
+		at := "https://" + host
+		as := newIssuer(at)
+		w.hosts[at] = as
+		w.server.issuer = as
+		w.server.metadata["authorization_servers"] = []string{at}
+		w.mustPost(w.transport(nil), "", served)
+	}
+}

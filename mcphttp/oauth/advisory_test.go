@@ -101,7 +101,9 @@ func TestAdvisoryCVE_2025_58444(t *testing.T) {
 var within = []string{
 	"https://169.254.169.254", "http://169.254.169.254", "https://127.0.0.1", "http://127.0.0.1:6379", "https://localhost", "https://10.0.0.1",
 	"https://192.168.1.1", "https://172.16.0.1", "https://[::1]", "https://[fd00:ec2::254]", "https://[::ffff:169.254.169.254]", "https://0.0.0.0",
-	"https://100.100.100.200", "https://foo.localhost",
+	"https://100.100.100.200", "https://foo.localhost", "https://[::127.0.0.1]", "https://[::ffff:0:127.0.0.1]",
+	"https://2130706433", "https://127.1", "https://0x7f.1", "https://0X7F000001", "https://0x7f.0.0.0x", "https://0177.0.0.1", "https://127.0.0.1.",
+	"https://10.1.", "https://0xA9FEA9FE", "https://1.2.3.4.5", "https://\uff11\uff12\uff17.0.0.1", "https://\u24db\u24de\u24d2alhost",
 }
 
 // nobodyWithin fails the test when somebody within is asked.
@@ -152,7 +154,7 @@ func TestAdvisoryCVE_2026_44430(t *testing.T) {
 	public := netip.MustParseAddr("203.0.113.7")
 	for _, to := range []string{
 		"2002:7f00:1::", "2002:a00:1::", "2002:a9fe:a9fe::", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::7f00:1",
-		"fec0::1", "::ffff:10.0.0.1", "2001:0:7f00:1::", "fe80::1", "100::1",
+		"fec0::1", "::ffff:10.0.0.1", "2001:0:7f00:1::", "fe80::1", "100::1", "::127.0.0.1", "::10.0.0.1", "::ffff:0:127.0.0.1", "::ffff:0:10.0.0.1",
 	} {
 		if err := oauth.Dial(public, netip.MustParseAddr(to), false); !errors.Is(err, oauth.ErrUnsafeURL) {
 			t.Errorf("%s: %v", to, err)
@@ -263,10 +265,9 @@ func TestAdvisoryGHSA_qx49_fqc8_xw99(t *testing.T) {
 	}
 	for turn, arrange := range turns {
 		for name, grant := range map[string]oauth.Grant{
-			"registered":              &oauth.AuthorizationCode{},
-			"a program":               &oauth.ClientCredentials{Client: oauth.Client{Issuer: loginURL, ID: "id", Secret: "client-secret"}},
-			"a program of the first":  &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Secret: "client-secret"}},
-			"arranged with the first": &oauth.AuthorizationCode{Clients: []oauth.Client{{ID: "id", Secret: "client-secret"}}, NoRegistration: true},
+			"registered": &oauth.AuthorizationCode{},
+			"arranged":   &oauth.AuthorizationCode{Clients: []oauth.Client{{Issuer: loginURL, ID: "id", Secret: "client-secret"}}, NoRegistration: true},
+			"a program":  &oauth.ClientCredentials{Client: oauth.Client{Issuer: loginURL, ID: "id", Secret: "client-secret"}},
 		} {
 			for _, scope := range []string{"", "more"} {
 				t.Run(strings.TrimSpace(turn+", "+name+" "+scope), func(t *testing.T) {
@@ -280,5 +281,24 @@ func TestAdvisoryGHSA_qx49_fqc8_xw99(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// What its mended version cannot know is where credentials belong that name no issuer:
+// a server that is hostile from the start, or after a restart of the client, gets them.
+func TestAdvisoryGHSA_qx49_fqc8_xw99_restart(t *testing.T) {
+	for name, grant := range map[string]oauth.Grant{
+		"a program": &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Secret: "client-secret"}},
+		"arranged":  &oauth.AuthorizationCode{Clients: []oauth.Client{{ID: "id", Secret: "client-secret"}}, NoRegistration: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, evil := moved(t, &oauth.AuthorizationCode{})
+			w.server.metadata["authorization_servers"] = []string{"https://evil.example"}
+			w.mustFail(w.transport(&oauth.Options{Grant: grant}), oauth.ErrIssuer)
+			if n := w.asked("POST https://evil.example"); n != 0 {
+				t.Errorf("the other authorization server got %d requests", n)
+			}
+			keeps(t, evil)
+		})
 	}
 }

@@ -5,6 +5,9 @@ package oauth_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -358,18 +361,53 @@ func TestCredentialsOfAnother(t *testing.T) {
 	}
 }
 
-// Credentials without an issuer stay with the first one.
+// A client without an issuer stays with the first one.
 func TestFirstIssuer(t *testing.T) {
 	w := newWorld(t)
-	rt := w.transport(&oauth.Options{Grant: &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Secret: "secret"}}})
+	grant := &oauth.AuthorizationCode{Receiver: w.receiver, Clients: []oauth.Client{{ID: "id"}}, NoRegistration: true}
+	rt := w.transport(&oauth.Options{Grant: grant})
 	w.mustPost(rt, "", served)
 	next := newIssuer("https://next.example")
 	w.hosts["https://next.example"] = next
 	w.server.metadata["authorization_servers"] = []string{"https://next.example"}
 	w.server.issuer = next
 	w.mustFail(rt, oauth.ErrIssuer)
-	if w.asked("POST https://next.example") != 0 {
-		t.Error("the secret went to another authorization server")
+	if len(next.authorizations()) != 0 || w.asked("POST https://next.example") != 0 {
+		t.Error("another authorization server was asked")
+	}
+}
+
+// One that has something to prove who it is does not take whomever a server names for
+// the one to prove it to: nothing is sent before that is configured.
+func TestSecretWithoutIssuer(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]oauth.Client{
+		"secret": {ID: "nightly-report", Secret: "client-secret"},
+		"key":    {ID: "nightly-report", Key: &oauth.Key{Signer: key}},
+		"both":   {ID: "nightly-report", Secret: "client-secret", Key: &oauth.Key{Signer: key}, Method: "none"},
+	} {
+		for kind, grant := range map[string]oauth.Grant{
+			"code":       &oauth.AuthorizationCode{Clients: []oauth.Client{{Issuer: loginURL, ID: "id", Secret: "s"}, client}},
+			"client":     &oauth.ClientCredentials{Client: client},
+			"enterprise": &oauth.Enterprise{Client: client},
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				w := newWorld(t)
+				rt := w.transport(&oauth.Options{Grant: grant})
+				w.mustFail(rt, oauth.ErrIssuer)
+				w.mustFail(rt, mcp.ErrUnauthorized)
+				err := rt.Authorize(t.Context())
+				if !errors.Is(err, oauth.ErrIssuer) || !strings.Contains(err.Error(), `"nightly-report"`) || !strings.Contains(err.Error(), "Client.Issuer") || strings.Contains(err.Error(), "client-secret") {
+					t.Errorf("the error is %v", err)
+				}
+				if n := w.asked(""); n != 0 {
+					t.Errorf("%d requests", n)
+				}
+			})
+		}
 	}
 }
 

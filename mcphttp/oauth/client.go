@@ -19,8 +19,9 @@ import (
 
 // A Client is a client that an authorization server knows.
 type Client struct {
-	// Issuer is the authorization server that knows it; it is used at no other. ""
-	// means the first that the MCP server names, which has to be trusted with that.
+	// Issuer is the authorization server that knows it; it is used at no other. It
+	// must be set if there is a Secret or a Key. Otherwise "" means the first that the
+	// MCP server names.
 	Issuer string
 	// ID is the client_id.
 	ID string
@@ -39,6 +40,16 @@ type Client struct {
 	Audience string
 
 	dynamic bool // it was registered by this package
+}
+
+// check says why a client must not be used. What it has to prove who it is must not
+// go to whomever an MCP server names: it could be a server that nobody has meant, and
+// its authorization server would have the secret.
+func (c *Client) check() error {
+	if c.Issuer == "" && (c.Secret != "" || c.Key != nil) {
+		return fmt.Errorf("%w: the client %.200q has a secret or a key, so its Client.Issuer must be set to the one authorization server that it is for", ErrIssuer, c.ID)
+	}
+	return nil
 }
 
 // A Key signs.

@@ -40,6 +40,15 @@ type AuthorizationCode struct {
 
 func (a *AuthorizationCode) silent() bool { return false }
 
+func (a *AuthorizationCode) check() error {
+	for i := range a.Clients {
+		if err := a.Clients[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a *AuthorizationCode) prefers(issuer string) bool {
 	return slices.ContainsFunc(a.Clients, func(c Client) bool { return c.Issuer == issuer })
 }

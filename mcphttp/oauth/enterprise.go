@@ -52,6 +52,8 @@ const (
 
 func (e *Enterprise) silent() bool { return true }
 
+func (e *Enterprise) check() error { return e.Client.check() }
+
 func (e *Enterprise) prefers(issuer string) bool { return e.Client.Issuer == issuer }
 
 func (e *Enterprise) client(_ context.Context, g *getting) (*Client, error) {

@@ -19,7 +19,8 @@ var (
 	// ErrResource means that metadata is about another resource than the server.
 	ErrResource = errors.New("oauth: metadata of another resource")
 	// ErrIssuer means that an authorization server is not the one it should be: its
-	// metadata or its response names another, or the credentials belong to another.
+	// metadata or its response names another, or the credentials belong to another or
+	// do not say to which.
 	ErrIssuer = errors.New("oauth: another authorization server")
 	// ErrState means that a redirect belongs to no authorization of this client.
 	ErrState = errors.New("oauth: redirect of another authorization")

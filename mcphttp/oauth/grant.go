@@ -21,16 +21,20 @@ type Grant interface {
 	prefers(issuer string) bool
 	// silent reports whether nobody is bothered.
 	silent() bool
+	// check says why the grant must not be used as it is configured.
+	check() error
 }
 
 // ClientCredentials get tokens for the program itself, without a user (extension
 // io.modelcontextprotocol/oauth-client-credentials).
 type ClientCredentials struct {
-	// Client is who the program is. It has a secret or a key.
+	// Client is who the program is. It has a secret or a key, and therefore an issuer.
 	Client Client
 }
 
 func (c *ClientCredentials) silent() bool { return true }
+
+func (c *ClientCredentials) check() error { return c.Client.check() }
 
 func (c *ClientCredentials) prefers(issuer string) bool { return c.Client.Issuer == issuer }
 
@@ -65,6 +69,8 @@ type WorkloadIdentity struct {
 }
 
 func (w *WorkloadIdentity) silent() bool { return true }
+
+func (w *WorkloadIdentity) check() error { return nil }
 
 func (w *WorkloadIdentity) prefers(issuer string) bool { return w.Issuer == issuer }
 

@@ -78,7 +78,7 @@ func TestClientSecret(t *testing.T) {
 func TestClientCredentialsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		rt := w.transport(&oauth.Options{Grant: &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Secret: "s"}}})
+		rt := w.transport(&oauth.Options{Grant: &oauth.ClientCredentials{Client: oauth.Client{Issuer: loginURL, ID: "id", Secret: "s"}}})
 		w.login.metadata["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"}
 		w.mustPost(rt, "", served)
 		w.mustPost(rt, "write", served)
@@ -119,7 +119,7 @@ func TestClientKey(t *testing.T) {
 			w := newWorld(t)
 			w.login.metadata["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt", "client_secret_basic"}
 			w.login.metadata["token_endpoint_auth_signing_alg_values_supported"] = test.accepted
-			grant := &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Key: &test.key, Audience: test.audience}}
+			grant := &oauth.ClientCredentials{Client: oauth.Client{Issuer: loginURL, ID: "id", Key: &test.key, Audience: test.audience}}
 			got, err := post(t.Context(), w.transport(&oauth.Options{Grant: grant}), "", "hello")
 			if test.want == "" {
 				if err == nil {

@@ -191,7 +191,8 @@ func (g *getting) bind(used *credential, n *need) error {
 }
 
 // only makes sure that what was arranged with one authorization server goes to no
-// other. With none configured, it is the first that is named.
+// other. With none configured, which is for clients without a secret, it is the first
+// that is named.
 func (t *Transport) only(configured, issuer string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -34,7 +34,7 @@ type Transport struct {
 	server  *url.URL
 	home    string // the server's origin
 	static  reach  // what the server's URL says of where it is
-	invalid error  // why server is not one
+	invalid error  // why nothing can be sent: server is not one, or the grant is not safe
 	egress  *egress
 	life    context.Context
 	end     context.CancelCauseFunc
@@ -46,7 +46,7 @@ type Transport struct {
 	near    reach                // of the last response that asked for authorization
 	refused time.Time            // when a new token was of no use
 	futile  map[string]time.Time // scopes that were of no use, and when
-	bound   string               // the issuer to which unbound credentials belong
+	bound   string               // the issuer to which clients without an issuer belong
 	old     string               // the protocol version of the last request
 }
 
@@ -61,16 +61,20 @@ var errClosed = errors.New("oauth: the transport is closed")
 
 // NewTransport makes a transport for the MCP server at a URL, which is the one that
 // mcphttp.NewTransport gets. opts may be nil. It does nothing before the first
-// request; a URL that is none makes every request fail.
+// request; a URL that is none makes every request fail, and so does a grant with
+// credentials that name no issuer.
 func NewTransport(server string, opts *Options) *Transport {
 	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}}
 	t.life, t.end = context.WithCancelCause(context.Background())
 	u, err := url.Parse(server)
+	badGrant := t.opts.Grant.check()
 	switch {
 	case err != nil:
 		t.invalid = fmt.Errorf("oauth: the server's URL: %w", err)
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil:
 		t.invalid = fmt.Errorf("oauth: %q is not the URL of an HTTP server", server)
+	case badGrant != nil:
+		t.invalid = unauthorized(badGrant)
 	default:
 		u.Fragment = ""
 		t.server = u

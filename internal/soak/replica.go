@@ -1,0 +1,99 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// replica is what would be one process: a mux, served over HTTP on a loopback port.
+type replica struct {
+	number int
+	mux    *mcp.Mux
+	mcp    *mcphttp.Handler
+	sse    *mcphttp.SSEHandler
+	http   *http.Server
+	url    *url.URL
+	ended  chan struct{}
+}
+
+// startReplica starts one and tells it of changes from then on.
+func (s *server) startReplica() (*replica, error) {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &replica{mux: s.newMux(), url: &url.URL{Scheme: "http", Host: l.Addr().String()}, ended: make(chan struct{})}
+	p.mcp, p.sse = mcphttp.NewHandler(p.mux, &s.options), mcphttp.NewSSEHandler(p.mux, &s.options)
+	routes := http.NewServeMux()
+	routes.Handle("/mcp", p.mcp)
+	routes.Handle("/sse", p.sse)
+	p.http = listenOn(routes)
+	go func() {
+		defer close(p.ended)
+		_ = p.http.Serve(l) // until it is closed
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started++
+	p.number = s.started
+	s.updateLocked(p.mux)
+	s.replicas = append(s.replicas, p)
+	return p, nil
+}
+
+func listenOn(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+}
+
+// shutdown ends a replica as a deployer would: in good order first, and then what
+// is left of it.
+func (p *replica) shutdown(grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := errors.Join(p.mcp.Shutdown(ctx), p.sse.Shutdown(ctx))
+	if err == nil {
+		err = p.http.Shutdown(ctx)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // some calls take longer
+	}
+	err = errors.Join(err, p.http.Close())
+	<-p.ended
+	if n := p.sessions(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d sessions are left", n))
+	}
+	return err
+}
+
+// sessions counts the sessions of HTTP.
+func (p *replica) sessions() (n int) {
+	for range p.mcp.Sessions() {
+		n++
+	}
+	for range p.sse.Sessions() {
+		n++
+	}
+	return n
+}
+
+// endSessions ends all sessions, as an operator may.
+func (p *replica) endSessions() {
+	for session := range p.mcp.Sessions() {
+		session.Close()
+	}
+	for session := range p.sse.Sessions() {
+		session.Close()
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// watched is a store of which the logs can be counted, and which can fail.
+type watched struct {
+	*store.Memory
+
+	mu   sync.Mutex
+	logs map[string]bool
+	down bool
+}
+
+func newWatched() *watched {
+	return &watched{Memory: store.NewMemory(nil), logs: map[string]bool{}}
+}
+
+func (w *watched) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logs[log] = true
+	return w.Memory.Append(ctx, log, data, keep)
+}
+
+func (w *watched) Drop(ctx context.Context, log string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.logs, log)
+	return w.Memory.Drop(ctx, log)
+}
+
+func (w *watched) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down {
+		return nil, 0, errors.New("the store is down")
+	}
+	return w.Memory.Get(ctx, key)
+}
+
+func (w *watched) left() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.logs)
+}
+
+func (w *watched) fail(down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = down
+}
+
+// twins are two replicas that share a store.
+func twins(t *testing.T, shared store.Store, mux func() *mcp.Mux) (one, two *site, first *mcphttp.Handler) {
+	opts := mcphttp.Options{Store: shared, SessionIdle: 10 * time.Minute, Heartbeat: -1}
+	a, b := opts, opts
+	first = newHandler(t, mux(), &a)
+	return serve(t, first), serve(t, newHandler(t, mux(), &b)), first
+}
+
+func answersHello(t *testing.T, s *site, h header) int {
+	t.Helper()
+	res := whole(t, s.post(call(1, "hello"), h))
+	if res.status == 200 && !strings.Contains(res.body, "hello") {
+		t.Errorf("the answer is %s", res.body)
+	}
+	return res.status
+}
+
+// A session that is used lives on in the store, however long ago it was opened, and
+// one that is idle does not.
+func TestSharedSessionLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := twins(t, store.NewMemory(nil), tools)
+		h, idle := one.open("2025-11-25"), one.open("2025-11-25")
+		for range 30 {
+			<-time.After(7 * time.Minute)
+			if got := answersHello(t, one, h); got != 200 {
+				t.Fatalf("where it was opened: %d", got)
+			}
+		}
+		if got := answersHello(t, two, h); got != 200 {
+			t.Errorf("at the other replica: %d", got)
+		}
+		for _, s := range []*site{one, two} {
+			if got := answersHello(t, s, idle); got != 404 {
+				t.Errorf("a session that was idle for hours: %d", got)
+			}
+		}
+	})
+}
+
+// A session whose stream is open lives on in the store.
+func TestSharedStreamLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := twins(t, store.NewMemory(nil), tools)
+		h := one.open("2025-11-25")
+		read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+		<-time.After(3 * time.Hour)
+		if got := answersHello(t, two, h); got != 200 {
+			t.Errorf("at the other replica: %d", got)
+		}
+	})
+}
+
+// A session that one replica has ended is not known to the others, also if they have
+// served it.
+func TestSharedSessionEnds(t *testing.T) {
+	ends := map[string]func(*testing.T, *site, *mcphttp.Handler, header){
+		"DELETE": func(_ *testing.T, s *site, _ *mcphttp.Handler, h header) {
+			s.do(s.request(s.t.Context(), http.MethodDelete, "", h))
+		},
+		"Close": func(_ *testing.T, _ *site, first *mcphttp.Handler, _ header) {
+			for session := range first.Sessions() {
+				session.Close()
+			}
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, two, first := twins(t, store.NewMemory(nil), tools)
+				h := one.open("2025-11-25")
+				if got := answersHello(t, two, h); got != 200 {
+					t.Fatalf("at the other replica: %d", got)
+				}
+				end(t, one, first, h)
+				synctest.Wait()
+				if got := answersHello(t, one, h); got != 404 {
+					t.Errorf("where it has ended: %d", got)
+				}
+				<-time.After(6 * time.Minute)
+				if got := answersHello(t, two, h); got != 404 {
+					t.Errorf("at the other replica: %d", got)
+				}
+			})
+		})
+	}
+}
+
+// What ends here, and not for good, goes on there: a shutdown, and a place that is
+// needed for others.
+func TestSharedSessionGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, first := twins(t, store.NewMemory(nil), tools)
+		h := one.open("2025-11-25")
+		if err := first.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := answersHello(t, two, h); got != 200 {
+			t.Errorf("after a shutdown: %d", got)
+		}
+		tight := newHandler(t, tools(), &mcphttp.Options{Store: store.NewMemory(nil), MaxSessions: 1})
+		s := serve(t, tight)
+		evicted := s.open("2025-11-25")
+		s.open("2025-11-25")
+		synctest.Wait()
+		if got := answersHello(t, s, evicted); got != 200 {
+			t.Errorf("after it had to make room: %d", got)
+		}
+		n := 0
+		for range tight.Sessions() {
+			n++
+		}
+		if n > 1 {
+			t.Errorf("%d sessions are open, at most 1 is allowed", n)
+		}
+	})
+}
+
+// A session that is deleted is deleted, also if its client does not wait for the
+// answer.
+func TestSharedSessionEndsWithoutClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, first := twins(t, store.NewMemory(nil), tools)
+		h := one.open("2025-11-25")
+		ctx, cancel := context.WithCancel(t.Context())
+		r := one.request(ctx, http.MethodDelete, "", h)
+		cancel()
+		first.ServeHTTP(httptest.NewRecorder(), r)
+		synctest.Wait()
+		if got := answersHello(t, two, h); got != 404 {
+			t.Errorf("after DELETE: %d", got)
+		}
+	})
+}
+
+// A store that does not answer is no reason for a client to give its session up.
+func TestSharedStoreDown(t *testing.T) {
+	shared := newWatched()
+	one, two, _ := twins(t, shared, tools)
+	h := one.open("2025-11-25")
+	shared.fail(true)
+	if got := answersHello(t, two, h); got != http.StatusServiceUnavailable {
+		t.Errorf("while the store is down: %d, want 503", got)
+	}
+	shared.fail(false)
+	if got := answersHello(t, two, h); got != 200 {
+		t.Errorf("after that: %d", got)
+	}
+}
+
+// The events of a session go with it: those of requests that were answered, of one
+// that is being served, and of its own stream.
+func TestEndedSessionFreesEvents(t *testing.T) {
+	for _, end := range []string{"DELETE", "Close"} {
+		t.Run(end, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := tools()
+				mux.Tool("say and wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+					mcp.Progress(ctx, 1, 2, "")
+					<-ctx.Done()
+					return "", context.Cause(ctx)
+				}, nil))
+				shared := newWatched()
+				one, _, first := twins(t, shared, func() *mcp.Mux { return mux })
+				h := one.open("2025-11-25")
+				own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+				for i := range 3 {
+					events(t, one.post(call(i, "steps"), h), 0)
+				}
+				serving := one.post(call(9, "say and wait"), h)
+				mux.Tool("new", mcp.HandlerFunc(nil))
+				own.message()
+				synctest.Wait()
+				if got := shared.left(); got != 5 {
+					t.Errorf("there are %d logs, want 5", got)
+				}
+				if end == "DELETE" {
+					one.do(one.request(t.Context(), http.MethodDelete, "", h))
+				} else {
+					for session := range first.Sessions() {
+						session.Close()
+					}
+				}
+				whole(t, serving)
+				synctest.Wait()
+				if got := shared.left(); got != 0 {
+					t.Errorf("%d logs are left: %v", got, shared.logs)
+				}
+			})
+		})
+	}
+}
