@@ -55,7 +55,8 @@ type ClientOptions struct {
 	Notification func(ctx context.Context, c *Conn, method string, req *Request)
 
 	// LogLevel is the least level of log messages that the client wants; "" means
-	// that it wants none.
+	// that it wants none. That a server of the legacy era refuses it is logged, and
+	// otherwise without effect.
 	LogLevel LoggingLevel
 	// Version pins the protocol version, without probing. "" finds it out.
 	Version string
@@ -65,8 +66,8 @@ type ClientOptions struct {
 	// CallTimeout bounds a call; progress begins it anew, but never beyond
 	// MaxCallTime. 0 means no bound.
 	CallTimeout, MaxCallTime time.Duration
-	// KeepAlive is how often a connection asks its server for a sign of life, with
-	// [Conn.Ping]. Any answer is one, an error included. A connection whose server
+	// KeepAlive is how often a connection asks its server for a sign of life, as
+	// [Conn.Ping] does. Any answer is one, an error included. A connection whose server
 	// misses three in a row is closed, and [Conn.Wait] says so. 0 means never: a
 	// connection that is not used costs nothing.
 	KeepAlive time.Duration

@@ -111,12 +111,18 @@ func (e *legacyClient) opened(res *InitializeResult) {
 	e.generation++
 }
 
+// setLevel asks for log messages. A server that refuses may be of use without them.
 func (e *legacyClient) setLevel(ctx context.Context) error {
 	level := e.conn.client.opts.LogLevel
 	if level == "" || e.conn.Server().Capabilities.Logging == nil {
 		return nil
 	}
-	return e.command(ctx, legacySetLevel, map[string]LoggingLevel{"level": level})
+	err := e.command(ctx, legacySetLevel, map[string]LoggingLevel{"level": level})
+	if _, refused := errors.AsType[*Error](err); refused && !errors.Is(err, ErrSessionLost) {
+		e.conn.client.opts.Logger.WarnContext(ctx, "mcp: the server refuses to set the level of its log messages", "level", level, "error", err)
+		return nil
+	}
+	return err
 }
 
 // command makes a request of the era whose result says nothing.

@@ -26,7 +26,7 @@ func (c *Conn) keepAlive(interval time.Duration) {
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, interval)
-		err := c.Ping(ctx)
+		_, err := c.wire.Call(ctx, c.era.ping(c.nextID())) // the interval is its bound
 		cancel()
 		if err == nil {
 			misses = 0

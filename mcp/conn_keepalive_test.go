@@ -5,6 +5,7 @@ package mcp_test
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,49 @@ func TestClientKeepAlive(t *testing.T) {
 					t.Errorf("it ended with %v", err)
 				}
 			})
+		})
+	}
+}
+
+// A ping is bounded as calls are, and the signs of life that a connection asks for are
+// not: a server that is slow may be alive.
+func TestPingTimeout(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		synctest.Test(t, func(t *testing.T) {
+			var slow atomic.Bool
+			opts := &mcp.ClientOptions{CallTimeout: 2 * time.Second, KeepAlive: time.Minute, Version: version, Logger: quiet().Logger}
+			c, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
+				if id == "" {
+					return "", true
+				}
+				if slow.Load() {
+					<-time.After(10 * time.Second)
+				}
+				result := `{}`
+				switch method {
+				case mcp.MethodDiscover:
+					result = fmt.Sprintf(`{"resultType":"complete","supportedVersions":[%q],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`, version)
+				case "initialize":
+					result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"serverInfo":{"name":"old","version":"1"}}`, version)
+				}
+				return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result), true
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow.Store(true)
+			start := time.Now()
+			var timeout *mcp.TimeoutError
+			if err := c.Ping(t.Context()); !errors.As(err, &timeout) || time.Since(start) != 2*time.Second {
+				t.Errorf("%s: %v after %v", version, err, time.Since(start))
+			}
+			<-time.After(10*time.Minute + 30*time.Second)
+			slow.Store(false)
+			if err := c.Ping(t.Context()); err != nil {
+				t.Errorf("%s: the connection is gone: %v", version, err)
+			}
+			_ = c.Close()
+			synctest.Wait()
 		})
 	}
 }

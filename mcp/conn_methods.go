@@ -99,9 +99,13 @@ func (c *Conn) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult
 }
 
 // Ping asks the server for a sign of life: ping in the legacy era, server/discover
-// in the modern one. Any answer will do, an error included.
+// in the modern one. Any answer will do, an error included. It is bounded as calls
+// are.
 func (c *Conn) Ping(ctx context.Context) error {
-	_, err := c.wire.Call(ctx, c.era.ping(c.nextID()))
+	env := c.era.ping(c.nextID())
+	ctx, stop := c.bounded(ctx, env.Method)
+	defer stop()
+	_, err := c.wire.Call(ctx, env)
 	return err
 }
 

@@ -124,15 +124,21 @@ type listener struct {
 }
 
 func newListener(f *SubscriptionFilter) *listener {
-	l := &listener{wants: mountsChanged, uris: f.ResourceSubscriptions, wake: make(chan struct{}, 1)}
-	for c, wanted := range map[change]bool{
-		toolsChanged: f.ToolsListChanged, promptsChanged: f.PromptsListChanged, resourcesChanged: f.ResourcesListChanged,
-	} {
-		if wanted {
-			l.wants |= c
-		}
+	return &listener{wants: mountsChanged | f.changes(), uris: f.ResourceSubscriptions, wake: make(chan struct{}, 1)}
+}
+
+// changes are those of lists that are asked for.
+func (f *SubscriptionFilter) changes() (c change) {
+	if f.ToolsListChanged {
+		c |= toolsChanged
 	}
-	return l
+	if f.PromptsListChanged {
+		c |= promptsChanged
+	}
+	if f.ResourcesListChanged {
+		c |= resourcesChanged
+	}
+	return c
 }
 
 func (l *listener) mark(c change) {

@@ -75,6 +75,7 @@ type Legacy struct {
 	asked         int64
 	subscriptions map[string]struct{}
 	feeding       *feeding // of the last Listen; nil while there is none
+	told          change   // the changes of lists that the last feed tells of
 	feeds         []*feed  // of all that are running
 }
 
@@ -248,6 +249,18 @@ func (l *Legacy) cancelled(req *Request) {
 	if cancel != nil {
 		cancel(&CancelError{Reason: p.Reason})
 	}
+}
+
+// Awaits reports whether a message helps a request that is being served here: it
+// answers a question of it, or cancels it.
+func (l *Legacy) Awaits(m *Message) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m.Response != nil {
+		return l.questions[m.Response.ID] != nil
+	}
+	var p CancelledParams
+	return m.Request.Method == NotificationCancelled && m.Request.Decode(&p) == nil && l.inflight.find(p.RequestID) != nil
 }
 
 // InitializeParams are the params of initialize.

@@ -30,7 +30,7 @@ func (l *Legacy) Listen(ctx context.Context, out Sender, ready func()) error {
 	if l.opts.KeepAlive > 0 {
 		defer l.keepAlive(ctx)()
 	}
-	first.run(l)
+	first.run()
 	return l.endListen(f)
 }
 
@@ -57,6 +57,37 @@ type feeding struct {
 
 	mu      sync.Mutex
 	current *feed
+}
+
+// Missed tells the client, through the out of the Listen that is under way, of
+// everything that it listens to: for one that comes back and may have missed any of
+// it.
+func (l *Legacy) Missed(ctx context.Context) {
+	l.mu.Lock()
+	f, told, uris := l.feeding, l.told, slices.Sorted(maps.Keys(l.subscriptions))
+	l.mu.Unlock()
+	if f == nil {
+		return
+	}
+	for _, n := range changeNotifications {
+		if told&n.change != 0 {
+			_ = f.out.Send(ctx, AppendNotification(nil, n.method, nil)) // who is gone needs nothing
+		}
+	}
+	for _, uri := range uris {
+		_ = f.out.Send(ctx, AppendNotification(nil, NotificationResourceUpdated, mustMarshal(&ResourceUpdatedParams{URI: uri})))
+	}
+}
+
+// acknowledged notes of which changes the handler tells.
+func (l *Legacy) acknowledged(params json.RawMessage) {
+	var p AcknowledgedParams
+	if unmarshal(params, &p) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = p.Notifications.changes()
 }
 
 // begun is called, with the lock, when the first feed tells of changes.
@@ -96,7 +127,7 @@ func (l *Legacy) refeed() {
 	defer f.mu.Unlock()
 	begun := make(chan struct{})
 	next := l.newFeed(f, func() { close(begun) })
-	go next.run(l)
+	go next.run()
 	<-begun
 	f.current.stop()
 	f.current = next
@@ -104,6 +135,7 @@ func (l *Legacy) refeed() {
 
 // feed is one subscriptions/listen request to the handler.
 type feed struct {
+	of     *Legacy
 	ctx    context.Context //nolint:containedctx // of the request
 	cancel context.CancelCauseFunc
 	req    *Request
@@ -115,7 +147,7 @@ type feed struct {
 
 // newFeed makes a feed, which ends with the session.
 func (l *Legacy) newFeed(of *feeding, begun func()) *feed {
-	f := &feed{req: l.listenRequest(l.filter()), out: of.out, begun: begun, done: make(chan struct{})}
+	f := &feed{of: l, req: l.listenRequest(l.filter()), out: of.out, begun: begun, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(of.ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +159,9 @@ func (l *Legacy) newFeed(of *feeding, begun func()) *feed {
 }
 
 // run listens until the feed is stopped.
-func (f *feed) run(l *Legacy) {
-	defer f.end(l)
+func (f *feed) run() {
+	l := f.of
+	defer f.end()
 	_, err := Serve(f.ctx, l.handler, f.req, f, l.opts.Logger)
 	if err != nil && f.ctx.Err() == nil && CodeOf(err) != CodeMethodNotFound {
 		l.cannotTell(err)
@@ -139,7 +172,8 @@ func (l *Legacy) cannotTell(err error) {
 	l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", l.opts.ID, "error", err)
 }
 
-func (f *feed) end(l *Legacy) {
+func (f *feed) end() {
+	l := f.of
 	f.once.Do(f.begun)
 	f.cancel(nil)
 	close(f.done)
@@ -158,6 +192,7 @@ func (f *feed) stop() {
 func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	switch method {
 	case NotificationAcknowledged:
+		f.of.acknowledged(params)
 		f.once.Do(f.begun)
 		return nil
 	case NotificationResourceUpdated:

@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"maps"
+	mathrand "math/rand/v2"
 	"slices"
 )
 
@@ -35,6 +36,7 @@ func (l *Legacy) resume(s *LegacyState) {
 	if len(s.Subscriptions) > 0 {
 		l.subscriptions = map[string]struct{}{}
 	}
+	l.asked = mathrand.Int64N(1 << 52) //nolint:gosec // it is to differ from where others count who serve the session
 	for _, uri := range s.Subscriptions {
 		l.subscriptions[uri] = struct{}{}
 	}

@@ -147,6 +147,12 @@ func TestAdvisoryCVE_2026_42559(t *testing.T) {
 	if res := s.at(http.MethodPost, "/mcp", call(1, "launch"), h); res.status != http.StatusOK || ran.Load() != 1 {
 		t.Errorf("in the session: %d %s", res.status, res.body)
 	}
+	for _, ip := range []net.IP{net.IPv4(192, 168, 1, 5), net.IPv4(10, 0, 0, 1), net.ParseIP("fd00::5"), net.IPv4(203, 0, 113, 7)} {
+		far := s.listening(ip)
+		far.refuses(header{"Host": "evil.example", "Origin": "http://evil.example"})
+		far.refuses(with(h, header{"Host": "evil.example:8080", "Origin": "http://evil.example:8080"}))
+		far.launches(ran, header{"Host": "mcp.example"}) // no page
+	}
 }
 
 // The Ruby SDK looked at neither, and gave a foreign page a session to go on with.

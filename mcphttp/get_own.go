@@ -82,11 +82,16 @@ func (g *getting) watch(r *http.Request) (stop func()) {
 	}
 }
 
-// ready makes the response of the GET that of the stream.
+// ready makes the response of the GET that of the stream. A client that comes back
+// for a stream that nobody has kept may have missed anything.
 func (g *getting) ready() {
-	if err := g.attach(); err != nil {
+	err := g.attach()
+	switch {
+	case err != nil:
 		g.handler.endReplay(&g.out, err)
 		g.cancel(err)
+	case g.position != nil && g.before == nil:
+		g.session.legacy.Missed(g.ctx)
 	}
 	g.replace()
 }

@@ -20,8 +20,9 @@ type guard struct{ hosts, origins []string }
 // check returns why the request is refused, or "".
 func (g *guard) check(r *http.Request) string {
 	local := arrivedOnLoopback(r)
+	known := local && isLoopback(hostname(r.Host)) || matchesAny(g.hosts, r.Host)
 	switch {
-	case local && isLoopback(hostname(r.Host)), matchesAny(g.hosts, r.Host):
+	case known:
 	case len(g.hosts) > 0:
 		return fmt.Sprintf("the host %q is not allowed (Options.AllowedHosts)", r.Host)
 	case local:
@@ -33,7 +34,10 @@ func (g *guard) check(r *http.Request) string {
 	}
 	u, err := url.Parse(origin)
 	if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
-		return ""
+		if known || !isRebindable(hostname(r.Host)) {
+			return ""
+		}
+		return fmt.Sprintf("the origin %q is the host of the request, which could be anybody's name for this server; list the host (Options.AllowedHosts) or the origin (Options.AllowedOrigins)", origin)
 	}
 	if err == nil && len(g.origins) == 0 && isLoopback(u.Hostname()) && isLoopback(hostname(r.Host)) {
 		return "" // a page of this machine
@@ -59,12 +63,13 @@ func matches(pattern, value string) bool {
 	if base, ok := strings.CutSuffix(pattern, ":*"); ok {
 		return strings.EqualFold(base, withoutPort(value))
 	}
-	return !strings.Contains(pattern, "://") && hostname(pattern) == pattern && strings.EqualFold(pattern, withoutPort(value))
+	return !strings.Contains(pattern, "://") && withoutPort(pattern) == pattern && strings.EqualFold(pattern, withoutPort(value))
 }
 
+// withoutPort is a host or an origin without what is a port for sure.
 func withoutPort(value string) string {
 	i := strings.LastIndexByte(value, ':')
-	if i < 0 || strings.Contains(value[i:], "]") || strings.HasPrefix(value[i:], "://") {
+	if i < 0 || strings.Trim(value[i+1:], "0123456789") != "" {
 		return value
 	}
 	return value[:i]
@@ -72,10 +77,22 @@ func withoutPort(value string) string {
 
 // hostname is a host without port and brackets.
 func hostname(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
+		return host // without brackets, its last group looks like a port
 	}
-	return strings.Trim(host, "[]")
+	host = withoutPort(host)
+	if ip := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"); strings.Contains(ip, ":") {
+		return ip
+	}
+	return host
+}
+
+// isRebindable reports whether a host is a name that whoever has it can have resolved
+// to this server while a page of theirs is open: neither an address nor a name that
+// every machine has for itself.
+func isRebindable(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && !isLoopback(host)
 }
 
 func isLoopback(host string) bool {

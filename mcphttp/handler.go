@@ -70,6 +70,9 @@ func (a *abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result,
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.requests.refusing() && h.serveLate(w, r) {
+		return
+	}
 	if !admit(w, r, &h.requests, &h.guard) {
 		return
 	}

@@ -22,14 +22,14 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 	}
 	defer h.sessions.release(s)
 	if m.Request == nil || m.Request.IsNotification() {
+		if !s.legacy.Awaits(&m) {
+			h.sessions.relay(r.Context(), s, &m)
+		}
 		s.legacy.Serve(legacyContext(r), nil, m, refused{})
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	h.answer(w, r, &legacyCall{session: s, m: m})
-	if m.ChangesSession() {
-		h.sessions.save(r.Context(), s)
-	}
 }
 
 // legacyContext outlives the connection.
@@ -51,9 +51,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Messa
 	h.answer(w, r, &legacyCall{session: s, m: m})
 	if !s.legacy.Initialized() {
 		s.legacy.Close()
-		return
 	}
-	h.sessions.save(r.Context(), s)
 }
 
 var errTooManySessions = mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")
@@ -103,7 +101,6 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte
 		return
 	}
 	h.answer(w, r, &legacyCall{session: s, batch: body})
-	h.sessions.save(r.Context(), s)
 }
 
 // serveDelete ends a session.

@@ -36,6 +36,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	defer buf.Put()
 	if !c.accept.stream {
 		buf.B = c.serve(buf.B, refused{})
+		h.keep(c)
 		c.finishJSON(buf.B)
 		return
 	}
@@ -44,11 +45,20 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	c.beat.start(h.opts.Heartbeat, &c.stream)
 	buf.B = c.serve(buf.B, &c.stream)
 	c.beat.stop()
+	h.keep(c)
 	if (c.accept.json || c.about.forbidden()) && c.stream.abandon() {
 		c.finishJSON(buf.B)
 		return
 	}
 	c.stream.finish(&c.about, buf.B)
+}
+
+// keep saves the session if the call may have changed it, before its client knows:
+// the next request may go to another replica.
+func (h *Handler) keep(c *legacyCall) {
+	if c.session.legacy.Initialized() && (c.batch != nil || c.m.ChangesSession()) {
+		h.sessions.save(&c.about, c.session)
+	}
 }
 
 // serve appends the answer to dst.

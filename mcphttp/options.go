@@ -33,8 +33,14 @@ type Options struct {
 	// Without AllowedHosts, a request that arrives on a loopback address must
 	// name a loopback host: a web page that has its own name resolved to
 	// 127.0.0.1 cannot reach the server. A proxy on the same machine that passes
-	// on the public name needs that name here. An Origin is allowed if it is
-	// listed, or is the host that the request names.
+	// on the public name needs that name here. On other addresses, every host may
+	// be named, for a server cannot know its names.
+	//
+	// An Origin is allowed if it is listed, or is the host that the request names
+	// and that host is listed, too, or is an address or a loopback host: any other
+	// name could be that of a page which had it resolved to this server (DNS
+	// rebinding). So a page that is served beside the server needs the server's
+	// name in AllowedHosts.
 	AllowedHosts, AllowedOrigins []string
 
 	// SessionIdle is how long a session of the legacy era may be idle: without a
@@ -50,8 +56,10 @@ type Options struct {
 	AskTimeout time.Duration
 
 	// Store keeps sessions and the events of their streams, so that another
-	// replica can go on with them. Nil means that sessions stay in this process,
-	// and events in its memory.
+	// replica can go on with them; answers and cancellations find the replica that
+	// serves their request. A session lives in it for up to twice SessionIdle, and
+	// that one replica has ended it is known to the others within half of that. Nil
+	// means that sessions stay in this process, and events in its memory.
 	Store store.Store
 	// Replay bounds the events that are kept of one stream, for a client that
 	// comes back with Last-Event-ID. The zero value means 256 events, 4 MiB, 5

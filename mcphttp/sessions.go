@@ -45,7 +45,10 @@ type sessions struct {
 
 	mu    sync.Mutex
 	byID  map[string]*session
-	sweep *time.Timer // nil while there are no sessions
+	sweep *time.Timer        // nil while there are no sessions
+	quiet context.CancelFunc // ends hearing other replicas; nil while there are no sessions
+
+	name string // of this process among others
 }
 
 func newSessions(h mcp.Handler, opts *Options) *sessions {
@@ -53,7 +56,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, events: &events{logs: shared, keep: opts.Replay}}
+	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, name: rand.Text(), events: &events{logs: shared, keep: opts.Replay}}
 }
 
 // open begins a session that is in use: release must follow. It returns nil if
@@ -75,6 +78,7 @@ func (ss *sessions) addLocked(id string, opts *mcp.LegacyOptions) *session {
 	ss.byID[id] = s
 	if ss.sweep == nil {
 		ss.sweep = time.AfterFunc(ss.opts.SessionIdle/2, ss.expire)
+		ss.listenLocked()
 	}
 	return s
 }
@@ -129,6 +133,7 @@ func (ss *sessions) remove(s *session) {
 	if len(ss.byID) == 0 && ss.sweep != nil {
 		ss.sweep.Stop()
 		ss.sweep = nil
+		ss.quietLocked()
 	}
 }
 
@@ -183,6 +188,7 @@ func (ss *sessions) sort(now time.Time) (expired, living []*session) {
 	case ss.sweep == nil:
 	case len(ss.byID) == 0:
 		ss.sweep = nil
+		ss.quietLocked()
 	default:
 		ss.sweep.Reset(ss.opts.SessionIdle / 2)
 	}

@@ -42,7 +42,7 @@ func main() {
 	flag.IntVar(&c.replicas, "replicas", 2, "how many replicas of the server there are behind a balancer; 1 is a server without one")
 	flag.DurationVar(&c.think, "think", time.Second, "how long a client waits between two calls, on average")
 	flag.DurationVar(&c.write, "write", 3*time.Second, "how long a client may read nothing before it is cut off")
-	flag.DurationVar(&c.settle, "settle", 90*time.Second, "how long what clients left behind may take to go")
+	flag.DurationVar(&c.settle, "settle", 150*time.Second, "how long what clients left behind may take to go")
 	flag.Uint64Var(&c.seed, "seed", 1, "what the choices of the clients follow from")
 	profile := flag.String("heap", "", "the file to write a profile of the memory to that is used in the end")
 	flag.Parse()

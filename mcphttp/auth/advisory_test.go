@@ -85,7 +85,8 @@ func TestAdvisoryCVE_2026_11717(t *testing.T) {
 
 // It also skipped its check of the issuer when an answer named none, so that it took
 // tokens of whatever other provider the endpoint knows: here an answer that names
-// none still has to be for this server, and never makes a caller of another issuer.
+// none still has to be for this server, and never makes a caller of another issuer. If
+// told so, it is refused.
 func TestAdvisoryCVE_2026_11718(t *testing.T) {
 	for name, c := range map[string]claims{
 		"another issuer":           {"iss": "https://evil.example.com"},
@@ -104,6 +105,21 @@ func TestAdvisoryCVE_2026_11718(t *testing.T) {
 	i := newInspector(map[string]claims{"t": usual(claims{"active": true, "iss": nil})})
 	if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: issuer}), "t"); err != nil || p.Issuer != issuer {
 		t.Errorf("none: %+v, %v", p, err)
+	}
+	for name, c := range map[string]claims{"none": {"iss": nil}, "an empty one": {"iss": ""}, "no text": {"iss": 7}} {
+		c["active"] = true
+		i := newInspector(map[string]claims{"t": usual(c)})
+		for _, own := range []string{issuer, ""} {
+			if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: own, RequireIssuer: true}), "t"); !isRefusal(err) {
+				t.Errorf("%s, of %q and required: %+v, %v", name, own, p, err)
+			}
+		}
+	}
+	i = newInspector(map[string]claims{"t": usual(claims{"active": true})})
+	for _, own := range []string{issuer, ""} {
+		if p, err := verify(t, i.verifier(auth.IntrospectionOptions{Issuer: own, RequireIssuer: true}), "t"); err != nil || p.Issuer != issuer {
+			t.Errorf("the right one: %+v, %v", p, err)
+		}
 	}
 }
 

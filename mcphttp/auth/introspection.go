@@ -34,6 +34,10 @@ type IntrospectionOptions struct {
 	// Issuer is who has issued the tokens. An answer that names another is refused.
 	// Empty means whom the answer names or, if it names none, the endpoint's origin.
 	Issuer string
+	// RequireIssuer refuses an answer that names no issuer, which RFC 7662 allows. It is
+	// for endpoints that know the tokens of several issuers: otherwise a token of which
+	// they do not say whose it is counts as one of Issuer's.
+	RequireIssuer bool
 	// Audiences are further audiences whose tokens are good here.
 	Audiences []string
 	// InsecureAnyAudience takes tokens whatever their audience, also without one. It
@@ -175,7 +179,10 @@ func (i *Introspection) ask(ctx context.Context, token string) (*mcp.Principal, 
 	if active, _ := claims["active"].(bool); !active {
 		return nil, Invalid("the token is not, or no longer, valid")
 	}
-	if i.rules.issuer != "" && claims["iss"] == nil {
+	switch issuer := claims["iss"]; {
+	case i.opts.RequireIssuer && (issuer == nil || issuer == ""):
+		return nil, Invalid("the issuer of the token is not known").because(errors.New("the answer has no iss, which IntrospectionOptions.RequireIssuer wants"))
+	case i.rules.issuer != "" && issuer == nil:
 		claims["iss"] = i.rules.issuer // it is the server that was asked
 	}
 	return i.rules.principal(claims, time.Now())

@@ -282,16 +282,18 @@ func TestAdvisoryGHSA_qx49_fqc8_xw99(t *testing.T) {
 			}
 		}
 	}
+	afterRestart(t)
 }
 
-// What its mended version cannot know is where credentials belong that name no issuer:
-// a server that is hostile from the start, or after a restart of the client, gets them.
-func TestAdvisoryGHSA_qx49_fqc8_xw99_restart(t *testing.T) {
+// afterRestart has the hostile authorization server be the first that a client hears
+// of whose credentials name none: the mended version has nothing to know better by.
+func afterRestart(t *testing.T) {
+	t.Helper()
 	for name, grant := range map[string]oauth.Grant{
 		"a program": &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Secret: "client-secret"}},
 		"arranged":  &oauth.AuthorizationCode{Clients: []oauth.Client{{ID: "id", Secret: "client-secret"}}, NoRegistration: true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("after a restart, "+name, func(t *testing.T) {
 			w, _, evil := moved(t, &oauth.AuthorizationCode{})
 			w.server.metadata["authorization_servers"] = []string{"https://evil.example"}
 			w.mustFail(w.transport(&oauth.Options{Grant: grant}), oauth.ErrIssuer)

@@ -1,0 +1,125 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// Two replicas that serve a session ask under different ids, or the answer to one
+// question would be taken for the answer to the other.
+func TestSharedQuestionIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := twins(t, store.NewMemory(nil), tools)
+		h := one.open("2025-11-25")
+		ids := map[string]bool{}
+		for i, s := range []*site{one, two} {
+			var question struct{ ID, Method string }
+			if err := json.Unmarshal([]byte(read(t, s.post(call(i, "ask"), h)).message()), &question); err != nil {
+				t.Fatal(err)
+			}
+			if ids[question.ID] {
+				t.Errorf("both replicas ask %s under the id %s", question.Method, question.ID)
+			}
+			ids[question.ID] = true
+		}
+	})
+}
+
+// The answer to a question, and a cancellation, find the call at the replica that
+// serves it, wherever they arrive.
+func TestSharedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := twins(t, store.NewMemory(nil), tools)
+		h := one.open("2025-11-25")
+		asking := read(t, one.post(call(1, "ask"), h))
+		for _, name := range []string{"Ada", "Lovelace"} {
+			var question struct{ ID string }
+			if err := json.Unmarshal([]byte(asking.message()), &question); err != nil {
+				t.Fatal(err)
+			}
+			two.post(`{"jsonrpc":"2.0","id":"`+question.ID+`","result":{"action":"accept","content":{"name":"`+name+`"}}}`, h)
+		}
+		answered := make(chan string, 1)
+		go func() { answered <- asking.message() }()
+		select {
+		case got := <-answered:
+			if !strings.Contains(got, "Ada Lovelace") {
+				t.Errorf("the answer is %s", got)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the answers were lost")
+		}
+	})
+}
+
+// A call that asks can be finished while its replica shuts down: the answers to its
+// questions are let in.
+func TestShutdownTakesAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := newHandler(t, tools(), nil)
+		s := serve(t, handler)
+		h := s.open("2025-11-25")
+		asking := read(t, s.post(call(1, "ask"), h))
+		first := asking.message()
+		ended := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			ended <- handler.Shutdown(ctx)
+		}()
+		synctest.Wait()
+		var question struct{ ID string }
+		if err := json.Unmarshal([]byte(first), &question); err != nil {
+			t.Fatal(err)
+		}
+		res := s.post(`{"jsonrpc":"2.0","id":"`+question.ID+`","result":{"action":"decline"}}`, h)
+		if res.StatusCode != http.StatusAccepted {
+			t.Errorf("the answer to a question is refused with %d", res.StatusCode)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// heldStore is a store that takes its time to write values.
+type heldStore struct {
+	*store.Memory
+	held chan struct{}
+}
+
+func (s *heldStore) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	<-s.held
+	return s.Memory.Put(ctx, key, value, version, ttl)
+}
+
+// Who has its session can use it at every replica: it is saved before it is told.
+func TestSharedSessionIsSavedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet, Instructions: strings.Repeat("long ", 4000)})
+		shared := &heldStore{store.NewMemory(nil), make(chan struct{})}
+		s := serve(t, newHandler(t, mux, &mcphttp.Options{Store: shared}))
+		opened := make(chan reply, 1)
+		go func() { opened <- whole(t, s.post(initialize("2025-11-25"), nil)) }()
+		synctest.Wait()
+		select {
+		case res := <-opened:
+			t.Errorf("before the session is saved, its client knows of %q", res.header.Get("Mcp-Session-Id"))
+		default:
+		}
+		close(shared.held)
+		synctest.Wait()
+	})
+}
