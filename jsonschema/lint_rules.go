@@ -6,9 +6,10 @@ package jsonschema
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/ascii"
 )
 
 type violation struct {
@@ -88,12 +89,13 @@ func typesOf(obj map[string]any) []string {
 	return stringsOf(list)
 }
 
-var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+// isPortable reports whether every model provider accepts the name of a property.
+func isPortable(name string) bool { return ascii.IsName(name, 64, "_.-") }
 
 func (l *linter) members(pointer string, obj map[string]any) {
 	props, declared := obj["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
-		if !portableName.MatchString(name) {
+		if !isPortable(name) {
 			l.reportf(pointer+"/properties/"+escapeToken(name), RulePropertyName,
 				"a property name must have 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'")
 		}

@@ -5,16 +5,16 @@ package mcp
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/go-psi/psi/internal/ascii"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// toolNames are the names that the specification recommends (server/tools).
-var toolNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+// isToolName reports whether the specification recommends a name (server/tools).
+func isToolName(name string) bool { return ascii.IsName(name, 128, "_.-") }
 
 // describeTool is the tool as it is listed, nil if the handler does not describe
 // itself, and the arguments that are mirrored in headers.
@@ -23,8 +23,8 @@ func (m *Mux) describeTool(e *entry) (*Tool, []paramHeader) {
 	if e.described != nil && !ok {
 		panic(fmt.Sprintf("mcp: tool %q at %s describes itself as a %T", e.name, e.site, e.described))
 	}
-	if !toolNames.MatchString(e.name) {
-		m.opts.Logger.Warn("mcp: tool name is not one that every client accepts", "tool", e.name, "registered", e.site, "want", toolNames.String())
+	if !isToolName(e.name) {
+		m.opts.Logger.Warn("mcp: tool name is not one that every client accepts", "tool", e.name, "registered", e.site, "want", "1 to 128 letters, digits, _, . and -")
 	}
 	if given == nil {
 		return nil, nil

@@ -9,11 +9,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/go-psi/psi/internal/ascii"
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
@@ -27,7 +30,8 @@ type paramHeader struct {
 
 const headerKeyword = "x-mcp-header"
 
-var headerToken = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+// isHeaderToken reports whether a name may be part of a header's (RFC 9110, token).
+func isHeaderToken(name string) bool { return ascii.IsName(name, math.MaxInt, "!#$%&'*+.^_`|~-") }
 
 // paramHeaders collects the annotations of a schema, or says which of them the
 // specification does not allow (transports/streamable-http).
@@ -44,7 +48,7 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 
 // plainNumber is what a header can have for an integer besides its JSON: 42.0, say.
 // What Go reads as a number beyond that, such as 0x2a, others do not.
-var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
 type headerCollector struct{ found []paramHeader }
 
@@ -79,7 +83,7 @@ func (c *headerCollector) object(schema json.RawMessage, path []string) error {
 func (c *headerCollector) add(raw, kind json.RawMessage, path []string) error {
 	at := "/" + strings.Join(path, "/")
 	var name, typ string
-	if unmarshal(raw, &name) != nil || !headerToken.MatchString(name) {
+	if unmarshal(raw, &name) != nil || !isHeaderToken(name) {
 		return fmt.Errorf("%s at %s is %s: it must be a header token", headerKeyword, at, raw)
 	}
 	if _ = unmarshal(kind, &typ); typ != "string" && typ != "integer" && typ != "boolean" {
@@ -160,7 +164,7 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 		return text == string(jsonscan.Unquote(argument))
 	case text == string(argument):
 		return true
-	case p.kind != "integer" || len(text) > 40 || len(argument) > 40 || !plainNumber.MatchString(text) || !plainNumber.Match(argument):
+	case p.kind != "integer" || len(text) > 40 || len(argument) > 40 || !plainNumber().MatchString(text) || !plainNumber().Match(argument):
 		return false
 	}
 	a, okA := new(big.Rat).SetString(text)

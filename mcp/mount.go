@@ -6,8 +6,9 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/go-psi/psi/internal/ascii"
 )
 
 // mount is a Handler that serves the names under a prefix of another mux.
@@ -19,8 +20,9 @@ type mount struct {
 	parent  *registry
 }
 
-// mountPrefix is what every model provider accepts in the name of a tool.
-var mountPrefix = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// isMountPrefix reports whether every model provider accepts a prefix in the name of
+// a tool.
+func isMountPrefix(prefix string) bool { return ascii.IsName(prefix, 64, "_-") }
 
 // Mount serves another mux, or any Handler that answers as a server does, such as
 // a connection to one, under a literal prefix, separator included: with the
@@ -38,8 +40,8 @@ func (m *Mux) Mount(prefix string, h Handler) {
 	if h == nil {
 		panic(fmt.Sprintf("mcp: mount %q at %s: the handler is nil", prefix, site))
 	}
-	if !mountPrefix.MatchString(prefix) {
-		panic(fmt.Sprintf("mcp: mount %q at %s: a prefix must match %s, as the names of tools must", prefix, site, mountPrefix))
+	if !isMountPrefix(prefix) {
+		panic(fmt.Sprintf("mcp: mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", prefix, site))
 	}
 	mt := &mount{prefix: prefix, handler: h, serve: Chain(h, m.inline...), site: site, parent: m.registry}
 	m.update(func() {
