@@ -32,8 +32,8 @@ func TestSoak(t *testing.T) {
 					t.Errorf("nothing of the kind %q was done", kind)
 				}
 			}
-			if replicas > 1 && (r.moves == 0 || r.cuts == 0) {
-				t.Errorf("the balancer has moved %d sessions and cut %d connections", r.moves, r.cuts)
+			if replicas > 1 && r.moves == 0 {
+				t.Error("no session went on at another replica")
 			}
 		})
 	}
