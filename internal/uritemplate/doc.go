@@ -22,8 +22,8 @@
 //     ignored input, and {?a} and {?b} could not be told apart. Query values may
 //     hold any character of a query except the ampersand; "+" is a plus sign.
 //   - {x:3} matches at most three characters. {x*} also matches a list.
-//   - A name that stands more than once must have the same value everywhere; a
-//     prefix as in {x:1}/{x} must be the prefix of that value.
+//   - A name that stands more than once must have the same value everywhere, or be
+//     absent everywhere; a prefix as in {x:1}/{x} must be the prefix of that value.
 //
 // Where a template can be read in several ways, as {a}-{b} can for "1-2-3",
 // every variable takes as little as lets the rest match, from the left.

@@ -18,6 +18,7 @@ type binding struct {
 	capture *capture
 	value   string   // decoded
 	list    []string // decoded elements, if the variable is exploded
+	seen    uint64   // the bits of the expressions that it was read from
 }
 
 // Get returns the value of a variable, or "" if it is not bound. The elements of
@@ -76,21 +77,24 @@ func (b *binding) isPair() bool { return b.capture.explode && b.capture.separato
 // bind adds what a capture has read. It reports whether this agrees with what is
 // bound to the name already.
 func (v *Values) bind(c *capture, raw string) bool {
-	b := binding{capture: c, value: decode(raw)}
+	b := binding{capture: c, value: decode(raw), seen: c.bit}
 	if c.explode {
 		b.list = elements(c, raw)
 	}
 	old := v.find(c.name)
-	switch {
-	case old == nil:
+	if old == nil {
 		v.bindings = append(v.bindings, b)
 		return true
+	}
+	old.seen |= c.bit
+	switch {
 	case b.isPair() && old.isPair(): // another one of {?x*}
 		old.value += "," + b.value
 		old.list = append(old.list, b.list...)
 		return true
 	case old.capture.prefix != unlimited && c.prefix == unlimited:
 		agrees := truncate(b.value, old.capture.prefix) == old.value
+		b.seen = old.seen
 		*old = b
 		return agrees
 	}
@@ -131,7 +135,18 @@ func (t *Template) Match(uri string) (Values, bool) {
 		return Values{}, false
 	}
 	values := Values{bindings: make([]binding, 0, len(t.names))}
-	return values, t.program.walk(&m, uri, start, &values)
+	return values, t.program.walk(&m, uri, start, &values) && t.agrees(&values)
+}
+
+// agrees reports whether a name that stands in several expressions is bound by all
+// of them, or by none.
+func (t *Template) agrees(values *Values) bool {
+	for _, a := range t.again {
+		if b := values.find(a.name); b != nil && b.seen != a.expressions {
+			return false
+		}
+	}
+	return true
 }
 
 // matcher runs a program over a URI in two passes: fill works out, from the end

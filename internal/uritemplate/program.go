@@ -18,11 +18,11 @@ type program struct {
 // state is one state of a program: what it reads and where it leads.
 type state struct {
 	kind stateKind
-	next int // literal, capture: the state after it
+	next int // literal, read: the state after it
 
 	literal  string  // literal: the text it reads
 	branches []int   // choice: the states it leads to, best first
-	capture  capture // capture: what it reads
+	capture  capture // read: what it reads
 }
 
 type stateKind uint8
@@ -41,7 +41,8 @@ type capture struct {
 	separator byte // between the elements of an exploded list, or 0
 	min, max  int  // in characters; max may be unlimited
 	explode   bool
-	prefix    int // the variable's own prefix, or unlimited
+	prefix    int    // the variable's own prefix, or unlimited
+	bit       uint64 // of the expression
 }
 
 // accepts reports whether a character of these kinds, starting with c, can be
@@ -84,7 +85,7 @@ func (p *program) choice(branches ...int) int {
 
 // value adds a state that reads the value of v.
 func (p *program) value(op operator, v variable, atLeast, next int) int {
-	c := capture{name: v.name, allowed: op.allowed, min: atLeast, max: v.prefix, explode: v.explode, prefix: v.prefix}
+	c := capture{name: v.name, allowed: op.allowed, min: atLeast, max: v.prefix, explode: v.explode, prefix: v.prefix, bit: v.bit}
 	if op.separator == "&" {
 		c.allowed = unreserved | queryChar
 	}

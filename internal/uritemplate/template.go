@@ -5,6 +5,7 @@ package uritemplate
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,7 +31,14 @@ type Template struct {
 	source  string
 	parts   []part
 	names   []string
+	again   []again
 	program program
+}
+
+// again is a name that stands in several expressions.
+type again struct {
+	name        string
+	expressions uint64 // their bits
 }
 
 // part is literal text, or an expression if vars is not empty.
@@ -45,6 +53,7 @@ type variable struct {
 	name    string
 	prefix  int // in characters, or unlimited
 	explode bool
+	bit     uint64 // of the expression
 }
 
 // ParseError says what is wrong with a template and where.
@@ -80,7 +89,23 @@ func Parse(s string) (*Template, error) {
 			return nil, err
 		}
 	}
-	return &Template{source: s, parts: p.parts, names: p.names, program: compile(p.parts)}, nil
+	return &Template{source: s, parts: p.parts, names: p.names, again: repeated(p.parts), program: compile(p.parts)}, nil
+}
+
+// repeated finds the names that stand in several expressions.
+func repeated(parts []part) []again {
+	var names []again
+	for _, part := range parts {
+		for _, v := range part.vars {
+			i := slices.IndexFunc(names, func(a again) bool { return a.name == v.name })
+			if i < 0 {
+				names = append(names, again{v.name, v.bit})
+			} else {
+				names[i].expressions |= v.bit
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(a again) bool { return bits.OnesCount64(a.expressions) < 2 })
 }
 
 // String returns the text that was parsed.
@@ -150,7 +175,7 @@ func (p *parser) expression() error {
 	}
 	end := open + 1 + length
 	p.pos++
-	part := part{}
+	part, bit := part{}, uint64(1)<<p.count // there are no more expressions than variables
 	if p.pos < end {
 		c := p.src[p.pos]
 		if strings.IndexByte("=,!@|", c) >= 0 {
@@ -168,6 +193,7 @@ func (p *parser) expression() error {
 		if err != nil {
 			return err
 		}
+		v.bit = bit
 		part.vars = append(part.vars, v)
 		if p.pos == end {
 			break

@@ -177,6 +177,9 @@ func TestMatch(t *testing.T) {
 		{"{x:1}/{x}", "b/abc", none},
 		{"{x}/{x}", "a/a", "x=a"},
 		{"{x}/{x}", "a/b", none},
+		{"{b}{&x}{x}", "0ab", none}, // {&x} says that x is absent
+		{"{b}{&x}{/x}", "0&x=a/a", "b=0 x=a"},
+		{"{b}{&x}{/x}", "0", "b=0"},
 		{"plain://uri", "plain://uri", ""},
 		{"plain://uri", "plain://uri2", none},
 		{"", "", ""},
