@@ -390,9 +390,11 @@ func TestSecretWithoutIssuer(t *testing.T) {
 		"both":   {ID: "nightly-report", Secret: "client-secret", Key: &oauth.Key{Signer: key}, Method: "none"},
 	} {
 		for kind, grant := range map[string]oauth.Grant{
-			"code":       &oauth.AuthorizationCode{Clients: []oauth.Client{{Issuer: loginURL, ID: "id", Secret: "s"}, client}},
-			"client":     &oauth.ClientCredentials{Client: client},
-			"enterprise": &oauth.Enterprise{Client: client},
+			"code":   &oauth.AuthorizationCode{Clients: []oauth.Client{{Issuer: loginURL, ID: "id", Secret: "s"}, client}},
+			"client": &oauth.ClientCredentials{Client: client},
+			"enterprise": &oauth.Enterprise{Client: client, Subject: func(context.Context) (oauth.SubjectToken, error) {
+				return oauth.SubjectToken{}, errors.New("not reached")
+			}},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				w := newWorld(t)

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
@@ -48,11 +49,49 @@ func authorized(server string) (*oauth.Transport, error) {
 			return nil, fmt.Errorf("context: %w", err)
 		}
 	}
+	if g.Issuer == "" && (g.ClientSecret != "" || g.PrivateKey != "") {
+		var err error
+		if g.Issuer, err = issuerOf(server); err != nil {
+			return nil, fmt.Errorf("whose credentials these are: %w", err)
+		}
+	}
 	grant, err := g.grant(os.Getenv("MCP_CONFORMANCE_SCENARIO"))
 	if err != nil {
 		return nil, err
 	}
 	return oauth.NewTransport(server, &oauth.Options{Grant: grant}), nil
+}
+
+// issuerOf is the authorization server that a server names. The suite hands over some
+// credentials without a word about whose they are; a user has that from whoever gave
+// them out. To believe the server is fine for one that is known, as the suite is.
+func issuerOf(server string) (string, error) {
+	at, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	at.Path = "/.well-known/oauth-protected-resource" + at.Path
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil) //nolint:gosec // the suite says where
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var metadata struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&metadata); err != nil {
+		return "", fmt.Errorf("%s: %w", at, err)
+	}
+	if len(metadata.Servers) == 0 {
+		return "", fmt.Errorf("%s names no authorization server", at)
+	}
+	return metadata.Servers[0], nil
 }
 
 func (g *given) grant(scenario string) (oauth.Grant, error) {
