@@ -80,7 +80,10 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	if err != nil {
 		return nil, err
 	}
-	return res, c.tools.checkOutput(p.Name, res)
+	if err := c.tools.checkOutput(p.Name, res); err != nil {
+		return nil, err
+	}
+	return res, nil
 }
 
 // GetPrompt gets a prompt (prompts/get).

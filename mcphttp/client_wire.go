@@ -104,7 +104,7 @@ func modernHeader(m *mcp.Envelope) http.Header {
 	if m.Method != "" {
 		h[headerMethod] = values[1:2:2]
 	}
-	if m.Name != "" {
+	if m.Name != "" || named(m.Method) {
 		values[2] = mcp.EncodeHeaderValue(m.Name)
 		h[headerName] = values[2:3:3]
 	}

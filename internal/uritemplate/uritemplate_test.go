@@ -365,8 +365,8 @@ func checkRewrites(t *testing.T, tmpl *uritemplate.Template, uri string) {
 	if err != nil {
 		t.Fatalf("%s matched %q with values that are not UTF-8: %q", tmpl, uri, bound)
 	}
-	if strings.ContainsAny(tmpl.String(), "*+#:") {
-		return // lists and prefixes are written differently, and so is "%41"
+	if strings.ContainsAny(tmpl.String(), "*+#:;") {
+		return // lists, prefixes, an empty value after a name, and "%41" are written differently
 	}
 	if again != uri && len(again) != len(uri) { // pairs may change their order
 		t.Errorf("%s matched %q with %q, which expand to %q", tmpl, uri, bound, again)
