@@ -50,12 +50,18 @@ func compact(v any) string {
 	if s, ok := v.(string); ok {
 		return quote(s)
 	}
-	b, err := json.Marshal(v, json.Deterministic(true), json.WithMarshalers(json.MarshalFunc(
-		func(n jsonv1.Number) ([]byte, error) { return []byte(n), nil })))
+	b, err := marshal(v)
 	if err != nil {
 		return describeValue(v)
 	}
 	return clip(string(b), maxValue)
+}
+
+// marshal writes any Go value as JSON, the same each time, and numbers as they were
+// written.
+func marshal(v any) ([]byte, error) {
+	return json.Marshal(v, json.Deterministic(true), json.WithMarshalers(json.MarshalFunc(
+		func(n jsonv1.Number) ([]byte, error) { return []byte(n), nil })))
 }
 
 func compactAll(values []any) []string {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A field is one Go field that becomes one JSON member, or, with rest set, all
@@ -96,12 +98,15 @@ func dominant(all []field) []field {
 			compareTrueFirst(a.tagged, b.tagged))
 	})
 	var kept []field
-	for i, n := 0, 1; i < len(all); i += n { //nolint:wastedassign,ineffassign // n is the step of the loop
-		for n = 1; i+n < len(all) && all[i+n].name == all[i].name; n++ {
+	for len(all) > 0 {
+		n := 1 // how many have the name of the first
+		for n < len(all) && all[n].name == all[0].name {
+			n++
 		}
-		if n == 1 || len(all[i].index) != len(all[i+1].index) || all[i].tagged != all[i+1].tagged {
-			kept = append(kept, all[i])
+		if n == 1 || len(all[0].index) != len(all[1].index) || all[0].tagged != all[1].tagged {
+			kept = append(kept, all[0])
 		}
+		all = all[n:]
 	}
 	slices.SortFunc(kept, func(a, b field) int { return slices.Compare(a.index, b.index) })
 	return kept
@@ -133,4 +138,4 @@ func (f *field) writesNull() bool {
 }
 
 // isRawObject reports whether the fallback field is uninterpreted JSON.
-func (f *field) isRawObject() bool { return indirect(f.Type) == jsontextValueType }
+func (f *field) isRawObject() bool { return indirect(f.Type) == reflect.TypeFor[jsontext.Value]() }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	invopop "github.com/invopop/jsonschema"
 )
 
@@ -265,5 +264,3 @@ func indirect(t reflect.Type) reflect.Type {
 	}
 	return t
 }
-
-var jsontextValueType = reflect.TypeFor[jsontext.Value]()

@@ -142,22 +142,21 @@ func (in *inferrer) applyTags(fields []field, props []*invopop.Schema) *invopop.
 // whether the field is optional; of the jsonschema tag everything but
 // "nullable", which psi writes in its own way.
 func standInTag(name string, f *field) reflect.StructTag {
-	tag := "json:" + strconv.Quote(name)
 	if f.optional() {
-		tag = "json:" + strconv.Quote(name+",omitempty")
+		name += ",omitempty"
 	}
-	var tagSb149 strings.Builder
+	var tag strings.Builder
+	tag.WriteString("json:" + strconv.Quote(name))
 	for _, key := range []string{"jsonschema", "jsonschema_description", "jsonschema_extras"} {
 		value := f.Tag.Get(key)
 		if key == "jsonschema" {
 			value = withoutNullable(value)
 		}
 		if value != "" {
-			tagSb149.WriteString(" " + key + ":" + strconv.Quote(value))
+			tag.WriteString(" " + key + ":" + strconv.Quote(value))
 		}
 	}
-	tag += tagSb149.String()
-	return reflect.StructTag(tag)
+	return reflect.StructTag(tag.String())
 }
 
 func nullableTag(f *field) bool {
@@ -167,9 +166,9 @@ func nullableTag(f *field) bool {
 
 func withoutNullable(tag string) string {
 	words := strings.Split(tag, ",")
-	kept := words[:0]
-	for _, w := range words {
-		if w != "nullable" {
+	kept := make([]string, 0, len(words))
+	for i, w := range words {
+		if w != "nullable" || i > 0 && strings.HasSuffix(words[i-1], `\`) { // the comma before it is part of a text
 			kept = append(kept, w)
 		}
 	}

@@ -197,6 +197,7 @@ func TestForErrors(t *testing.T) {
 		{reflect.TypeFor[struct{ In map[string][]time.Duration }](), "struct.In[][]: time.Duration has no JSON form"},
 		{structOf("A", reflect.TypeFor[int](), `json:"a,omitEmpty"`), "omitEmpty"},
 		{reflect.TypeFor[struct{ hidden int }](), "no exported fields"},
+		{structOf("A", reflect.TypeFor[int](), `jsonschema:"minimum=007"`), `minimum in a tag is "007"`},
 	}
 	for _, tt := range tests {
 		_, err := jsonschema.ForType(tt.typ)
@@ -236,4 +237,13 @@ func FuzzTags(f *testing.F) {
 			t.Errorf("not JSON: %s", got)
 		}
 	})
+}
+
+// A comma that is escaped is part of a text, and so is what looks like a keyword
+// behind it.
+func TestEscapedComma(t *testing.T) {
+	got, err := jsonschema.ForType(structOf("A", reflect.TypeFor[int](), `jsonschema:"description=or\\,nullable"`))
+	if err != nil || !strings.Contains(string(got), `"or,nullable"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
 }

@@ -5,13 +5,13 @@ package jsonschema
 
 import (
 	jsonv1 "encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	invopop "github.com/invopop/jsonschema"
 	orderedmap "github.com/pb33f/ordered-map/v2"
@@ -211,6 +211,9 @@ func (w *schemaWriter) keyword(name string, value any) {
 		w.close()
 	case jsonv1.Number:
 		w.name(name)
+		if !jsontext.Value(v).IsValid() && w.err == nil {
+			w.err = fmt.Errorf("%s in a tag is %q, which is not a number in JSON", name, v)
+		}
 		w.buf = append(w.buf, v...)
 	default:
 		w.name(name)
@@ -243,10 +246,8 @@ func (w *schemaWriter) text(name, value string) {
 	}
 }
 
-// value writes any Go value as JSON, numbers as they were written in the tag.
 func (w *schemaWriter) value(v any) {
-	b, err := json.Marshal(v, json.Deterministic(true), json.WithMarshalers(json.MarshalFunc(
-		func(n jsonv1.Number) ([]byte, error) { return []byte(n), nil })))
+	b, err := marshal(v)
 	if err != nil && w.err == nil {
 		w.err = err
 	}

@@ -21,7 +21,7 @@ const maxNullRounds = 8
 //
 // Which nulls these are is learnt from the validator: a null that it complained
 // about goes; one that it then misses was required and comes back for good.
-func (s *Schema) withoutNulls(tree any, verr *santhosh.ValidationError) (any, *santhosh.ValidationError) {
+func withoutNulls(full *santhosh.Schema, tree any, verr *santhosh.ValidationError) (any, *santhosh.ValidationError) {
 	removed, needed := map[string]bool{}, map[string]bool{}
 	for round := 0; verr != nil && round < maxNullRounds; round++ {
 		changed := false
@@ -40,7 +40,7 @@ func (s *Schema) withoutNulls(tree any, verr *santhosh.ValidationError) (any, *s
 		if !changed {
 			break
 		}
-		verr = s.run(prune(tree, "", removed))
+		verr = run(full, prune(tree, "", removed))
 	}
 	return prune(tree, "", removed), verr
 }

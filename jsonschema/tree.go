@@ -51,8 +51,7 @@ func readTree(data []byte, maxDepth, maxNodes int) (any, *treeError) {
 }
 
 func syntaxText(err error) string {
-	var syntax *jsonscan.SyntaxError
-	if errors.As(err, &syntax) && strings.HasPrefix(syntax.What, "nested deeper") {
+	if syntax, ok := errors.AsType[*jsonscan.SyntaxError](err); ok && strings.HasPrefix(syntax.What, "nested deeper") {
 		return syntax.What
 	}
 	return "not well-formed JSON: " + err.Error()

@@ -44,12 +44,13 @@ func (s *Schema) validateFull(data []byte) error {
 			Got:      terr.reason,
 		}}}
 	}
-	if _, err := s.full(); err != nil {
+	full, err := s.full()
+	if err != nil {
 		return &ValidationError{Problems: []Problem{{Keyword: "schema", Expected: "a valid schema", Got: err.Error()}}}
 	}
-	verr := s.run(tree)
+	verr := run(full, tree)
 	if verr != nil && s.options.OptionalNull {
-		tree, verr = s.withoutNulls(tree, verr)
+		tree, verr = withoutNulls(full, tree, verr)
 	}
 	if verr == nil {
 		return nil
@@ -59,16 +60,14 @@ func (s *Schema) validateFull(data []byte) error {
 	return e.err()
 }
 
-func (s *Schema) run(tree any) *santhosh.ValidationError {
-	full, err := s.full()
-	if err == nil {
-		err = full.Validate(tree)
-	}
+// run returns what the validator says of a tree, nil if it is valid.
+func run(full *santhosh.Schema, tree any) *santhosh.ValidationError {
+	err := full.Validate(tree)
 	if err == nil {
 		return nil
 	}
-	var verr *santhosh.ValidationError
-	if !errors.As(err, &verr) {
+	verr, ok := errors.AsType[*santhosh.ValidationError](err)
+	if !ok {
 		panic(fmt.Sprintf("jsonschema: validator returned a %T", err))
 	}
 	return verr

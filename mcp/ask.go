@@ -114,14 +114,19 @@ type pendingError struct{ asking *asking }
 
 func (*pendingError) Error() string { return "mcp: waiting for the client to answer" }
 
+var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
+
 func askingFrom(ctx context.Context) (*asking, error) {
 	req := RequestFrom(ctx)
-	if req == nil || req.call.sealer == nil {
-		return nil, errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
+	if req == nil {
+		return nil, errCannotAsk
 	}
 	c := req.call
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.sealer == nil {
+		return nil, errCannotAsk
+	}
 	if c.asked == nil {
 		a, err := newAsking(req)
 		if err != nil {
@@ -207,11 +212,12 @@ func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			return pending.asking.inputRequired(), nil
 		}
+		return res, err
 	}
 	if asked, ok := res.(*InputRequired); ok {
 		return checkInputRequired(req, asked)
 	}
-	return res, err
+	return res, nil
 }
 
 // checkInputRequired holds a handler that writes its questions itself to the

@@ -36,7 +36,7 @@ type call struct {
 	notifier Notifier        // nil before serving and after
 	progress progressState
 	logs     logState
-	sealer   *sealer // set while the handler may ask
+	sealer   *sealer // of the tool, prompt or resource that serves it, nil before there is one
 	asked    *asking
 }
 

@@ -26,7 +26,8 @@ type legacyClient struct {
 	lost       bool                // the server does not know the session any more
 	shaking    chan struct{}       // closed when the handshake is done that is under way, nil if none is
 	answering  map[ID]*answering   // questions of the server
-	subscribed map[string]int      // resources, by how many listen
+	busy       int                 // how many are being answered, those of lost sessions included
+	subscribed map[string]*watched // resources, by URI
 	pending    map[ID]*pendingCall // calls whose questions travel
 }
 
@@ -35,7 +36,7 @@ func (c *Client) connectLegacy(ctx context.Context, t Transport, version string)
 	conn := newConn(c)
 	era := &legacyClient{
 		conn: conn, wish: version, hub: newHub(0),
-		answering: map[ID]*answering{}, subscribed: map[string]int{}, pending: map[ID]*pendingCall{},
+		answering: map[ID]*answering{}, subscribed: map[string]*watched{}, pending: map[ID]*pendingCall{},
 	}
 	if err := conn.open(ctx, t, era); err != nil {
 		return nil, err
@@ -53,8 +54,14 @@ func (e *legacyClient) version() string {
 	return e.negotiated
 }
 
-func (e *legacyClient) ping(id ID) *Envelope {
-	return &Envelope{ID: id, Method: legacyPing, Version: e.version(), Body: encodeRequest(id, legacyPing, nil)}
+func (*legacyClient) pingMethod() string { return legacyPing }
+
+func (e *legacyClient) ping(ctx context.Context) error {
+	return e.inSession(ctx, func() error {
+		id := e.conn.nextID()
+		_, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: legacyPing, Version: e.version(), Body: encodeRequest(id, legacyPing, nil)})
+		return err
+	})
 }
 
 // initialize makes the handshake.
@@ -224,6 +231,7 @@ func (e *legacyClient) ended() {
 		a.cancel(ErrClosed)
 	}
 	for _, p := range e.pending {
+		p.expiry.Stop()
 		p.cancel(ErrClosed)
 	}
 }

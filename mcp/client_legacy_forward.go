@@ -49,13 +49,12 @@ const (
 
 // sendForwarded sends a request that was received, or, if it carries the handle of
 // a call, takes that one its answers. It returns at the first of an answer and a
-// question.
+// question. A call that is cancelled while somebody waits for it is over.
 func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result, error) {
 	p, err := e.pendingOf(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })()
 	select {
 	case o := <-p.outcome:
 		e.forget(p)
@@ -64,6 +63,8 @@ func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result,
 		e.conn.settleProgress(p.id)
 		return p.ask(q), nil
 	case <-ctx.Done():
+		p.cancel(context.Cause(ctx))
+		e.forget(p)
 		return nil, context.Cause(ctx)
 	}
 }

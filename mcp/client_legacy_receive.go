@@ -3,10 +3,7 @@
 
 package mcp
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // received takes what the server says of its own accord: questions, pings, and
 // changes.
@@ -62,29 +59,60 @@ func (e *legacyClient) missed() {
 }
 
 // asked answers a request of the server in the background; a question that there
-// is no function for goes to the sender of the call that it belongs to.
+// is no function for goes to the sender of the call that it belongs to. It is among
+// those that are being answered before anything is received after it, such as that it
+// is withdrawn.
 func (e *legacyClient) asked(req *Request, about ID) {
 	q := InputRequest{Method: req.Method, Params: req.Params()}
 	if req.Method != legacyPing && !e.conn.client.answers(q) && e.travels(req.ID, q, about) {
 		return
 	}
-	go e.answerAs(req.ID, q)
+	ctx, own := e.beginAnswer(req.ID)
+	if own == nil {
+		e.conn.client.opts.Logger.Warn("mcp: a question of the server was dropped: it asks too much", "method", req.Method)
+		return
+	}
+	go func() {
+		defer e.endAnswer(req.ID, own)
+		if own.refused != nil {
+			e.reply(ctx, req.ID, nil, own.refused)
+			return
+		}
+		e.answer(ctx, req.ID, q)
+	}()
 }
 
-// answering is a question that is being answered.
-type answering struct{ cancel context.CancelCauseFunc }
+// answering is a question that is being answered, until the server withdraws it.
+type answering struct {
+	cancel  context.CancelCauseFunc
+	refused error // nil if it is not
+}
 
-// answerAs answers a question until the server withdraws it.
-func (e *legacyClient) answerAs(id ID, q InputRequest) {
-	ctx, cancel := context.WithCancelCause(e.conn.ctx)
-	defer cancel(nil)
-	own := &answering{cancel}
-	e.mu.Lock()
-	e.answering[id] = own
-	e.mu.Unlock()
-	e.answer(ctx, id, q)
+// beginAnswer enters a question among those that are being answered. Beyond maxInFlight
+// they are refused, and beyond twice as many dropped, which is nil: a server that does
+// not even read the refusals.
+func (e *legacyClient) beginAnswer(id ID) (context.Context, *answering) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.busy >= 2*maxInFlight {
+		return nil, nil
+	}
+	own := new(answering)
+	if e.busy >= maxInFlight {
+		own.refused = tooMany(maxInFlight)
+	}
+	e.busy++
+	var ctx context.Context
+	ctx, own.cancel = context.WithCancelCause(e.conn.ctx)
+	e.answering[id] = own
+	return ctx, own
+}
+
+func (e *legacyClient) endAnswer(id ID, own *answering) {
+	own.cancel(nil)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.busy--
 	if e.answering[id] == own { // and not the question of another session
 		delete(e.answering, id)
 	}
@@ -119,106 +147,5 @@ func (e *legacyClient) withdrawn(note *Request) {
 	defer e.mu.Unlock()
 	if a := e.answering[p.RequestID]; a != nil {
 		a.cancel(&CancelError{Reason: p.Reason})
-	}
-}
-
-// listen makes a subscription of what the server tells unasked, and of what it
-// tells after resources/subscribe.
-func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error) {
-	var p ListenParams
-	if err := req.Decode(&p); err != nil {
-		return nil, err
-	}
-	accepted, err := e.accept(ctx, &p.Notifications)
-	if err != nil {
-		return nil, err
-	}
-	defer e.unsubscribe(ctx, accepted.ResourceSubscriptions)
-	s := newSubscription(req, accepted)
-	e.hub.add(s.listener)
-	defer e.hub.remove(s.listener)
-	if err := s.acknowledge(ctx); err != nil {
-		return nil, err
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return s.ended(ctx)
-		case <-e.conn.ctx.Done():
-			return nil, context.Cause(e.conn.ctx)
-		case <-e.conn.wire.Done():
-			return nil, e.conn.wire.Err()
-		case <-s.listener.wake:
-			changes, uris := s.listener.take()
-			if err := s.tell(ctx, changes, uris); err != nil {
-				return nil, err
-			}
-		}
-	}
-}
-
-// accept is the part of a filter that the server can serve.
-func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*SubscriptionFilter, error) {
-	caps := e.conn.Server().Capabilities
-	accepted := &SubscriptionFilter{
-		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
-		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),
-		ResourcesListChanged: f.ResourcesListChanged && caps.tellsOf(resourcesChanged),
-	}
-	if caps.Resources == nil || !caps.Resources.Subscribe {
-		return accepted, nil
-	}
-	for _, uri := range f.ResourceSubscriptions {
-		if err := e.subscribe(ctx, uri); err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			continue // it is left out of what is acknowledged
-		}
-		accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
-	}
-	return accepted, nil
-}
-
-func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
-	e.mu.Lock()
-	e.subscribed[uri]++
-	first := e.subscribed[uri] == 1
-	e.mu.Unlock()
-	if !first {
-		return nil
-	}
-	err := e.inSession(ctx, func() error { return e.command(ctx, legacySubscribe, map[string]string{"uri": uri}) })
-	if err != nil {
-		e.release(uri)
-	}
-	return err
-}
-
-// release counts one listener less, and reports whether it was the last.
-func (e *legacyClient) release(uri string) (last bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.subscribed[uri]--
-	if e.subscribed[uri] > 0 {
-		return false
-	}
-	delete(e.subscribed, uri)
-	return true
-}
-
-// checkTime bounds how long a session is checked.
-const checkTime = 10 * time.Second
-
-// unsubscribeTime bounds how long the end of a subscription waits for the server.
-const unsubscribeTime = 5 * time.Second
-
-func (e *legacyClient) unsubscribe(ctx context.Context, uris []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
-	defer cancel()
-	for _, uri := range uris {
-		if e.release(uri) && e.conn.ctx.Err() == nil {
-			_ = e.command(ctx, legacyUnsubscribe, map[string]string{"uri": uri}) // the server may be gone
-		}
 	}
 }

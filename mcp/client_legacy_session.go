@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // inSession makes a call in a session: in a new one, once more, if the server has
@@ -102,12 +103,15 @@ func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err erro
 	return nil
 }
 
+// checkTime bounds how long a session is checked.
+const checkTime = 10 * time.Second
+
 // check finds out whether there is still a session, and makes one if not: those who
 // only listen would not find out.
 func (e *legacyClient) check() {
 	ctx, cancel := context.WithTimeout(e.conn.ctx, checkTime)
 	defer cancel()
-	if err := e.inSession(ctx, func() error { return e.command(ctx, legacyPing, struct{}{}) }); err != nil {
+	if err := e.ping(ctx); err != nil {
 		e.conn.client.opts.Logger.DebugContext(ctx, "mcp: the session could not be checked", "error", err)
 	}
 }

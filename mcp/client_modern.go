@@ -19,10 +19,13 @@ type modernClient struct{ conn *Conn }
 
 func (*modernClient) version() string { return newestModern.String() }
 
-func (e *modernClient) ping(id ID) *Envelope {
+func (*modernClient) pingMethod() string { return MethodDiscover }
+
+func (e *modernClient) ping(ctx context.Context) error {
 	req := newRequest()
 	req.Method = MethodDiscover
-	return e.envelope(id, req, ID{})
+	_, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
+	return err
 }
 
 // discover makes sure that the server speaks the modern era.
@@ -159,7 +162,8 @@ func (*modernClient) rootsChanged(context.Context) error { return nil }
 
 func (*modernClient) ended() {}
 
-// listen keeps a subscription open until ctx is done or the server ends it. A
+// listen keeps a subscription open until ctx is done or the server ends it; with
+// [ErrClosed] as the cause, that is an end in good order, as the server's is. A
 // connection that breaks is made again; then it is said that everything may have
 // changed, since nobody knows what was missed.
 func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error) {
@@ -170,7 +174,7 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 		switch {
 		case err == nil && r.Error != nil:
 			return nil, r.Error
-		case err == nil, errors.Is(err, errEndedByServer):
+		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
 			return &ListenResult{ResultBase{Meta: s.meta}}, nil
 		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && attempt == 0:
 			return nil, err

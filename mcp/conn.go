@@ -41,8 +41,10 @@ type Conn struct {
 // the core goes over the wire.
 type clientEra interface {
 	version() string
-	// ping is a request that any server of the era answers quickly.
-	ping(id ID) *Envelope
+	// pingMethod is the method of a request that any server of the era answers
+	// quickly; ping sends it. Any answer is none of its errors.
+	pingMethod() string
+	ping(ctx context.Context) error
 	send(ctx context.Context, req *Request) (Result, error)
 	listen(ctx context.Context, req *Request) (Result, error)
 	// received takes what the server says of its own accord.

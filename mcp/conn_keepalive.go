@@ -26,7 +26,7 @@ func (c *Conn) keepAlive(interval time.Duration) {
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, interval)
-		_, err := c.wire.Call(ctx, c.era.ping(c.nextID())) // the interval is its bound
+		err := c.era.ping(ctx)
 		cancel()
 		if err == nil {
 			misses = 0

@@ -105,11 +105,9 @@ func (c *Conn) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult
 // in the modern one. Any answer will do, an error included. It is bounded as calls
 // are.
 func (c *Conn) Ping(ctx context.Context) error {
-	env := c.era.ping(c.nextID())
-	ctx, stop := c.bounded(ctx, env.Method)
+	ctx, stop := c.bounded(ctx, c.era.pingMethod())
 	defer stop()
-	_, err := c.wire.Call(ctx, env)
-	return err
+	return c.era.ping(ctx)
 }
 
 // Notify sends a notification.
@@ -169,13 +167,11 @@ func (e *ToolError) Error() string {
 }
 
 func textOf(contents Contents) string {
-	text := ""
-	var textSb165 strings.Builder
+	var text strings.Builder
 	for _, c := range contents {
 		if t, ok := c.(*TextContent); ok {
-			textSb165.WriteString(t.Text)
+			text.WriteString(t.Text)
 		}
 	}
-	text += textSb165.String()
-	return text
+	return text.String()
 }

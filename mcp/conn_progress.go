@@ -26,6 +26,7 @@ type progressSink struct {
 	mu      sync.Mutex
 	waiting []*ProgressParams
 	running bool
+	over    bool // the call has returned: nothing more is told
 	idle    *sync.Cond
 }
 
@@ -56,7 +57,7 @@ func (c *Conn) expectProgress(ctx context.Context, req *Request, id ID) (ID, fun
 		c.mu.Lock()
 		delete(c.progress, id)
 		c.mu.Unlock()
-		s.drain()
+		s.close()
 	}
 }
 
@@ -83,6 +84,9 @@ func (c *Conn) progressed(note *Request) {
 func (s *progressSink) add(p *ProgressParams) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
 	if len(s.waiting) >= maxProgress {
 		s.waiting = s.waiting[1:]
 	}
@@ -142,6 +146,14 @@ func increasing(ctx context.Context) context.Context {
 		last = &p.Progress
 		fn(p)
 	})
+}
+
+// close lets nothing more come, and waits for what came.
+func (s *progressSink) close() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.drain()
 }
 
 // drain waits until everything that came has been told.

@@ -173,6 +173,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	acknowledged := make(chan SubscriptionFilter, 1)
 	go func() {
 		defer close(s.done)
+		defer cancel(nil)
 		_, s.err = Serve(ctx, c, req, &subscriber{fn, acknowledged}, c.client.opts.Logger)
 	}()
 	select {
@@ -184,7 +185,6 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 			return s, nil
 		default:
 		}
-		cancel(nil)
 		if s.err == nil {
 			s.err = errors.New("mcp: the server ended the subscription before it agreed to it")
 		}

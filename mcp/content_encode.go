@@ -9,6 +9,8 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
+var errNilContent = errors.New("mcp: nil content")
+
 func appendContents(dst []byte, list []Content) ([]byte, error) {
 	dst = append(dst, '[')
 	for i, c := range list {
@@ -26,7 +28,7 @@ func appendContents(dst []byte, list []Content) ([]byte, error) {
 func appendContent(dst []byte, c Content) ([]byte, error) {
 	switch c := c.(type) {
 	case nil:
-		return nil, errors.New("mcp: nil content")
+		return nil, errNilContent
 	case *TextContent:
 		if c.Annotations == nil && c.Meta == nil && len(c.Extra) == 0 {
 			dst = append(dst, `{"type":"text","text":`...)
@@ -34,6 +36,9 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 			return append(dst, '}'), nil
 		}
 	case *UnknownContent:
+		if len(c.Raw) == 0 {
+			return nil, errNilContent
+		}
 		return append(dst, c.Raw...), nil
 	case *ToolUseContent:
 		if c.Input == nil {
@@ -50,6 +55,9 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 	body, err := marshal(c)
 	if err != nil {
 		return nil, err
+	}
+	if body[0] != '{' { // null, of a nil pointer
+		return nil, errNilContent
 	}
 	dst = append(dst, `{"type":`...)
 	dst = jsonscan.AppendString(dst, c.contentType())

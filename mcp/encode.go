@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -18,13 +19,30 @@ func AppendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	if err != nil {
 		return AppendErrorResponse(dst, req.ID, eraOf(req).wireError(asError(err)))
 	}
-	whole := appendID(dst, req.ID)
-	whole = append(whole, `,"result":`...)
-	whole, err = eraOf(req).appendResult(whole, req, res)
+	whole, err := appendResult(dst, req, res)
 	if err != nil {
 		return AppendErrorResponse(dst, req.ID, Errorf(CodeInternalError, "the result could not be encoded: %w", err))
 	}
-	return append(whole, '}')
+	return whole
+}
+
+// errPanicked is why a result could not be encoded whose encoding panics: it has a
+// nil where there must be something, say. What the panic says is not for the peer.
+var errPanicked = errors.New("encoding it panicked")
+
+// appendResult appends a response that is no error. It keeps what handlers return
+// from ending the process.
+func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanicked
+		}
+	}()
+	whole = append(appendID(dst, req.ID), `,"result":`...)
+	if whole, err = eraOf(req).appendResult(whole, req, res); err != nil {
+		return nil, err
+	}
+	return append(whole, '}'), nil
 }
 
 // AppendErrorResponse appends an error response. The id is left out if it is

@@ -65,6 +65,7 @@ type Legacy struct {
 	cancel  context.CancelCauseFunc
 	closing sync.Once
 	gone    chan struct{} // closed when the client cannot answer any more; nil if nobody says so
+	most    int           // requests that may be served at once
 
 	mu            sync.Mutex
 	era           legacyEra // zero before initialize
@@ -81,7 +82,7 @@ type Legacy struct {
 
 // NewLegacy begins a session that waits for initialize.
 func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
-	l := &Legacy{handler: h, level: LogInfo}
+	l := &Legacy{handler: h, level: LogInfo, most: maxInFlight}
 	if opts != nil {
 		l.opts = *opts
 	}
@@ -300,19 +301,10 @@ func (l *Legacy) initialize(ctx context.Context, req *Request) (Result, error) {
 	l.mu.Lock()
 	l.fillIn(req)
 	l.mu.Unlock()
-	discover := req.derive(MethodDiscover, nil)
-	discover.ID = req.ID
-	res, err := Serve(ctx, l.handler, discover, nil, l.opts.Logger)
+	d, info, err := l.discover(ctx, req)
 	if err != nil {
+		l.reset()
 		return nil, err
-	}
-	d, ok := res.(*DiscoverResult)
-	if !ok {
-		return nil, Errorf(CodeInternalError, "%s was answered with a %T", MethodDiscover, res)
-	}
-	var info Implementation
-	if !d.Meta.Get(MetaServerInfo, &info) && discover.call.server() != nil {
-		_ = unmarshal(discover.call.server(), &info)
 	}
 	return &InitializeResult{
 		ProtocolVersion: era.rev.String(),
@@ -322,6 +314,27 @@ func (l *Legacy) initialize(ctx context.Context, req *Request) (Result, error) {
 	}, nil
 }
 
+// discover asks the handler what it is and offers.
+func (l *Legacy) discover(ctx context.Context, req *Request) (*DiscoverResult, Implementation, error) {
+	var info Implementation
+	discover := req.derive(MethodDiscover, nil)
+	discover.ID = req.ID
+	res, err := Serve(ctx, l.handler, discover, nil, l.opts.Logger)
+	if err != nil {
+		return nil, info, err
+	}
+	d, ok := res.(*DiscoverResult)
+	if !ok {
+		return nil, info, Errorf(CodeInternalError, "%s was answered with a %T", MethodDiscover, res)
+	}
+	if !d.Meta.Get(MetaServerInfo, &info) && discover.call.server() != nil {
+		_ = unmarshal(discover.call.server(), &info)
+	}
+	return d, info, nil
+}
+
+// open enters what the client says of itself, unless the handshake is done or under
+// way.
 func (l *Legacy) open(era legacyEra, p *InitializeParams) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -330,6 +343,13 @@ func (l *Legacy) open(era legacyEra, p *InitializeParams) error {
 	}
 	l.era, l.info, l.caps = era, p.ClientInfo, era.clientCapabilities(p.Capabilities)
 	return nil
+}
+
+// reset undoes open after a handshake that failed: the client may try again.
+func (l *Legacy) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.era, l.info, l.caps = legacyEra{}, nil, nil
 }
 
 func (l *Legacy) setLevel(req *Request) (Result, error) {

@@ -62,7 +62,8 @@ func (a *Admitted) Serve(dst []byte, out Sender) []byte {
 	return AppendResponse(dst, a.m.Request, res, err)
 }
 
-// maxInFlight is how many requests of one session may be served at once.
+// maxInFlight is how many requests of one connection or session may be served at once
+// if nothing else is said.
 const maxInFlight = 1024
 
 func duplicateID(id ID) error {
@@ -82,8 +83,8 @@ func (l *Legacy) begin(a *Admitted) error {
 	if l.inflight.find(req.ID) != nil {
 		return duplicateID(req.ID)
 	}
-	if len(l.inflight) >= maxInFlight {
-		return tooMany(maxInFlight)
+	if len(l.inflight) >= l.most {
+		return tooMany(l.most)
 	}
 	a.ctx, a.cancel = context.WithCancelCause(a.ctx)
 	if l.ctx.Err() != nil {

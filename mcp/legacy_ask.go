@@ -72,7 +72,8 @@ func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*
 	return c, err
 }
 
-// ask asks all questions at once. Without a question, only time can help.
+// ask asks all questions at once, or none if there is one that the client cannot be
+// asked. Without a question, only time can help.
 func (l *Legacy) ask(ctx context.Context, req *Request, asked *InputRequired, out Sender, round int) (map[string]json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -85,16 +86,22 @@ func (l *Legacy) ask(ctx context.Context, req *Request, asked *InputRequired, ou
 	if len(asked.InputRequests) == 0 {
 		return nil, pause(ctx, min(10*time.Millisecond<<round, time.Second))
 	}
+	for _, q := range asked.InputRequests {
+		if err := checkCapability(req, q); err != nil {
+			return nil, err
+		}
+	}
+	return l.askAll(ctx, asked.InputRequests, out)
+}
+
+func (l *Legacy) askAll(ctx context.Context, questions map[string]InputRequest, out Sender) (map[string]json.RawMessage, error) {
 	var (
 		mu       sync.Mutex
 		wg       sync.WaitGroup
 		answers  = map[string]json.RawMessage{}
 		problems = map[string]error{}
 	)
-	for key, q := range asked.InputRequests {
-		if err := checkCapability(req, q); err != nil {
-			return nil, err
-		}
+	for key, q := range questions {
 		wg.Go(func() {
 			answer, err := l.askOne(ctx, out, q)
 			mu.Lock()

@@ -125,6 +125,9 @@ func (l *Legacy) refeed() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ctx.Err() != nil || l.ctx.Err() != nil {
+		return // nothing may be sent to the out of a Listen that has returned
+	}
 	begun := make(chan struct{})
 	next := l.newFeed(f, func() { close(begun) })
 	go next.run()

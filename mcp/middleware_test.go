@@ -202,3 +202,22 @@ func TestMiddlewareChangesRequest(t *testing.T) {
 		}
 	})
 }
+
+// Middleware is made once, and keeps what it has, whatever is registered later.
+func TestMiddlewareIsMadeOnce(t *testing.T) {
+	made := 0
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		made++
+		return next
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		mux.Tool(name, says(name))
+		if res, err := callTool(t, mux, name, ""); err != nil || textOf(res) != name {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("the middleware was made %d times", made)
+	}
+}

@@ -189,7 +189,7 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	name, _ := mt.innerName(kind, req.Name())
 	inner := req.withName(name)
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
-	if isResourceNotFound(err) {
+	if kind == "resource" && isResourceNotFound(err) {
 		return nil, ResourceNotFound(req.Name())
 	}
 	if err != nil {

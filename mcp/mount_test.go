@@ -315,3 +315,16 @@ func TestMountChangesGoUp(t *testing.T) {
 		bottom.RemoveTool("new")
 	})
 }
+
+// An error of a tool is the same through a mount, also one that tells of a resource.
+func TestMountKeepsErrorsOfTools(t *testing.T) {
+	inner := mcp.NewMux("inner", "v1", quiet())
+	inner.Tool("look", mcp.ToolFunc(func(context.Context, none) (string, error) {
+		return "", mcp.ResourceNotFound("notes://lost")
+	}, nil))
+	outer := mcp.NewMux("outer", "v1", quiet())
+	outer.Mount("in_", inner)
+	if _, err := callTool(t, outer, "in_look", ""); err == nil || !strings.Contains(err.Error(), `"notes://lost"`) {
+		t.Errorf("the error became %v", err)
+	}
+}

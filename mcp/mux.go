@@ -117,7 +117,10 @@ func (m *Mux) Use(mw ...Middleware) {
 		m.inline = append(m.inline, mw...)
 		return
 	}
-	m.update(func() { m.use = append(m.use, mw...) })
+	m.update(func() {
+		m.use = append(m.use, mw...)
+		m.chain = nil
+	})
 }
 
 // With returns a view of the mux: what is registered through it is wrapped in
@@ -174,7 +177,10 @@ func (m *Mux) Resource(pattern string, h Handler) {
 // Handle registers the handler of a method or notification that the mux does
 // not serve by itself.
 func (m *Mux) Handle(method string, h Handler) {
-	if _, ok := builtin[method]; ok || method == "" {
+	if method == "" {
+		panic("mcp: Mux.Handle: the method is empty")
+	}
+	if _, ok := builtin[method]; ok {
 		panic(fmt.Sprintf("mcp: Mux.Handle: method %q is served by the mux itself; use Tool, Prompt, Resource or a middleware", method))
 	}
 	e := m.entry("method", method, h)

@@ -37,6 +37,7 @@ type registry struct {
 
 	// The rest is guarded by registration.
 	use                                           []Middleware
+	chain                                         Handler // use around the mux, nil until it is made
 	tools, prompts, resources, templates, methods map[string]*entry
 	mounts                                        map[string]*mount
 	parents                                       []*mount // where this mux is mounted
@@ -209,21 +210,19 @@ func (g *registry) table(kind string) map[string]*entry {
 }
 
 func (g *registry) remove(from *map[string]*entry, names []string) {
-	var kinds []string
+	var kind string // of all that is removed, which is of one table; "" if nothing is
 	g.update(func() {
 		for _, name := range names {
 			if e := (*from)[name]; e != nil {
 				delete(*from, name)
-				kinds = append(kinds, e.kind)
+				kind = e.kind
 			}
 		}
 	})
-	for _, kind := range slices.Compact(kinds) {
-		g.announce(kind)
-	}
+	g.announce(kind)
 }
 
-// announce tells listeners of a change to a list.
+// announce tells listeners of a change to a list; methods are in none.
 func (g *registry) announce(kind string) {
 	switch kind {
 	case "tool":
@@ -268,7 +267,10 @@ func (g *registry) snapshot() *snapshot {
 			s.listers = append(s.listers, e)
 		}
 	}
-	s.chain = Chain(g, g.use...)
+	if g.chain == nil {
+		g.chain = Chain(g, g.use...)
+	}
+	s.chain = g.chain
 	s.capabilities = g.ownCapabilities()
 	return s
 }

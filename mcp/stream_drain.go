@@ -25,22 +25,27 @@ func (s *streamServer) leave() {
 	}
 }
 
-// drain ends what would go on by itself and waits for the rest, within a bound.
+// drain ends what would go on by itself, waits for the rest, within a bound, and
+// cancels what is left.
 func (s *streamServer) drain() {
 	idle := s.stop()
 	s.hush(ErrClosed)
 	s.legacy.hangUp()
-	if s.opts.DrainTimeout > 0 {
-		timer := time.NewTimer(s.opts.DrainTimeout)
-		defer timer.Stop()
-		select {
-		case <-idle:
-			return
-		case <-timer.C:
-		}
-	}
+	s.await(idle)
 	s.cancel(ErrClosed)
 	s.legacy.Close()
+}
+
+func (s *streamServer) await(idle <-chan struct{}) {
+	if s.opts.DrainTimeout <= 0 {
+		return
+	}
+	timer := time.NewTimer(s.opts.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	}
 }
 
 // serveLate takes what arrives while the server drains: it can still cancel a
@@ -54,6 +59,7 @@ func (s *streamServer) serveLate(data []byte) {
 	s.legacy.cancelled(m.Request)
 }
 
+// stop lets nothing more begin, and returns what is closed when all has ended.
 func (s *streamServer) stop() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,6 @@ type StreamOptions struct {
 func ServeStream(ctx context.Context, h Handler, stream Stream, opts *StreamOptions) error {
 	s := newStreamServer(ctx, h, stream, opts)
 	defer stream.Close()
-	defer s.cancel(ErrClosed)
 	go s.lead()
 	var err error
 	select {
@@ -73,6 +72,7 @@ type streamServer struct {
 	mu       sync.Mutex
 	inflight map[ID]context.CancelCauseFunc
 	active   int           // messages being served
+	opened   bool          // the session is told of changes, or was
 	idle     chan struct{} // closed when active is 0 while draining; nil before
 }
 
@@ -82,7 +82,7 @@ func newStreamServer(ctx context.Context, h Handler, stream Stream, opts *Stream
 		s.opts = *opts
 	}
 	if s.opts.MaxInFlight <= 0 {
-		s.opts.MaxInFlight = 1024
+		s.opts.MaxInFlight = maxInFlight
 	}
 	if s.opts.DrainTimeout == 0 {
 		s.opts.DrainTimeout = 10 * time.Second
@@ -96,7 +96,7 @@ func newStreamServer(ctx context.Context, h Handler, stream Stream, opts *Stream
 	}
 	legacy.ID, legacy.Principal = "", s.opts.Principal
 	s.legacy = NewLegacy(h, &legacy)
-	s.legacy.gone = make(chan struct{})
+	s.legacy.gone, s.legacy.most = make(chan struct{}), s.opts.MaxInFlight
 	s.notifier.out = s
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.listening, s.hush = context.WithCancelCause(s.ctx)

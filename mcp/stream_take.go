@@ -177,9 +177,20 @@ func (a *arrival) serveLegacy(resign func()) {
 	buf.B = a.legacy.Serve(buf.B, s)
 	s.write(buf.B)
 	buf.Put()
-	if a.opens && s.legacy.Initialized() {
+	if a.opens && s.open() {
 		_ = s.legacy.Listen(s.listening, s, resign) // until the stream ends
 	}
+}
+
+// open reports whether the handshake is done, the first time: a client that says so
+// again is told of changes already.
+func (s *streamServer) open() bool {
+	initialized := s.legacy.Initialized()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := initialized && !s.opened
+	s.opened = s.opened || first
+	return first
 }
 
 func (a *arrival) serveModern(resign func()) {

@@ -129,7 +129,7 @@ func (w *streamWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
 	case <-ctx.Done():
 		w.cancelCall(ctx, m)
 		return nil, context.Cause(ctx)
-	case <-w.done:
+	case <-w.ctx.Done(): // which is before done: a stream may be stuck
 		return w.last(answer)
 	}
 }
@@ -177,10 +177,8 @@ func (w *streamWire) cancelCall(ctx context.Context, m *Envelope) {
 }
 
 func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
-	select {
-	case <-w.done:
+	if w.ctx.Err() != nil {
 		return w.Err()
-	default:
 	}
 	return w.write(ctx, m)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -36,6 +37,16 @@ func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
 func PrincipalOf(r *http.Request) *mcp.Principal {
 	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
 	return p
+}
+
+// atExpiry calls end when the authentication of the caller of r is over. It returns nil
+// if that is never, or not known.
+func atExpiry(r *http.Request, end func()) *time.Timer {
+	p := PrincipalOf(r)
+	if p == nil || p.Expiry.IsZero() {
+		return nil
+	}
+	return time.AfterFunc(time.Until(p.Expiry), end)
 }
 
 // requestContext carries the HTTP request; see mcp's for why it is a type.

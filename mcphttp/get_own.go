@@ -66,10 +66,7 @@ func (h *Handler) newGetting(r *http.Request, s *session) *getting {
 // what stops that.
 func (g *getting) watch(r *http.Request) (stop func()) {
 	connected := context.AfterFunc(r.Context(), g.leave)
-	var expiry *time.Timer
-	if p := PrincipalOf(r); p != nil && !p.Expiry.IsZero() {
-		expiry = time.AfterFunc(time.Until(p.Expiry), g.leave)
-	}
+	expiry := atExpiry(r, g.leave)
 	g.beat.start(g.handler.opts.Heartbeat, g.stream)
 	return func() {
 		g.beat.stop()
@@ -156,8 +153,17 @@ func (s *session) own(opts *Options) *stream {
 	return &stream{session: s, number: ownStream, opts: opts}
 }
 
-// takeOver makes g the GET that has the session's own stream, nil none, and
-// returns the one before, which goes on until it is ended.
+// endGetting ends the GET that has the session's own stream, if there is one.
+func (s *session) endGetting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.getting != nil {
+		s.getting.cancel(mcp.ErrClosed)
+	}
+}
+
+// takeOver makes g the GET that has the session's own stream, and returns the one
+// before, nil if there is none, which goes on until it is ended.
 func (s *session) takeOver(g *getting) (before *getting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,10 @@ import (
 // looks at Host, against a page whose name resolves to this machine, and at
 // Origin, against a page that simply calls this server.
 type guard struct{ hosts, origins []string }
+
+func newGuard(o *Options) guard {
+	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}
+}
 
 // check returns why the request is refused, or "".
 func (g *guard) check(r *http.Request) string {

@@ -44,7 +44,7 @@ type Handler struct {
 // NewHandler makes a Handler; opts may be nil.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	o := opts.withDefaults()
-	s := &Handler{mcp: &abortable{h}, opts: o, guard: guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}}
+	s := &Handler{mcp: &abortable{h}, opts: o, guard: newGuard(&o)}
 	s.ctx, s.close = context.WithCancelCause(context.Background())
 	s.hard, s.kill = context.WithCancelCause(context.Background())
 	s.listening.expires = true

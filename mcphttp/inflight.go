@@ -29,8 +29,8 @@ func (c *modernCall) context(r *http.Request, set *inflight) context.Context {
 	c.request.request = r
 	ctx, cancel := context.WithCancelCause(&c.request)
 	c.cancel, c.set = cancel, set
-	if p := PrincipalOf(r); set.expires && p != nil && !p.Expiry.IsZero() {
-		c.expiry = time.AfterFunc(time.Until(p.Expiry), func() { cancel(context.DeadlineExceeded) })
+	if set.expires {
+		c.expiry = atExpiry(r, func() { cancel(context.DeadlineExceeded) })
 	}
 	set.add(c)
 	return ctx

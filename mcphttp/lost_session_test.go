@@ -257,3 +257,28 @@ func TestHeartbeatToNobody(t *testing.T) {
 		<-time.After(2 * time.Minute)
 	})
 }
+
+// Signs of life keep a connection whose session is lost: the server answers, and gives
+// it another one.
+func TestLostSessionKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forgetful{h: mcphttp.NewHandler(plainMux(), &mcphttp.Options{Logger: quiet})}
+		f.site = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet { // or the client would find out by its stream
+				http.Error(w, "no streams", http.StatusMethodNotAllowed)
+				return
+			}
+			f.h.ServeHTTP(w, r)
+		}))
+		c := f.dial(t, &mcp.ClientOptions{KeepAlive: time.Minute})
+		f.forget()
+		<-time.After(5 * time.Minute)
+		f.forget()
+		if err := c.Ping(t.Context()); err != nil {
+			t.Errorf("Ping: %v", err)
+		}
+		if err := echoes(t, c); err != nil {
+			t.Errorf("after 5 minutes: %v", err)
+		}
+	})
+}

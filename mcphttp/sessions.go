@@ -217,10 +217,10 @@ func (ss *sessions) closeAll() {
 	}
 }
 
-// endStreams ends the sessions' own streams; requests go on.
+// endStreams ends the sessions' own streams, without waiting for them; requests go on.
 func (ss *sessions) endStreams() {
 	for _, s := range ss.all() {
-		s.takeOver(nil).finish()
+		s.endGetting()
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // which the server says everything, and messages by POST, to a URL that the
 // stream names first. The specification has deprecated it; it is for old clients.
 //
-// One SSEHandler serves both methods on one path. A session ends with its stream.
+// One SSEHandler serves both methods on one path. A session ends with its stream, and
+// that with the authentication of its caller, if its end is known.
 type SSEHandler struct {
 	mcp   mcp.Handler
 	opts  Options
@@ -36,7 +37,7 @@ type SSEHandler struct {
 // outlive a connection have no meaning here.
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	o := opts.withDefaults()
-	s := &SSEHandler{mcp: &abortable{h}, opts: o, guard: guard{o.AllowedHosts, o.AllowedOrigins}, sessions: map[string]*sseSession{}}
+	s := &SSEHandler{mcp: &abortable{h}, opts: o, guard: newGuard(&o), sessions: map[string]*sseSession{}}
 	s.ctx, s.kill = context.WithCancelCause(context.Background())
 	return s
 }
@@ -108,6 +109,9 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(&requestContext{Context: r.Context(), request: r})
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
+	if expiry := atExpiry(r, cancel); expiry != nil {
+		defer expiry.Stop()
+	}
 	id := rand.Text()
 	s := &sseSession{
 		legacy: mcp.NewLegacy(h.mcp, h.opts.legacy(id, PrincipalOf(r))),

@@ -23,7 +23,7 @@ type stream struct {
 	mu     sync.Mutex
 	out    *output         // nil while nobody is attached
 	about  context.Context //nolint:containedctx // of what is attached
-	broken func()          // called when writing to out has failed; may be nil
+	broken func()          // called when nothing more is written to out; may be nil
 	begun  bool
 	done   bool
 }
@@ -96,12 +96,17 @@ func (st *stream) write(event func(*output) error) error {
 	err := event(st.out)
 	st.out.mu.Unlock()
 	if err != nil {
-		st.out = nil
-		if st.broken != nil {
-			go st.broken()
-		}
+		st.dismiss()
 	}
 	return err
+}
+
+// dismiss takes off what is attached, and tells it that nothing more is said there.
+func (st *stream) dismiss() {
+	if st.broken != nil {
+		go st.broken()
+	}
+	st.out, st.about, st.broken = nil, nil, nil
 }
 
 // finish sends the last message, if there is one, and ends the stream.
@@ -120,9 +125,7 @@ func (st *stream) finish(ctx context.Context, message []byte) {
 	}
 	st.done = true
 	st.session.leave(ctx, st)
-	if st.broken != nil {
-		go st.broken()
-	}
+	st.dismiss()
 }
 
 // whole writes a stream of one event, at once. Nobody can come back for it, who has
@@ -174,14 +177,15 @@ func (st *stream) open(ctx context.Context, out *output, broken func()) {
 }
 
 // attach replays to out what came after a position and makes it the response of
-// the stream. Then broken is called when the stream has ended or cannot be
-// written to any more. An error means that nothing was written.
+// the stream, in place of the one before. Then broken is called when the stream has
+// ended, or is not written there any more. An error means that nothing was written.
 func (st *stream) attach(ctx context.Context, out *output, position uint64, broken func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err := st.session.events.replay(ctx, st.session.id, st.number, position, out); err != nil {
 		return err
 	}
+	st.dismiss()
 	st.out, st.about, st.broken = out, ctx, broken
 	if st.done {
 		go broken()
@@ -189,7 +193,7 @@ func (st *stream) attach(ctx context.Context, out *output, position uint64, brok
 	return nil
 }
 
-// detach takes out off the stream, if it is still the one attached.
+// detach takes out off the stream, if it is still the one attached. Its owner knows.
 func (st *stream) detach(out *output) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -275,7 +279,7 @@ func CloseStream(ctx context.Context) error {
 	if st.done {
 		return ErrNoStream
 	}
-	if st.out != nil && RequestFrom(ctx).ProtoMajor == 1 {
+	if st.out != nil && !st.out.shared {
 		st.out.mu.Lock()
 		st.out.announceClose()
 		st.out.mu.Unlock()
@@ -283,9 +287,9 @@ func CloseStream(ctx context.Context) error {
 	st.begin(ctx)
 	if st.out != nil {
 		st.out.mu.Lock()
-		defer st.out.mu.Unlock()
 		st.out.disconnect()
-		st.out, st.broken = nil, nil
+		st.out.mu.Unlock()
+		st.dismiss()
 	}
 	return nil
 }

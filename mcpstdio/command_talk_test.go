@@ -138,7 +138,7 @@ func TestCommandProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			if conn.Version() != "2025-11-25" {
+			if conn.Version() != mcp.LegacyVersions()[0] {
 				t.Errorf("speaks %s", conn.Version())
 			}
 			echoes(t, conn, "from of old")

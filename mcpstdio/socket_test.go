@@ -110,7 +110,16 @@ func TestListenerDrains(t *testing.T) {
 		answered <- err
 	}()
 	soon(t, started, "the call")
-	time.AfterFunc(10*time.Millisecond, func() { close(release) })
+	go func() {
+		defer close(release)
+		for { // until nobody is let in any more
+			other, err := net.Dial("unix", address)
+			if err != nil {
+				return
+			}
+			other.Close()
+		}
+	}()
 	stop(nil)
 	if err := soon(t, answered, "the answer"); err != nil {
 		t.Error(err)
@@ -128,7 +137,7 @@ func TestListenerBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasty := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: "2026-07-28", ProbeTimeout: 30 * time.Millisecond})
+	hasty := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion, ProbeTimeout: 30 * time.Millisecond})
 	if _, err := hasty.Connect(t.Context(), mcpstdio.NewSocket("unix", address)); err == nil {
 		t.Error("a second client was served")
 	}

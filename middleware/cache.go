@@ -4,11 +4,11 @@
 package middleware
 
 import (
-	"container/list"
 	"context"
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -28,11 +28,8 @@ type CacheOptions struct {
 // Its Middleware goes on a [mcp.Conn]; [Cache.Changed] belongs into the client's
 // functions for changes, so that what has changed is asked for again.
 type Cache struct {
-	max int
-
 	mu      sync.Mutex
-	entries map[cacheKey]*list.Element // of *cacheEntry
-	recent  list.List                  // the one used last in front
+	entries *lru.Map[cacheKey, cacheEntry]
 }
 
 type cacheKey struct {
@@ -42,18 +39,17 @@ type cacheKey struct {
 }
 
 type cacheEntry struct {
-	key     cacheKey
 	res     mcp.Result
 	expires time.Time
 }
 
 // NewCache makes an empty cache; opts may be nil.
 func NewCache(opts *CacheOptions) *Cache {
-	c := &Cache{max: 1024, entries: map[cacheKey]*list.Element{}}
+	most := 1024
 	if opts != nil && opts.MaxEntries > 0 {
-		c.max = opts.MaxEntries
+		most = opts.MaxEntries
 	}
-	return c
+	return &Cache{entries: lru.New[cacheKey, cacheEntry](most)}
 }
 
 // Middleware serves from the cache what is fresh there.
@@ -119,14 +115,6 @@ func cachedBy(req *mcp.Request) (about string, ok bool) {
 	return "", false
 }
 
-func ownerOf(ctx context.Context, req *mcp.Request) string {
-	p := principalOf(ctx, req)
-	if p == nil {
-		return "anonymous"
-	}
-	return "of " + p.Issuer + "\x00" + p.Subject
-}
-
 // hintsOf are the cache hints of a result, nil if it is none that is kept.
 func hintsOf(res mcp.Result) *mcp.Cacheable {
 	switch r := res.(type) {
@@ -150,16 +138,12 @@ func (c *Cache) get(method, about, owner string) mcp.Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, private := range []string{"", owner} {
-		at := c.entries[cacheKey{method, about, private}]
-		if at == nil {
-			continue
-		}
-		e := at.Value.(*cacheEntry)
-		if time.Now().Before(e.expires) {
-			c.recent.MoveToFront(at)
+		key := cacheKey{method, about, private}
+		e, ok := c.entries.Get(key)
+		if ok && time.Now().Before(e.expires) {
 			return e.res
 		}
-		c.remove(at)
+		c.entries.Delete(key)
 	}
 	return nil
 }
@@ -176,13 +160,7 @@ func (c *Cache) put(method, about, owner string, res mcp.Result) {
 	ttl := time.Duration(min(*hints.TTLMs, maxTTL.Milliseconds())) * time.Millisecond
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.entries[key]; old != nil {
-		c.remove(old)
-	}
-	c.entries[key] = c.recent.PushFront(&cacheEntry{key, res, time.Now().Add(ttl)})
-	if c.recent.Len() > c.max {
-		c.remove(c.recent.Back())
-	}
+	c.entries.Put(key, cacheEntry{res, time.Now().Add(ttl)})
 }
 
 // maxTTL keeps a server's mistake from lasting.
@@ -191,14 +169,5 @@ const maxTTL = 24 * time.Hour
 func (c *Cache) drop(which func(cacheKey) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, at := range c.entries {
-		if which(key) {
-			c.remove(at)
-		}
-	}
-}
-
-func (c *Cache) remove(at *list.Element) {
-	delete(c.entries, at.Value.(*cacheEntry).key)
-	c.recent.Remove(at)
+	c.entries.DeleteFunc(which)
 }

@@ -6,7 +6,6 @@ package middleware
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -128,13 +127,4 @@ func (r *run) abandon() bool {
 	}
 	r.limits.abandoned.Add(-1)
 	return false
-}
-
-// ownRequest is a copy of req for a handler that may outlive it, and with it the
-// bytes that its params are in.
-func ownRequest(req *mcp.Request) (*mcp.Request, error) {
-	if req.Params() == nil {
-		return req.Clone(), nil
-	}
-	return req.WithParams(slices.Clone(req.Params()))
 }

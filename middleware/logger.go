@@ -38,52 +38,14 @@ func Logger(l *slog.Logger) mcp.Middleware {
 		l = slog.Default()
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if !l.Enabled(ctx, slog.LevelError) && !l.Enabled(ctx, slog.LevelInfo) {
 				return next.ServeMCP(ctx, req)
 			}
 			start := time.Now()
-			returned := false
-			defer func() {
-				o := outcome{kind: "panic", level: slog.LevelError}
-				if returned {
-					o = outcomeOf(ctx, res, err)
-				}
-				o.log(ctx, l, req, time.Since(start))
-			}()
-			res, err = next.ServeMCP(ctx, req)
-			returned = true
-			return res, err
+			return watched(ctx, next, req, func(o outcome) { o.log(ctx, l, req, time.Since(start)) })
 		})
 	}
-}
-
-// outcome is what a line says of how a request ended.
-type outcome struct {
-	kind  string
-	level slog.Level
-	code  int   // 0 unless it is an error
-	err   error // that the operator should see
-}
-
-func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return outcome{kind: "cancelled"}
-	case mcp.CodeOf(err) == mcp.CodeInternalError:
-		return outcome{kind: "error", level: slog.LevelError, code: mcp.CodeInternalError, err: err}
-	case err != nil:
-		return outcome{kind: "error", code: mcp.CodeOf(err)}
-	}
-	switch r := res.(type) {
-	case *mcp.InputRequired:
-		return outcome{kind: "input_required"}
-	case *mcp.CallToolResult:
-		if r != nil && r.IsError {
-			return outcome{kind: "isError"}
-		}
-	}
-	return outcome{kind: "ok"}
 }
 
 func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, took time.Duration) {

@@ -77,19 +77,9 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 		}
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			begun := s.begin(ctx, req)
-			returned := false
-			defer func() {
-				o := outcome{kind: "panic", code: mcp.CodeInternalError}
-				if returned {
-					o = outcomeOf(ctx, res, err)
-				}
-				s.end(ctx, req, o, begun)
-			}()
-			res, err = next.ServeMCP(ctx, req)
-			returned = true
-			return res, err
+			return watched(ctx, next, req, func(o outcome) { s.end(ctx, req, o, begun) })
 		})
 	}
 }
@@ -110,7 +100,11 @@ func (s *metrics) begin(ctx context.Context, req *mcp.Request) time.Time {
 }
 
 func (s *metrics) end(ctx context.Context, req *mcp.Request, o outcome, begun time.Time) {
-	labels := [...]Label{{"method", s.method(req)}, {"name", s.name(req, o)}, {"outcome", o.kind}, {"code", codeLabel(o.code)}}
+	code := o.code
+	if o.kind == panicked {
+		code = mcp.CodeInternalError
+	}
+	labels := [...]Label{{"method", s.method(req)}, {"name", s.name(req, o)}, {"outcome", o.kind}, {"code", codeLabel(code)}}
 	s.meter.Count(ctx, MetricInFlight, labels[:1], -1)
 	s.meter.Count(ctx, MetricRequests, labels[:], 1)
 	if req.Method != mcp.MethodListen {

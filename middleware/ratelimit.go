@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,8 @@ func ByTool(_ context.Context, req *mcp.Request) string {
 // customer has. All those whose address is not known are one, as they are on stdio.
 //
 // Behind a reverse proxy the address of the connection is that of the proxy, and a
-// header with the caller's is true only if the proxy wrote all of it.
+// header with the caller's is true only if the proxy wrote all of it. ByAddress panics
+// if address is nil.
 //
 //	middleware.ByAddress(func(ctx context.Context) string {
 //		if r := mcphttp.RequestFrom(ctx); r != nil {
@@ -101,6 +103,9 @@ func ByTool(_ context.Context, req *mcp.Request) string {
 //		return ""
 //	})
 func ByAddress(address func(ctx context.Context) string) KeyFunc {
+	if address == nil {
+		panic("middleware.ByAddress: the function must not be nil")
+	}
 	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network(address(ctx)) }
 }
 
@@ -122,11 +127,13 @@ func network(address string) string {
 }
 
 // ByEach limits each combination of keys by itself, such as each tool for each
-// principal. It is empty, and the request not limited, if any of the keys is.
+// principal. It is empty, and the request not limited, if any of the keys is. ByEach
+// panics if there are no keys, or one is nil.
 func ByEach(keys ...KeyFunc) KeyFunc {
-	if len(keys) == 0 {
-		panic("middleware.ByEach: there are no keys")
+	if len(keys) == 0 || slices.ContainsFunc(keys, func(key KeyFunc) bool { return key == nil }) {
+		panic("middleware.ByEach: there must be keys, and none that is nil")
 	}
+	keys = slices.Clone(keys)
 	return func(ctx context.Context, req *mcp.Request) string {
 		parts := make([]string, len(keys))
 		for i, key := range keys {

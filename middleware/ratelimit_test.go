@@ -123,6 +123,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("with an empty key: got %q", got)
 	}
 	mustPanic(t, "ByEach of nothing", func() { middleware.ByEach() })
+	mustPanic(t, "ByEach of a nil key", func() { middleware.ByEach(middleware.ByTool, nil) })
+	mustPanic(t, "ByAddress of nothing", func() { middleware.ByAddress(nil) })
 }
 
 func TestTokenBucket(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -88,8 +89,8 @@ func (r *retrier) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, e
 		if err == nil || attempt >= r.opts.Attempts || ctx.Err() != nil || !r.opts.Transient(err) {
 			return res, err
 		}
-		pause, ok := r.pause(err, attempt)
-		if !ok || !wait(ctx, pause) {
+		delay, ok := r.delay(err, attempt)
+		if !ok || !wait(ctx, delay) {
 			return nil, err
 		}
 	}
@@ -157,8 +158,8 @@ func repeatableTool(a *mcp.ToolAnnotations) bool {
 	return a != nil && (says(a.ReadOnlyHint) || says(a.IdempotentHint))
 }
 
-// pause is how long to wait after an attempt, false if it is too long.
-func (r *retrier) pause(err error, attempt int) (time.Duration, bool) {
+// delay is how long to wait after an attempt, false if it is too long.
+func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
 	d := r.opts.MinDelay
 	for range attempt - 1 {
 		d = min(2*d, r.opts.MaxDelay)
@@ -178,14 +179,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return pause.For(ctx, d) == nil
 }
 
 // transient reports whether an error may pass by itself.

@@ -28,10 +28,14 @@ func RequireScopes(scopes ...string) mcp.Middleware {
 
 // RequireScopesBy is [RequireScopes] where one scope can imply another, such as
 // "notes" all of "notes:read" and "notes:write": a scope is granted if implies says
-// so of any that the caller has. Implies is called with equal scopes, too.
+// so of any that the caller has. Implies is called with equal scopes, too. It panics as
+// RequireScopes does, and if implies is nil.
 func RequireScopesBy(implies func(granted, required string) bool, scopes ...string) mcp.Middleware {
 	if len(scopes) == 0 {
 		panic("middleware.RequireScopes: there are no scopes to require")
+	}
+	if implies == nil {
+		panic("middleware.RequireScopesBy: the function must not be nil")
 	}
 	required := slices.Clone(scopes)
 	return func(next mcp.Handler) mcp.Handler {
@@ -58,13 +62,4 @@ func grantedAll(p *mcp.Principal, required []string, implies func(granted, requi
 		}
 	}
 	return true
-}
-
-// principalOf is the caller of a request that was received, or the one on whose
-// behalf a client sends it, or nil.
-func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
-	if req.Principal != nil {
-		return req.Principal
-	}
-	return mcp.PrincipalFrom(ctx)
 }

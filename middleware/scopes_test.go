@@ -53,6 +53,7 @@ func TestRequireScopes(t *testing.T) {
 		})
 	}
 	mustPanic(t, "RequireScopes()", func() { middleware.RequireScopes() })
+	mustPanic(t, "RequireScopesBy(nil)", func() { middleware.RequireScopesBy(nil, "a") })
 }
 
 // Around a tool it protects the tool, also where it is mounted, and nothing else.

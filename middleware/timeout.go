@@ -5,6 +5,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,7 +55,7 @@ func (d *deadline) timedOut() error {
 func (d *deadline) judge(ctx context.Context, res mcp.Result, err error) (mcp.Result, error) {
 	tool, _ := res.(*mcp.CallToolResult)
 	failed := err != nil || tool != nil && tool.IsError
-	if failed && context.Cause(ctx) == error(d) { //nolint:errorlint // this deadline, not one outside
+	if failed && errors.Is(context.Cause(ctx), d) { // this deadline, not one outside
 		return nil, d.timedOut()
 	}
 	return res, err

@@ -109,7 +109,9 @@ func TestTimeoutLeavesSubscriptions(t *testing.T) {
 func TestTimeoutInEveryEra(t *testing.T) {
 	for name, mw := range timeouts(time.Millisecond) {
 		t.Run(name, func(t *testing.T) {
-			mcptest.Run(t, serving(cooperative(), mw), func(t *testing.T, c *mcptest.Conn) {
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.With(mw).Tool("t", cooperative()) // not the handshake, which may take longer
+			mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
 				_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 				wantCode(t, err, mcp.CodeTimeout)
 			})
@@ -119,8 +121,7 @@ func TestTimeoutInEveryEra(t *testing.T) {
 
 func ExampleTimeout() {
 	mux := mcp.NewMux("server", "v1.0.0", nil)
-	mux.Use(middleware.Timeout(10 * time.Millisecond))
-	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+	mux.With(middleware.Timeout(10 * time.Millisecond)).Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		<-ctx.Done() // or something that takes a context
 		return "", ctx.Err()
 	}, nil))

@@ -4,13 +4,14 @@
 package middleware
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/go-psi/psi/internal/lru"
 )
 
 // TokenBucketOptions configure a [TokenBucket]. Nil means the zero
@@ -30,16 +31,9 @@ type TokenBucketOptions struct {
 type TokenBucket struct {
 	every rate.Limit
 	burst int
-	max   int
 
-	mu     sync.Mutex
-	keys   map[string]*list.Element // of *bucket
-	recent list.List                // the one used last in front
-}
-
-type bucket struct {
-	key    string
-	tokens *rate.Limiter
+	mu      sync.Mutex
+	buckets *lru.Map[string, *rate.Limiter]
 }
 
 // NewTokenBucket makes a limiter that lets through n requests in each span of time,
@@ -48,13 +42,15 @@ type bucket struct {
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
 	mustBePositive("NewTokenBucket: the time", in)
-	b := &TokenBucket{every: rate.Limit(float64(n) / in.Seconds()), burst: n, max: 1 << 16, keys: map[string]*list.Element{}}
+	b := &TokenBucket{every: rate.Limit(float64(n) / in.Seconds()), burst: n}
+	keys := 1 << 16
 	if opts != nil && opts.Burst > 0 {
 		b.burst = opts.Burst
 	}
 	if opts != nil && opts.MaxKeys > 0 {
-		b.max = opts.MaxKeys
+		keys = opts.MaxKeys
 	}
+	b.buckets = lru.New[string, *rate.Limiter](keys)
 	return b
 }
 
@@ -63,29 +59,17 @@ func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error)
 	key = bounded(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := b.keys[key]
-	if at == nil {
-		at = b.add(key)
+	tokens, ok := b.buckets.Get(key)
+	if !ok {
+		tokens = rate.NewLimiter(b.every, b.burst)
+		b.buckets.Put(key, tokens)
 	}
-	b.recent.MoveToFront(at)
-	tokens := at.Value.(*bucket).tokens
 	now := time.Now()
 	if tokens.AllowN(now, 1) {
 		return 0, nil
 	}
 	missing := 1 - tokens.TokensAt(now)
 	return max(time.Nanosecond, time.Duration(missing/float64(b.every)*float64(time.Second))), nil
-}
-
-func (b *TokenBucket) add(key string) *list.Element {
-	if b.recent.Len() >= b.max {
-		oldest := b.recent.Back()
-		delete(b.keys, oldest.Value.(*bucket).key)
-		b.recent.Remove(oldest)
-	}
-	at := b.recent.PushFront(&bucket{key, rate.NewLimiter(b.every, b.burst)})
-	b.keys[key] = at
-	return at
 }
 
 // maxKey is how long a key may be that is remembered as it is.

@@ -26,8 +26,12 @@ const (
 // private, since they depend on the caller, who is found by [mcp.PrincipalFrom].
 //
 // It is meant for a whole mux. The names are those that the caller sees, prefixes
-// of mounts included.
+// of mounts included. The function is called for every element of a list, and for many
+// requests at once. Visible panics if it is nil.
 func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp.Middleware {
+	if visible == nil {
+		panic("middleware.Visible: the function must not be nil")
+	}
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			v := viewer{ctx, visible}
@@ -44,9 +48,9 @@ func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp
 	}
 }
 
-// viewer is one caller's view. The context is that of one request.
+// viewer is one caller's view, for one request.
 type viewer struct {
-	ctx     context.Context //nolint:containedctx // it lives as long as the call
+	ctx     context.Context
 	visible func(context.Context, Kind, string) bool
 }
 

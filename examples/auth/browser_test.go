@@ -36,6 +36,8 @@ func (b *browser) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+const redirectURI = "http://127.0.0.1/callback"
+
 var field = regexp.MustCompile(`<input name="([^"]*)"`)
 
 // visit shows a page, fills in its form, and returns with what it is sent back with.

@@ -7,8 +7,8 @@
 //
 //	go run ./examples/auth
 //
-// The authorization server beside it is for trying out only, and so is its user: the
-// name is ada and the password is test. A browser opens for each of the first two of
+// The authorization server beside it, package authserver, is for trying out only, and
+// so is its user: the name is ada and the password is test. A browser opens for each of the first two of
 // these, the second time because reading is all that was allowed before:
 //
 //	go run ./examples/client -login http://127.0.0.1:8080/mcp call notes
@@ -33,6 +33,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-psi/psi/examples/auth/authserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
@@ -107,7 +108,7 @@ func run(ctx context.Context, addr, loginAddr string) error {
 	}
 	notes := newServer(at+"/mcp", issuer, slog.Default())
 	server := &http.Server{Handler: notes, ReadHeaderTimeout: 10 * time.Second}
-	login := &http.Server{Handler: newLogin(issuer, scopeRead, scopeWrite), ReadHeaderTimeout: 10 * time.Second}
+	login := &http.Server{Handler: authserver.New(issuer, scopeRead, scopeWrite), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 2)
 	go func() { ended <- server.Serve(here) }()
 	go func() { ended <- login.Serve(loginHere) }()

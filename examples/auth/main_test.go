@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-psi/psi/examples/auth/authserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/oauth"
@@ -70,7 +71,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestWrongPassword(t *testing.T) {
-	b := &browser{user: theUser, password: "guess"}
+	b := &browser{user: authserver.User, password: "guess"}
 	_, err := connect(t, serveNotes(t, serveLogin(t)), "", b)
 	if !errors.Is(err, mcp.ErrUnauthorized) || !errors.Is(err, errStay) || b.token != "" {
 		t.Errorf("%v", err)
@@ -80,7 +81,7 @@ func TestWrongPassword(t *testing.T) {
 // A token is for one server, even if the user is the same, and so is the issuer.
 func TestOtherAudience(t *testing.T) {
 	issuer := serveLogin(t)
-	there, b := serveNotes(t, issuer), &browser{user: theUser, password: thePassword}
+	there, b := serveNotes(t, issuer), &browser{user: authserver.User, password: authserver.Password}
 	if _, err := connect(t, there, "", b); err != nil {
 		t.Fatal(err)
 	}
@@ -98,31 +99,6 @@ func TestOtherAudience(t *testing.T) {
 	err := stolen(serveNotes(t, issuer))
 	if refusal, ok := errors.AsType[*mcphttp.StatusError](err); !ok || !strings.Contains(refusal.Header.Get("WWW-Authenticate"), "invalid_token") {
 		t.Errorf("%v", err)
-	}
-}
-
-// What a client does wrong it learns where it is, and the user is not asked.
-func TestProblems(t *testing.T) {
-	issuer := serveLogin(t)
-	id := registered(t, issuer)
-	for name, test := range map[string]struct{ value, want string }{
-		"response_type":         {"token", "unsupported_response_type"},
-		"code_challenge":        {"", "invalid_request"},
-		"code_challenge_method": {"plain", "invalid_request"},
-		"resource":              {"", "invalid_target"},
-		"scope":                 {"admin", "invalid_scope"},
-	} {
-		q := asks(id, "verifier")
-		q.Set(name, test.value)
-		res, err := roundTrip(t.Context(), http.MethodPost, issuer+"/authorize?"+q.Encode(), allow(thePassword))
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		back, err := res.Location()
-		if err != nil || back.Query().Get("error") != test.want || back.Query().Get("iss") != issuer || back.Query().Has("code") {
-			t.Errorf("%s: %v, %v; want %s", name, back, err, test.want)
-		}
 	}
 }
 

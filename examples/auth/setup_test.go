@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/go-psi/psi/examples/auth/authserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/oauth"
@@ -30,7 +31,7 @@ func serve(t *testing.T, handler func(url string) http.Handler) (url string) {
 
 func serveLogin(t *testing.T) (issuer string) {
 	t.Helper()
-	return serve(t, func(url string) http.Handler { return newLogin(url, scopeRead, scopeWrite) })
+	return serve(t, func(url string) http.Handler { return authserver.New(url, scopeRead, scopeWrite) })
 }
 
 func serveNotes(t *testing.T, issuer string) (resource string) {
@@ -65,7 +66,7 @@ func inBothEras(t *testing.T, test func(t *testing.T, conn *mcp.Conn, b *browser
 	t.Helper()
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		t.Run(version, func(t *testing.T) {
-			b := &browser{user: theUser, password: thePassword}
+			b := &browser{user: authserver.User, password: authserver.Password}
 			conn, err := connect(t, serveNotes(t, serveLogin(t)), version, b)
 			if err != nil {
 				t.Fatal(err)

@@ -31,14 +31,14 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"list":                       "tools:\n",
-		"call order {}":              `{"size":"small","amount":1,"agreed":true}`,
-		"prompt explain topic=Spain": "user: Explain Spain.\n",
+		"list":                             "tool count",
+		"call order {}":                    `{"size":"small","amount":1,"agreed":true}`,
+		`prompt explain {"topic":"Spain"}`: "Explain Spain.\n",
 	} {
 		t.Run(args, func(t *testing.T) {
 			var out, errOut bytes.Buffer
 			words := append(strings.Fields(args), "--", program, "an argument")
-			if err := run(t.Context(), words, strings.NewReader("1\n\n\ny\n"), &out, &errOut); err != nil {
+			if err := run(t.Context(), words, strings.NewReader("small\ntrue\n\n\n"), &out, &errOut); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(out.String(), want) {

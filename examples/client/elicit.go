@@ -4,104 +4,94 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"maps"
+	"net/url"
+	"slices"
 
+	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
 
-// elicit asks for one field after the other.
+// elicit asks for one field after the other, first for those that are needed.
 func (t *terminal) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	fields, err := fieldsOf(p.RequestedSchema)
-	if err != nil {
+	var form struct {
+		Properties map[string]json.RawMessage
+		Required   []string
+	}
+	if err := json.Unmarshal(p.RequestedSchema, &form); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
+	t.take()
 	defer t.mu.Unlock()
-	t.clearBar()
-	fmt.Fprintf(t.out, "The server asks: %s\n(An empty line takes the default or leaves a field out; ! declines.)\n", clean(p.Message))
+	fmt.Fprintf(t.out, "The server asks: %s\n", clean(p.Message))
+	if len(form.Properties) == 0 { // then nothing has been agreed to yet
+		return t.consent(ctx)
+	}
+	fmt.Fprintln(t.out, "(Write JSON or plain text. An empty line leaves a field out, ! declines.)")
+	needed := func(name string) bool { return slices.Contains(form.Required, name) }
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(form.Properties)), needed)
 	content := map[string]json.RawMessage{}
-	for _, f := range fields {
-		value, action, err := t.askField(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		if action != mcp.ActionAccept {
-			return &mcp.ElicitResult{Action: action}, nil
+	for _, name := range slices.Concat(form.Required, rest) {
+		value, action, err := t.fill(ctx, name, form.Properties[name], needed(name))
+		if err != nil || action != mcp.ActionAccept {
+			return &mcp.ElicitResult{Action: action}, err
 		}
 		if value != nil {
-			content[f.name] = value
+			content[name] = value
 		}
-	}
-	if len(fields) == 0 { // then nothing has been agreed to yet
-		return t.confirm(ctx)
 	}
 	raw, err := json.Marshal(content)
 	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: raw}, err
 }
 
-// confirm asks whether a form without fields is accepted.
-func (t *terminal) confirm(ctx context.Context) (*mcp.ElicitResult, error) {
-	_, action, err := t.askField(ctx, &field{name: "Press return to agree"})
-	if err != nil || action != mcp.ActionAccept {
-		return &mcp.ElicitResult{Action: action}, err
+// fill asks until there is a value that fits, as JSON or as plain text. A nil value
+// leaves the field out, or to its default, which the client fills in.
+func (t *terminal) fill(ctx context.Context, name string, field json.RawMessage, needed bool) (value json.RawMessage, action string, err error) {
+	schema, err := jsonschema.Compile(field, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("the field %q of the form: %w", name, err)
 	}
-	return &mcp.ElicitResult{Action: action, Content: json.RawMessage("{}")}, nil
-}
-
-// askField asks until there is a value that fits. A nil value leaves the field out,
-// or to its default, which the client fills in.
-func (t *terminal) askField(ctx context.Context, f *field) (value json.RawMessage, action string, err error) {
-	t.showField(f)
+	fmt.Fprintln(t.out, oneLine(fmt.Sprintf("%s: %s", name, field)))
 	for {
-		fmt.Fprint(t.out, "> ")
-		line, ok, err := t.readLine(ctx)
-		switch {
-		case err != nil:
-			return nil, "", err
-		case !ok:
-			return nil, mcp.ActionCancel, nil
-		case line == "!":
-			return nil, mcp.ActionDecline, nil
-		case line == "" && f.required && f.Default == nil:
-			fmt.Fprintln(t.out, "This field is needed.")
-			continue
-		case line == "":
-			return nil, mcp.ActionAccept, nil
+		line, action, err := t.ask(ctx)
+		if err != nil || action != mcp.ActionAccept || line == "" && !needed {
+			return nil, action, err
 		}
-		value, err := f.parse(line)
+		if value = json.RawMessage(line); json.Valid(value) && schema.Validate(value) == nil {
+			return value, action, nil
+		}
+		if value, err = json.Marshal(line); err == nil {
+			err = schema.Validate(value)
+		}
 		if err == nil {
-			return value, mcp.ActionAccept, nil
+			return value, action, nil
 		}
 		fmt.Fprintln(t.out, clean(err.Error()))
 	}
 }
 
-func (t *terminal) showField(f *field) {
-	line := oneLine(cmp.Or(f.Title, f.name))
-	if f.Description != "" {
-		line += ": " + oneLine(f.Description)
+// elicitURL asks for consent. The page is left for the user to open: a server does
+// not get to open pages.
+func (t *terminal) elicitURL(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	t.take()
+	defer t.mu.Unlock()
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		fmt.Fprintf(t.out, "The server asks to open %q, which is no web page: declined.\n", p.URL)
+		return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 	}
-	var notes []string
-	switch f.Type {
-	case "boolean":
-		notes = append(notes, "yes or no")
-	case "array":
-		notes = append(notes, "several, with commas")
-	case "integer", "number":
-		notes = append(notes, f.Type)
+	fmt.Fprintf(t.out, "The server asks: %s\nIt wants you to open a page of %s:\n  %s\n", clean(p.Message), clean(u.Hostname()), oneLine(u.String()))
+	return t.consent(ctx)
+}
+
+func (t *terminal) consent(ctx context.Context) (*mcp.ElicitResult, error) {
+	fmt.Fprintln(t.out, "Do you agree? (y, or anything else to decline)")
+	line, action, err := t.ask(ctx)
+	if action == mcp.ActionAccept && line != "y" && line != "yes" {
+		action = mcp.ActionDecline
 	}
-	if f.Default != nil {
-		notes = append(notes, "default "+oneLine(string(f.Default)))
-	}
-	if len(notes) > 0 {
-		line += " (" + strings.Join(notes, "; ") + ")"
-	}
-	fmt.Fprintln(t.out, line)
-	for i, c := range f.options() {
-		fmt.Fprintf(t.out, "  %d) %s\n", i+1, oneLine(cmp.Or(c.Title, c.Value)))
-	}
+	return &mcp.ElicitResult{Action: action, Content: json.RawMessage("{}")}, err
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ import (
 
 // authorized makes a transport that has the user log in when the server asks for it.
 // What comes of that is kept in the user's configuration, for the next time.
-func (t *terminal) authorized(server string, logger *slog.Logger) (*oauth.Transport, error) {
+func (t *terminal) authorized(server string) (*oauth.Transport, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return nil, fmt.Errorf("-login: there is no place for tokens: %w", err)
@@ -25,17 +24,15 @@ func (t *terminal) authorized(server string, logger *slog.Logger) (*oauth.Transp
 			Receiver:     &oauth.Loopback{OpenBrowser: t.browse},
 			Registration: oauth.Registration{Name: "psi example client"},
 		},
-		Store:  oauth.NewFileStore(filepath.Join(dir, "psi-example-client", "tokens")),
-		Logger: logger,
+		Store: oauth.NewFileStore(filepath.Join(dir, "psi-example-client", "tokens")),
 	}), nil
 }
 
 // browse opens the page where the user logs in. It also says where that is, for a
 // machine without a browser.
 func (t *terminal) browse(ctx context.Context, page string) error {
-	t.mu.Lock()
+	t.take()
 	defer t.mu.Unlock()
-	t.clearBar()
 	fmt.Fprintf(t.out, "The server wants you to log in:\n  %s\n", oneLine(page))
 	if err := oauth.OpenBrowser(ctx, page); err != nil {
 		fmt.Fprintln(t.out, "No browser could be opened. Please open that page in one on this machine.")

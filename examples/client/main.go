@@ -7,7 +7,7 @@
 //
 //	go run ./examples/client http://127.0.0.1:8080/mcp list
 //	go run ./examples/client http://127.0.0.1:8080/mcp call add '{"a":2,"b":3}'
-//	go run ./examples/client -legacy 2025-06-18 http://127.0.0.1:8080/mcp prompt explain topic=monads
+//	go run ./examples/client -version 2025-06-18 http://127.0.0.1:8080/mcp prompt explain '{"topic":"monads"}'
 //	go run ./examples/client -login https://mcp.example.com/mcp call notes
 //	go run ./examples/client call order '{"pizza":"funghi"}' -- go run ./examples/quickstart
 //
@@ -20,12 +20,28 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
+	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
+	"slices"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
 )
+
+const usage = `usage: client [flags] URL [subcommand]
+       client [flags] [subcommand] -- command [argument ...]
+
+subcommands:
+  list                 what the server has; this is the default
+  call TOOL [JSON]     with the arguments as an object
+  prompt NAME [JSON]   likewise, all of them strings
+  read URI
+
+flags:
+`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -37,38 +53,45 @@ func main() {
 	}
 }
 
-// run does what the arguments say. Results go to out; questions, progress and logs
-// go to errOut, and their answers come from in.
+// run does what the arguments say. Results go to out; questions and progress go to
+// errOut, and answers come from in.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
-	set, err := parse(args, errOut)
-	if err != nil {
+	var command []string
+	if i := slices.Index(args, "--"); i >= 0 { // before package flag sees it, which would drop it
+		args, command = args[:i], args[i+1:]
+	}
+	flags := flag.NewFlagSet("client", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	flags.Usage = func() {
+		fmt.Fprint(errOut, usage)
+		flags.PrintDefaults()
+	}
+	version := flags.String("version", "", "speak this `revision` of the protocol, without finding out which one the server does")
+	login := flags.Bool("login", false, "log in with a browser if the server at the URL wants it, and remember that")
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	do, err := parseCommand(set.rest, out)
-	if err != nil {
-		return err
+	words, term := flags.Args(), newTerminal(in, errOut)
+	if len(command) > 0 {
+		cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
+		return talk(ctx, mcpstdio.NewCommand(cmd, &mcpstdio.CommandOptions{Stderr: errOut}), *version, words, term, out)
 	}
-	term := &terminal{in: in, out: errOut}
-	logger := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	transport, end, err := set.transport(term, logger)
-	if err != nil {
-		return err
+	if len(words) == 0 {
+		flags.Usage()
+		return flag.ErrHelp
 	}
-	defer end()
-	client := mcp.NewClient("psi-example-client", "v1.0.0", &mcp.ClientOptions{
-		Elicit:    term.elicit,
-		ElicitURL: term.elicitURL,
-		Version:   set.version,
-		Logger:    logger,
-	})
-	conn, err := client.Connect(ctx, transport)
-	if errors.Is(err, mcp.ErrUnauthorized) && !set.login {
+	opts := &mcphttp.TransportOptions{}
+	if *login {
+		auth, err := term.authorized(words[0])
+		if err != nil {
+			return err
+		}
+		defer auth.Close()
+		opts.Client = &http.Client{Transport: auth}
+	}
+	err := talk(ctx, mcphttp.NewTransport(words[0], opts), *version, words[1:], term, out)
+	if errors.Is(err, mcp.ErrUnauthorized) && !*login {
 		return fmt.Errorf("%w (with -login you can log in)", err)
 	}
-	if err != nil {
-		return err
-	}
-	err = do(mcp.WithProgress(ctx, term.progress), conn)
-	term.endProgress()
-	return errors.Join(err, conn.Close())
+	return err
 }

@@ -61,31 +61,28 @@ var tests = []struct {
 	out, errOut    string // what is written, and a part of what is
 	fails          string // a part of the error
 }{
-	{name: "list", args: "list prompts", out: "prompts:\n  explain topic=\n"},
-	{name: "list tools", args: "list tools", out: "tools:\n  count                         Count to three.\n  order\n  pay\n"},
+	{name: "list", args: "list", out: "tool count Count to three.\ntool order\ntool pay\nprompt explain\nresource test://doc\n"},
 	{name: "progress", args: "call count", out: "done\uFFFD[2J\n", errOut: "\r[########................] 1/3 step\r[################........] 2/3 step\r[########################] 3/3 step\n"},
 	{
-		name: "question", args: "call order {}", in: "medium\n2\n0\n3\nolives, 2\nmaybe\ny\n",
-		out:    `{"size":"large","amount":3,"extras":["olives","capers"],"agreed":true}` + "\n",
-		errOut: "The server asks: What will it be?\n(An empty line takes the default or leaves a field out; ! declines.)\nHow large\n  1) small\n  2) large\n> ",
+		name: "question", args: "call order {}", in: "medium\n\nlarge\nperhaps\nfalse\n0\n3\n[\"olives\",\"capers\"]\n",
+		out:    `{"size":"large","amount":3,"extras":["olives","capers"],"agreed":false}` + "\n",
+		errOut: "The server asks: What will it be?\n(Write JSON or plain text. An empty line leaves a field out, ! declines.)\nsize: {\"title\":\"How large\",\"type\":\"string\",\"enum\":[\"small\",\"large\"]}\n> ",
 	},
-	{name: "defaults", args: "call order", in: "small\n\n\nno\n", out: `{"size":"small","amount":1,"agreed":false}` + "\n", errOut: "amount (integer; default 1)\n"},
-	{name: "needed", args: "call order", in: "\n1\n\n\nn\n", out: `{"size":"small","amount":1,"agreed":false}` + "\n", errOut: "> This field is needed.\n> "},
+	{name: "defaults", args: "call order", in: "small\ntrue\n\n\n", out: `{"size":"small","amount":1,"agreed":true}` + "\n", errOut: `"default":1`},
 	{name: "declined", args: "call order", in: "!\n", fails: "declined"},
 	{name: "cancelled", args: "call order", in: "", fails: "cancelled"},
-	{name: "consent", args: "call pay", in: "y\n", out: "paid\n", errOut: "It wants you to open a page of pay.example.com:\n  https://pay.example.com/1\nDo you agree? [y/N] "},
+	{name: "consent", args: "call pay", in: "y\n", out: "paid\n", errOut: "It wants you to open a page of pay.example.com:\n  https://pay.example.com/1\nDo you agree?"},
 	{name: "no consent", args: "call pay", in: "\n", fails: "declined"},
 	{name: "read", args: "read test://doc", out: "text\n"},
-	{name: "prompt", args: "prompt explain topic=monads", out: "user: Explain monads.\n"},
+	{name: "prompt", args: `prompt explain {"topic":"monads"}`, out: "Explain monads.\n"},
 	{name: "no such tool", args: "call nothing", fails: "nothing"},
-	{name: "no object", args: "call count 3", fails: "usage: call"},
 	{name: "no such subcommand", args: "dance", fails: "dance"},
-	{name: "no pair", args: "prompt explain topic", fails: "key=value"},
+	{name: "no object", args: "prompt explain topic", fails: "an object of strings"},
 }
 
 func TestRun(t *testing.T) {
 	url := serve(t)
-	for _, flags := range [][]string{nil, {"-modern"}, {"-legacy", mcp.Version20251125}} {
+	for _, flags := range [][]string{nil, {"-version", mcp.LatestVersion}, {"-version", mcp.LegacyVersions()[0]}} {
 		for _, test := range tests {
 			t.Run(test.name+strings.Join(flags, " "), func(t *testing.T) {
 				var out, errOut bytes.Buffer
@@ -103,7 +100,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	for _, args := range []string{"", "-modern -legacy 2025-06-18 http://localhost", "-legacy 1999-01-01 http://localhost", "-x", "ftp://x list", "-login list -- true"} {
+	for _, args := range []string{"", "-version 1999-01-01 http://localhost", "-x", "ftp://x list", "-- /no/such/program"} {
 		var out, errOut bytes.Buffer
 		if err := run(t.Context(), strings.Fields(args), strings.NewReader(""), &out, &errOut); err == nil {
 			t.Errorf("%q is taken", args)

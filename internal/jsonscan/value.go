@@ -4,6 +4,7 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strconv"
 	"unicode/utf16"
@@ -222,31 +223,18 @@ func hex4(b []byte) (rune, bool) {
 // result aliases the input.
 func Unquote(quoted []byte) []byte {
 	in := quoted[1 : len(quoted)-1]
-	i := plainEscape(in)
-	if i == len(in) {
+	i := bytes.IndexByte(in, '\\')
+	if i < 0 {
 		return in
 	}
 	out := make([]byte, 0, len(in))
-	for {
+	for ; i >= 0; i = bytes.IndexByte(in, '\\') {
 		out = append(out, in[:i]...)
-		in = in[i:]
-		if len(in) == 0 {
-			return out
-		}
 		var n int
-		out, n = appendEscape(out, in)
-		in = in[n:]
-		i = plainEscape(in)
+		out, n = appendEscape(out, in[i:])
+		in = in[i+n:]
 	}
-}
-
-func plainEscape(b []byte) int {
-	for i, c := range b {
-		if c == '\\' {
-			return i
-		}
-	}
-	return len(b)
+	return append(out, in...)
 }
 
 // appendEscape decodes the escape at the start of in and tells its length.

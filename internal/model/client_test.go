@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )
@@ -240,7 +241,7 @@ func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 	k.asked[p.Message]++
 	c.w.logLockedf("%s: asked %q", k, p.Message)
 	c.w.mu.Unlock()
-	if err := wait(ctx, k.thinking); err != nil {
+	if err := pause.For(ctx, k.thinking); err != nil {
 		return nil, err
 	}
 	if k.action != mcp.ActionAccept && strings.HasSuffix(p.Message, "b") {

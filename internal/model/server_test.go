@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -73,23 +74,14 @@ func (w *world) finished(ctx context.Context, tag string) {
 	w.logLockedf("%s: a handler ended, its context is %v", c, context.Cause(ctx))
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 func (w *world) echo(ctx context.Context, in arguments) (string, error) {
-	return in.Tag, wait(ctx, time.Duration(in.Pause)*time.Millisecond)
+	return in.Tag, pause.For(ctx, time.Duration(in.Pause)*time.Millisecond)
 }
 
 // work says how far it is.
 func (w *world) work(ctx context.Context, in arguments) (string, error) {
 	for i := range in.Steps {
-		if err := wait(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
+		if err := pause.For(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
 			return "", err
 		}
 		mcp.Progress(ctx, float64(i+1), float64(in.Steps), in.Tag)
@@ -112,7 +104,7 @@ func (w *world) ask(ctx context.Context, in arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := wait(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
+	if err := pause.For(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
 		return "", err
 	}
 	b, err := mcp.Elicit[answer](ctx, "b", in.Tag+"b")
@@ -141,7 +133,7 @@ const blocked = 10 * time.Minute
 
 // block waits until it is cancelled, but not for ever: cancellations get lost, too.
 func (w *world) block(ctx context.Context, _ arguments) (string, error) {
-	if err := wait(ctx, blocked); err != nil {
+	if err := pause.For(ctx, blocked); err != nil {
 		return "", err
 	}
 	return "", errors.New("nobody cancelled")

@@ -5,10 +5,9 @@ package mcptest
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/go-psi/psi/mcp"
-
-	"encoding/json"
 )
 
 // era is what a client does otherwise in one era than in the other.

@@ -44,7 +44,7 @@ func (e *modernEra) request(ctx context.Context, method string, p *params) (json
 		}
 		var res mcp.InputRequired
 		if err := jsonv2.Unmarshal(raw, &res); err != nil || res.ResultType != mcp.ResultInputRequired {
-			return raw, e.checkType(method, &res.ResultBase)
+			return raw, checkType(method, &res.ResultBase)
 		}
 		answers, err := e.answers(ctx, res.InputRequests)
 		if err != nil {
@@ -56,7 +56,7 @@ func (e *modernEra) request(ctx context.Context, method string, p *params) (json
 }
 
 // checkType holds a server to saying of what type its result is.
-func (e *modernEra) checkType(method string, base *mcp.ResultBase) error {
+func checkType(method string, base *mcp.ResultBase) error {
 	if base.ResultType == "" {
 		return fmt.Errorf("mcptest: the result of %s has no resultType", method)
 	}

@@ -5,10 +5,8 @@ package mcptest
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -92,21 +90,7 @@ func Dial(tb testing.TB, transport mcp.Transport, opts *mcp.ClientOptions) *mcp.
 
 // stdioTransport serves lines of bytes, as over standard input and output.
 func stdioTransport(tb testing.TB, h mcp.Handler) mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		in, toServer := io.Pipe()
-		fromServer, out := io.Pipe()
-		s := &mcpstdio.Server{Handler: h, In: in, Out: out, Options: new(Client).streamOptions(tb)}
-		inBackground(tb, func(ctx context.Context) error {
-			defer in.Close()
-			defer out.Close()
-			return s.Serve(ctx)
-		})
-		closeBoth := func() error {
-			toServer.Close()
-			return fromServer.Close()
-		}
-		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth}), nil
-	})
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return stdioStream(tb, new(Client), h), nil })
 }
 
 // socketTransport serves on a Unix domain socket.
@@ -140,27 +124,14 @@ func sseTransport(tb testing.TB, h mcp.Handler) mcp.Transport {
 	return mcphttp.NewSSETransport(url, opts)
 }
 
-// endpoint is what serves MCP over HTTP.
-type endpoint interface {
-	http.Handler
-	Shutdown(ctx context.Context) error
-}
-
-// onLoopback serves on a loopback port until the test has ended.
+// onLoopback serves on a loopback port until the test has ended. The options are for a
+// client that accepts these types, "" for all.
 func onLoopback(tb testing.TB, e endpoint, accept string) (url string, opts *mcphttp.TransportOptions) {
-	s := httptest.NewServer(e)
 	base := &http.Transport{}
-	tb.Cleanup(func() {
-		defer s.Close()
-		defer base.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
-		defer cancel()
-		if err := e.Shutdown(ctx); err != nil {
-			tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
-		}
-	})
+	tb.Cleanup(base.CloseIdleConnections) // when the server has ended
+	url = serveLoopback(tb, e, e)
 	client := &http.Client{Transport: accepting{base, accept}}
-	return s.URL, &mcphttp.TransportOptions{Client: client, Logger: logger(tb)}
+	return url, &mcphttp.TransportOptions{Client: client, Logger: logger(tb)}
 }
 
 // accepting narrows what requests accept.

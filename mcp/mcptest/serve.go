@@ -28,6 +28,12 @@ func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) wire {
 // serveStdio serves lines of bytes, as over standard input and output.
 func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) wire {
 	tb.Helper()
+	return newStreamWire(stdioStream(tb, cl, h))
+}
+
+// stdioStream is the client's end of such lines.
+func stdioStream(tb testing.TB, cl *Client, h mcp.Handler) mcp.Stream {
+	tb.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	s := &mcpstdio.Server{Handler: h, In: in, Out: out, Options: cl.streamOptions(tb)}
@@ -40,7 +46,7 @@ func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) wire {
 		toServer.Close()
 		return fromServer.Close()
 	}
-	return newStreamWire(mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth}))
+	return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth})
 }
 
 // streamOptions cancel what goes on when the connection is closed: the test, who

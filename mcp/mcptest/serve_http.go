@@ -17,18 +17,31 @@ import (
 func serveHTTP(accept string) server {
 	return func(tb testing.TB, cl *Client, h mcp.Handler) wire {
 		tb.Helper()
-		endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)})
-		s := httptest.NewServer(authenticated(cl.Principal, endpoint))
-		tb.Cleanup(func() {
-			defer s.Close()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
-			defer cancel()
-			if err := endpoint.Shutdown(ctx); err != nil {
-				tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
-			}
-		})
-		return newHTTPWire(cl, s.URL, accept)
+		e := mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)})
+		return newHTTPWire(cl, serveLoopback(tb, e, authenticated(cl.Principal, e)), accept)
 	}
+}
+
+// endpoint is what serves MCP over HTTP.
+type endpoint interface {
+	http.Handler
+	Shutdown(ctx context.Context) error
+}
+
+// serveLoopback serves an endpoint, behind the handler around it, on a loopback port
+// until the test has ended.
+func serveLoopback(tb testing.TB, e endpoint, around http.Handler) (url string) {
+	tb.Helper()
+	s := httptest.NewServer(around)
+	tb.Cleanup(func() {
+		defer s.Close()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
+		defer cancel()
+		if err := e.Shutdown(ctx); err != nil {
+			tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
+		}
+	})
+	return s.URL
 }
 
 // authenticated stands for the middleware that authenticates callers.

@@ -4,13 +4,14 @@
 package auth
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/lru"
 )
 
 // digest stands for a secret, so that none is kept: it is found by its hash, and how
@@ -26,15 +27,11 @@ func digestOf(secret string) digest {
 // cache keeps values for some time, at most max of them: the one used longest ago
 // makes room. A nil cache keeps nothing.
 type cache[V any] struct {
-	max int
-
 	mu      sync.Mutex
-	entries map[digest]*list.Element // of *cached[V]
-	recent  list.List                // the one used last in front
+	entries *lru.Map[digest, cached[V]]
 }
 
 type cached[V any] struct {
-	key   digest
 	value V
 	until time.Time
 }
@@ -44,7 +41,7 @@ func newCache[V any](size int) *cache[V] {
 	if size < 0 {
 		return nil
 	}
-	return &cache[V]{max: size, entries: map[digest]*list.Element{}}
+	return &cache[V]{entries: lru.New[digest, cached[V]](size)}
 }
 
 func (c *cache[V]) get(key digest, now time.Time) (value V, ok bool) {
@@ -53,17 +50,12 @@ func (c *cache[V]) get(key digest, now time.Time) (value V, ok bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.entries[key]
-	if at == nil {
+	e, ok := c.entries.Get(key)
+	if ok && !now.Before(e.until) {
+		c.entries.Delete(key)
 		return value, false
 	}
-	e := at.Value.(*cached[V])
-	if !now.Before(e.until) {
-		c.removeLocked(at)
-		return value, false
-	}
-	c.recent.MoveToFront(at)
-	return e.value, true
+	return e.value, ok
 }
 
 func (c *cache[V]) put(key digest, value V, until time.Time) {
@@ -72,18 +64,7 @@ func (c *cache[V]) put(key digest, value V, until time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.entries[key]; old != nil {
-		c.removeLocked(old)
-	}
-	c.entries[key] = c.recent.PushFront(&cached[V]{key, value, until})
-	if c.recent.Len() > c.max {
-		c.removeLocked(c.recent.Back())
-	}
-}
-
-func (c *cache[V]) removeLocked(at *list.Element) {
-	delete(c.entries, at.Value.(*cached[V]).key)
-	c.recent.Remove(at)
+	c.entries.Put(key, cached[V]{value, until})
 }
 
 // flights lets those who ask for the same at once share one answer.

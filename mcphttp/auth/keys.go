@@ -50,7 +50,8 @@ type KeyOptions struct {
 
 // APIKeys is a [Verifier] of API keys: each has the principal whom it is for. A
 // principal whose Expiry has passed is refused. The map is copied, as hashes: see
-// [HashedAPIKeys]. opts may be nil. It panics if a key is shorter than 16 bytes.
+// [HashedAPIKeys]. opts may be nil. It panics if a key is shorter than 16 bytes, or has
+// no principal.
 func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 	hashed := make(map[KeyHash]*mcp.Principal, len(keys))
 	for key, p := range keys {
@@ -64,7 +65,8 @@ func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 
 // HashedAPIKeys is as [APIKeys] for keys of which only the hashes are kept. A key is
 // found by its hash, which takes as long for a key that is almost right as for any
-// other, and nothing is remembered of keys that are wrong.
+// other, and nothing is remembered of keys that are wrong. It panics if a hash has no
+// principal.
 func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 	for h, p := range keys {
 		if p == nil {
@@ -78,7 +80,7 @@ func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 // LookupAPIKeys is as [HashedAPIKeys] for keys that are kept elsewhere. lookup finds
 // the principal of a key by its hash, and returns nil if there is none; an error means
 // that it could not look. It is called with every request, at once for several. opts
-// may be nil.
+// may be nil; LookupAPIKeys panics if lookup is.
 func LookupAPIKeys(lookup func(ctx context.Context, key KeyHash) (*mcp.Principal, error), opts *KeyOptions) Verifier {
 	if lookup == nil {
 		panic("auth: LookupAPIKeys wants a function")
@@ -99,7 +101,7 @@ func (v *keyVerifier) Challenges() []string {
 	if v.header == "" {
 		return []string{schemeBearer}
 	}
-	return []string{`ApiKey` + ` header="` + quotable(v.header) + `"`}
+	return []string{`ApiKey header="` + quotable(v.header) + `"`}
 }
 
 func (v *keyVerifier) Verify(r *http.Request) (*mcp.Principal, error) {

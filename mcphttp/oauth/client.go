@@ -4,17 +4,14 @@
 package oauth
 
 import (
-	"crypto"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/go-json-experiment/json"
 )
 
 // A Client is a client that an authorization server knows.
@@ -50,17 +47,6 @@ func (c *Client) check() error {
 		return fmt.Errorf("%w: the client %.200q has a secret or a key, so its Client.Issuer must be set to the one authorization server that it is for", ErrIssuer, c.ID)
 	}
 	return nil
-}
-
-// A Key signs.
-type Key struct {
-	// Signer has the private key: RSA, ECDSA or Ed25519.
-	Signer crypto.Signer
-	// Algorithm is that of the signature (RFC 7518), such as PS256. "" means ES256,
-	// ES384 or ES512 by the curve, EdDSA, or RS256.
-	Algorithm string
-	// ID is sent as the key's "kid". "" means none.
-	ID string
 }
 
 // Methods of client authentication.
@@ -147,25 +133,3 @@ func (c *Client) assertion(at *endpoint) (string, error) {
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
 	})
 }
-
-// sign makes a JWT.
-func sign(key crypto.Signer, algorithm jose.SignatureAlgorithm, id string, opts *jose.SignerOptions, claims map[string]any) (string, error) {
-	if id != "" {
-		opts = opts.WithHeader("kid", id)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: joseKey(key)}, opts)
-	if err != nil {
-		return "", fmt.Errorf("oauth: %w", err)
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		return "", fmt.Errorf("oauth: %w", err)
-	}
-	return signed.CompactSerialize()
-}
-
-var errNoKey = errors.New("oauth: the key is neither RSA, ECDSA nor Ed25519")

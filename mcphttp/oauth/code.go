@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -137,7 +138,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, err
 // identify finds out who the client is, and registers it if that is needed.
 func (a *AuthorizationCode) identify(ctx context.Context, g *getting, redirectURI string) (*Client, error) {
 	client, err := a.client(ctx, g)
-	if err != errUnregistered { //nolint:errorlint // it is never wrapped
+	if !errors.Is(err, errUnregistered) {
 		if err != nil || !client.dynamic {
 			return client, err
 		}

@@ -56,9 +56,6 @@ func wellKnown(id *url.URL, name string) string {
 // rooted is a path at the origin of a URL.
 func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Host + path }
 
-// unique leaves out what is the same as the one before.
-func unique(urls ...string) []string { return slices.Compact(urls) }
-
 // discover finds out where to get tokens for the server. It prefers the issuer for
 // which prefers is true, if the server names it.
 func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
@@ -86,7 +83,7 @@ func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers
 // resource gets the server's metadata, and makes sure that it is the server's.
 func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
 	const root = "/.well-known/oauth-protected-resource"
-	places := unique(rooted(t.server, strings.TrimSuffix(root+t.server.EscapedPath(), "/")), rooted(t.server, root))
+	places := slices.Compact([]string{rooted(t.server, strings.TrimSuffix(root+t.server.EscapedPath(), "/")), rooted(t.server, root)})
 	if path := t.server.EscapedPath(); strings.HasSuffix(path, "/") && path != "/" {
 		places = append([]string{rooted(t.server, root+path)}, places...) // literally
 	}
@@ -176,7 +173,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) {
 	home := rooted(t.server, "")
 	var as serverMetadata
-	err := t.egress.document(ctx, &call{url: wellKnown(&url.URL{Scheme: t.server.Scheme, Host: t.server.Host}, "oauth-authorization-server"), reach: near, header: t.version()}, &as)
+	err := t.egress.document(ctx, &call{url: home + "/.well-known/oauth-authorization-server", reach: near, header: t.version()}, &as)
 	switch {
 	case errors.Is(err, errAbsent):
 		as = serverMetadata{

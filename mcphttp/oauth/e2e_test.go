@@ -71,9 +71,7 @@ func TestSlowUser(t *testing.T) {
 				if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"}); err != nil {
 					t.Error(err)
 				}
-				if n := len(w.login.authorizations()); n != 1 {
-					t.Errorf("%d authorizations, want 1", n)
-				}
+				w.wantAuthorizations(1)
 			})
 		})
 	}

@@ -20,7 +20,7 @@ type Enterprise struct {
 	// Provider is the enterprise's.
 	Provider IdentityProvider
 	// Subject returns what the user's login at the provider has left. It is called
-	// every time.
+	// every time, and must not be nil.
 	Subject func(ctx context.Context) (SubjectToken, error)
 	// Client is who the program is at the MCP server's authorization server.
 	Client Client
@@ -52,7 +52,15 @@ const (
 
 func (e *Enterprise) silent() bool { return true }
 
-func (e *Enterprise) check() error { return e.Client.check() }
+func (e *Enterprise) check() error {
+	if err := e.Client.check(); err != nil {
+		return err
+	}
+	if e.Subject == nil {
+		return errors.New("oauth: Enterprise.Subject must not be nil")
+	}
+	return nil
+}
 
 func (e *Enterprise) prefers(issuer string) bool { return e.Client.Issuer == issuer }
 

@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 )
@@ -64,13 +65,19 @@ type WorkloadIdentity struct {
 	// JWT. "" means the first that the MCP server names: only for JWTs of which a
 	// stranger has no use, because they are made for the one who is asked.
 	Issuer string
-	// Assertion returns a JWT for an authorization server. It is called every time.
+	// Assertion returns a JWT for an authorization server. It is called every time, and
+	// must not be nil.
 	Assertion func(ctx context.Context, to AuthorizationServer) (string, error)
 }
 
 func (w *WorkloadIdentity) silent() bool { return true }
 
-func (w *WorkloadIdentity) check() error { return nil }
+func (w *WorkloadIdentity) check() error {
+	if w.Assertion == nil {
+		return errors.New("oauth: WorkloadIdentity.Assertion must not be nil")
+	}
+	return nil
+}
 
 func (w *WorkloadIdentity) prefers(issuer string) bool { return w.Issuer == issuer }
 

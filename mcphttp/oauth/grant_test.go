@@ -15,12 +15,14 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
@@ -248,5 +250,22 @@ func TestEnterprise(t *testing.T) {
 				t.Errorf("token requests: %v", g)
 			}
 		})
+	}
+}
+
+// A grant without its function is refused before anything is sent.
+func TestGrantWithoutFunction(t *testing.T) {
+	for name, grant := range map[string]oauth.Grant{
+		"Subject":   &oauth.Enterprise{Client: oauth.Client{Issuer: loginURL, ID: "id"}},
+		"Assertion": &oauth.WorkloadIdentity{Issuer: loginURL},
+	} {
+		w := newWorld(t)
+		rt := w.transport(&oauth.Options{Grant: grant})
+		if err := rt.Authorize(t.Context()); !errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if w.mustFail(rt, mcp.ErrUnauthorized); w.asked("") != 0 {
+			t.Errorf("%s: something was sent", name)
+		}
 	}
 }

@@ -8,12 +8,27 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/cryptosigner"
+	"github.com/go-json-experiment/json"
 )
+
+// A Key signs.
+type Key struct {
+	// Signer has the private key: RSA, ECDSA or Ed25519.
+	Signer crypto.Signer
+	// Algorithm is that of the signature (RFC 7518), such as PS256. "" means ES256,
+	// ES384 or ES512 by the curve, EdDSA, or RS256.
+	Algorithm string
+	// ID is sent as the key's "kid". "" means none.
+	ID string
+}
+
+var errNoKey = errors.New("oauth: the key is neither RSA, ECDSA nor Ed25519")
 
 // joseKey is a key as the library wants it. One that is not at hand, such as a
 // hardware token's, only signs.
@@ -62,4 +77,24 @@ func algorithmsOf(public crypto.PublicKey) []string {
 		return []string{"EdDSA"}
 	}
 	return nil
+}
+
+// sign makes a JWT.
+func sign(key crypto.Signer, algorithm jose.SignatureAlgorithm, id string, opts *jose.SignerOptions, claims map[string]any) (string, error) {
+	if id != "" {
+		opts = opts.WithHeader("kid", id)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: joseKey(key)}, opts)
+	if err != nil {
+		return "", fmt.Errorf("oauth: %w", err)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		return "", fmt.Errorf("oauth: %w", err)
+	}
+	return signed.CompactSerialize()
 }

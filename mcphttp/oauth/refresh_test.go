@@ -39,12 +39,8 @@ func TestOneRefresh(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if n := len(w.login.granted("refresh_token")); n != 1 {
-			t.Errorf("%d refreshes, want 1", n)
-		}
-		if n := len(w.login.authorizations()); n != 1 {
-			t.Errorf("%d authorizations, want 1", n)
-		}
+		w.wantRefreshes(1)
+		w.wantAuthorizations(1)
 	})
 }
 
@@ -60,9 +56,7 @@ func TestRefreshOutlivesRequest(t *testing.T) {
 			t.Fatal("the first request did not end")
 		}
 		w.mustPost(rt, "", served)
-		if n := len(w.login.granted("refresh_token")); n != 1 {
-			t.Errorf("%d refreshes, want 1", n)
-		}
+		w.wantRefreshes(1)
 	})
 }
 
@@ -93,9 +87,7 @@ func TestRefreshRefused(t *testing.T) {
 		<-time.After(2 * time.Hour)
 		w.login.revoke()
 		w.mustPost(rt, "", served)
-		if n := len(w.login.authorizations()); n != 2 {
-			t.Errorf("%d authorizations, want 2", n)
-		}
+		w.wantAuthorizations(2)
 	})
 }
 
@@ -127,9 +119,7 @@ func TestRefreshFails(t *testing.T) {
 	}
 	w.login.token = nil
 	w.mustPost(rt, "", served)
-	if n := len(w.login.authorizations()); n != 1 {
-		t.Errorf("%d authorizations, want 1", n)
-	}
+	w.wantAuthorizations(1)
 }
 
 // A server that refuses every token is not asked again and again, and the user
@@ -144,12 +134,8 @@ func TestEndlessRefresh(t *testing.T) {
 				t.Fatalf("%q, %v; want 401", got, err)
 			}
 		}
-		if n := len(w.login.authorizations()); n != 2 {
-			t.Errorf("%d authorizations, want 2", n)
-		}
-		if n := len(w.login.granted("refresh_token")); n != 1 {
-			t.Errorf("%d refreshes, want 1", n)
-		}
+		w.wantAuthorizations(2)
+		w.wantRefreshes(1)
 		<-time.After(2 * time.Minute)
 		w.server.deny = false
 		w.mustPost(rt, "", served)
@@ -198,12 +184,8 @@ func TestTwoProcesses(t *testing.T) {
 	w.login.revoke()
 	w.mustPost(first, "", served)
 	w.mustPost(second, "", served)
-	if r := len(w.login.granted("refresh_token")); r != 1 {
-		t.Errorf("%d refreshes, want 1", r)
-	}
-	if a := len(w.login.authorizations()); a != 1 {
-		t.Errorf("%d authorizations, want 1", a)
-	}
+	w.wantRefreshes(1)
+	w.wantAuthorizations(1)
 }
 
 // A refusal of a token that is not the current one any more is no reason to get
@@ -255,9 +237,7 @@ func TestLostRace(t *testing.T) {
 		return false
 	}
 	w.mustPost(first, "", served)
-	if n := len(w.login.authorizations()); n != 1 {
-		t.Errorf("%d authorizations, want 1", n)
-	}
+	w.wantAuthorizations(1)
 }
 
 // A token endpoint need not send a new refresh token.
@@ -277,9 +257,7 @@ func TestSameRefreshToken(t *testing.T) {
 			w.mustPost(rt, "", served)
 			<-time.After(time.Hour)
 		}
-		if n := len(w.login.granted("refresh_token")); n != 3 {
-			t.Errorf("%d refreshes, want 3", n)
-		}
+		w.wantRefreshes(3)
 	})
 }
 

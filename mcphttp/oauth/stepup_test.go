@@ -85,9 +85,7 @@ func TestStepUpRefused(t *testing.T) {
 			w.mustPost(rt, "admin", "403")
 		}
 		w.mustPost(rt, "", served) // the old token is still there
-		if n := len(w.login.authorizations()); n != 2 {
-			t.Errorf("%d authorizations, want 2", n)
-		}
+		w.wantAuthorizations(2)
 		<-time.After(time.Hour)
 		w.login.redirect = nil
 		w.mustPost(rt, "admin", served)

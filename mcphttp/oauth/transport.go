@@ -19,9 +19,9 @@ import (
 //
 // Requests to the server's origin get its token. Others are passed on as they are,
 // and so are those that have an Authorization header already, and those that a
-// redirect has led away from the server's path. No user is asked for a DELETE. Towards a server that is neither
-// https nor on this machine nothing can be authorized: when it asks for it, the
-// request fails.
+// redirect has led away from the server's path. No user is asked for a DELETE.
+// Towards a server that is neither https nor on this machine nothing can be
+// authorized: when it asks for it, the request fails.
 //
 // When the server answers 401 or, with insufficient_scope, 403, a token is renewed
 // or got, by one of all requests that need it while the others wait, and the
@@ -62,7 +62,7 @@ var errClosed = errors.New("oauth: the transport is closed")
 // NewTransport makes a transport for the MCP server at a URL, which is the one that
 // mcphttp.NewTransport gets. opts may be nil. It does nothing before the first
 // request; a URL that is none makes every request fail, and so does a grant with
-// credentials that name no issuer.
+// credentials that name no issuer, or without its function.
 func NewTransport(server string, opts *Options) *Transport {
 	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}}
 	t.life, t.end = context.WithCancelCause(context.Background())

@@ -217,9 +217,7 @@ func TestOneAuthorization(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		group.Wait()
-		if n := len(w.login.authorizations()); n != 1 {
-			t.Errorf("%d authorizations, want 1", n)
-		}
+		w.wantAuthorizations(1)
 	})
 }
 
@@ -310,9 +308,7 @@ func TestAuthorize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(w.login.authorizations()); n != 1 {
-		t.Errorf("%d authorizations, want 1", n)
-	}
+	w.wantAuthorizations(1)
 	w.mustPost(rt, "", served)
 	if n := w.asked("POST " + serverURL); n != 1 {
 		t.Errorf("%d requests to the server, want 1: it was not refused", n)

@@ -436,3 +436,19 @@ func (w *world) mustFail(rt http.RoundTripper, reason error) {
 		w.t.Fatalf("post: %q, %v; want %v", got, err, reason)
 	}
 }
+
+// wantRefreshes checks how often a refresh token was good for another token.
+func (w *world) wantRefreshes(want int) {
+	w.t.Helper()
+	if n := len(w.login.granted("refresh_token")); n != want {
+		w.t.Errorf("%d refreshes, want %d", n, want)
+	}
+}
+
+// wantAuthorizations checks how often the user was asked.
+func (w *world) wantAuthorizations(want int) {
+	w.t.Helper()
+	if n := len(w.login.authorizations()); n != want {
+		w.t.Errorf("%d authorizations, want %d", n, want)
+	}
+}

@@ -55,16 +55,7 @@ func TestClientSpans(t *testing.T) {
 			if res != test.res || !errors.Is(err, test.err) {
 				t.Errorf("the outcome became %v, %v", res, err)
 			}
-			got := o.only(t)
-			if got.Name != test.span || got.SpanKind != trace.SpanKindClient {
-				t.Errorf("the span is %s of kind %s, want %s", got.Name, got.SpanKind, test.span)
-			}
-			if attrs := written(got.Attributes); attrs != test.attrs {
-				t.Errorf("the attributes are\n%s, want\n%s", attrs, test.attrs)
-			}
-			if status := statusOf(got); status != test.status {
-				t.Errorf("the status is %q, want %q", status, test.status)
-			}
+			checkSpan(t, o.only(t), trace.SpanKindClient, test.span, test.attrs, test.status)
 			if points := o.points(t, clientDuration); len(points) != 1 {
 				t.Errorf("measured %q", points)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -149,4 +150,26 @@ func (o *observed) begun(t *testing.T) (context.Context, trace.SpanContext) {
 	ctx, span := o.traces.Tracer("test").Start(t.Context(), "ambient")
 	t.Cleanup(func() { span.End() })
 	return ctx, span.SpanContext()
+}
+
+// checkSpan compares a span with what is wanted of it; attributes and status are as
+// written and statusOf have them.
+func checkSpan(t *testing.T, got tracetest.SpanStub, kind trace.SpanKind, name, attrs, status string) {
+	t.Helper()
+	if got.Name != name || got.SpanKind != kind {
+		t.Errorf("the span is %s of kind %s, want %s of kind %s", got.Name, got.SpanKind, name, kind)
+	}
+	if a := written(got.Attributes); a != attrs {
+		t.Errorf("the attributes are\n%s, want\n%s", a, attrs)
+	}
+	if s := statusOf(got); s != status {
+		t.Errorf("the status is %q, want %q", s, status)
+	}
+}
+
+func statusOf(s tracetest.SpanStub) string {
+	if s.Status.Code == codes.Unset {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToLower(s.Status.Code.String()) + " " + s.Status.Description)
 }

@@ -12,8 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/go-psi/psi/mcp"
@@ -66,25 +64,9 @@ func TestServerSpans(t *testing.T) {
 			opts.Methods = []string{"vendor/m"}
 			test.attrs = strings.ReplaceAll(test.attrs, "request.id=1", "request.id="+strings.Trim(test.req.ID.String(), `"`))
 			_, _, _ = mcptest.Do(t, otelmcp.Server(opts)(test.h), test.req)
-			got := o.only(t)
-			if got.Name != test.span || got.SpanKind != trace.SpanKindServer {
-				t.Errorf("the span is %s of kind %s, want %s", got.Name, got.SpanKind, test.span)
-			}
-			if attrs := written(got.Attributes); attrs != test.attrs {
-				t.Errorf("the attributes are\n%s, want\n%s", attrs, test.attrs)
-			}
-			if status := statusOf(got); status != test.status {
-				t.Errorf("the status is %q, want %q", status, test.status)
-			}
+			checkSpan(t, o.only(t), trace.SpanKindServer, test.span, test.attrs, test.status)
 		})
 	}
-}
-
-func statusOf(s tracetest.SpanStub) string {
-	if s.Status.Code == codes.Unset {
-		return ""
-	}
-	return strings.TrimSpace(strings.ToLower(s.Status.Code.String()) + " " + s.Status.Description)
 }
 
 // A panic goes on, and is seen.

@@ -20,10 +20,11 @@ import (
 
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
-	defer cancel()
-	if err := run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Args[len(os.Args)-1]); err != nil {
+	err := run(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Args[len(os.Args)-1])
+	cancel()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
-		os.Exit(1) //nolint:gocritic // the context ends with the process
+		os.Exit(1)
 	}
 }
 

@@ -17,11 +17,13 @@ import (
 	"testing"
 
 	"github.com/tmaxmax/go-sse"
+
+	"github.com/go-psi/psi/mcp"
 )
 
 const (
-	modern = "2026-07-28"
-	legacy = "2025-11-25"
+	modern = mcp.LatestVersion
+	legacy = mcp.Version20251125
 )
 
 // client is a client of one era, as plain as can be: it writes what it sends by

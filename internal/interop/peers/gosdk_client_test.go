@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,33 +90,13 @@ func (c *sdkClient) code(err error) int {
 	return 0
 }
 
-func (c *sdkClient) names(ctx context.Context) (names []string, err error) {
-	for tool, err := range c.Tools(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, tool.Name)
-	}
-	for prompt, err := range c.Prompts(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, prompt.Name)
-	}
-	for resource, err := range c.Resources(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, resource.URI)
-	}
-	for template, err := range c.ResourceTemplates(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, template.URITemplate)
-	}
-	slices.Sort(names)
-	return names, nil
+func (c *sdkClient) names(ctx context.Context) ([]string, error) {
+	return sortedNames(
+		namesOf(c.Tools(ctx, nil), func(t *sdk.Tool) string { return t.Name }),
+		namesOf(c.Prompts(ctx, nil), func(p *sdk.Prompt) string { return p.Name }),
+		namesOf(c.Resources(ctx, nil), func(r *sdk.Resource) string { return r.URI }),
+		namesOf(c.ResourceTemplates(ctx, nil), func(t *sdk.ResourceTemplate) string { return t.URITemplate }),
+	)
 }
 
 func (c *sdkClient) call(ctx context.Context, tool string, args any, progress func(float64)) (*outcome, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"testing"
@@ -251,4 +252,34 @@ func checkLacks(t *testing.T, legs []leg, features []feature) {
 			}
 		}
 	}
+}
+
+// namesOf are the names of all that a list has, up to its error.
+func namesOf[D any](list iter.Seq2[D, error], name func(D) string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for d, err := range list {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if !yield(name(d), nil) {
+				return
+			}
+		}
+	}
+}
+
+// sortedNames are the names of all lists, or the first error.
+func sortedNames(lists ...iter.Seq2[string, error]) ([]string, error) {
+	var names []string
+	for _, list := range lists {
+		for name, err := range list {
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }

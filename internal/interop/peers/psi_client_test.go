@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,33 +84,13 @@ func (c *psiClient) version() string    { return c.Version() }
 func (c *psiClient) code(err error) int { return mcp.CodeOf(err) }
 func (c *psiClient) close() error       { return c.Close() }
 
-func (c *psiClient) names(ctx context.Context) (names []string, err error) {
-	for tool, err := range c.Tools(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, tool.Name)
-	}
-	for prompt, err := range c.Prompts(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, prompt.Name)
-	}
-	for resource, err := range c.Resources(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, resource.URI)
-	}
-	for template, err := range c.ResourceTemplates(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, template.URITemplate)
-	}
-	slices.Sort(names)
-	return names, nil
+func (c *psiClient) names(ctx context.Context) ([]string, error) {
+	return sortedNames(
+		namesOf(c.Tools(ctx, nil), func(t *mcp.Tool) string { return t.Name }),
+		namesOf(c.Prompts(ctx, nil), func(p *mcp.Prompt) string { return p.Name }),
+		namesOf(c.Resources(ctx, nil), func(r *mcp.Resource) string { return r.URI }),
+		namesOf(c.ResourceTemplates(ctx, nil), func(t *mcp.ResourceTemplate) string { return t.URITemplate }),
+	)
 }
 
 func (c *psiClient) call(ctx context.Context, tool string, args any, progress func(float64)) (*outcome, error) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package main
+package authserver
 
 import (
 	"crypto/ecdsa"
@@ -24,14 +24,7 @@ const (
 	maxBody    = 64 << 10
 )
 
-// login is an authorization server FOR TRYING OUT ONLY: its one user has a password
-// that everyone can read in its source, anyone may register a client and guess, and
-// all is forgotten when it ends.
-//
-// What it does is what clients of MCP need: metadata (RFC 8414), registration (RFC
-// 7591), authorization codes with PKCE (RFC 7636) for one resource (RFC 8707), and
-// tokens that are JWTs (RFC 9068) or, to get the next one, rotate.
-type login struct {
+type server struct {
 	issuer string
 	scopes []string // that there are
 	key    jose.JSONWebKey
@@ -41,27 +34,28 @@ type login struct {
 	grants  map[string]*grant
 }
 
-// newLogin serves an authorization server at its URL, the issuer, which has no path.
-func newLogin(issuer string, scopes ...string) http.Handler {
+// New is an authorization server for the URL at which it will be served, the issuer,
+// which has no path. The scopes are those that there are to be asked for.
+func New(issuer string, scopes ...string) http.Handler {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err) // there is no randomness
 	}
-	l := &login{
+	s := &server{
 		issuer: issuer, scopes: scopes,
 		key:     jose.JSONWebKey{Key: key, KeyID: rand.Text(), Algorithm: string(jose.ES256), Use: "sig"},
 		clients: map[string]*client{}, grants: map[string]*grant{},
 	}
 	r := chi.NewRouter()
 	r.Use(careful)
-	r.Get("/authorize", l.authorize)
-	r.Post("/authorize", l.authorize)
+	r.Get("/authorize", s.authorize)
+	r.Post("/authorize", s.authorize)
 	r.Group(func(r chi.Router) {
 		r.Use(mcphttp.CORS("*")) // there are no cookies that a page could misuse
-		r.HandleFunc("/.well-known/oauth-authorization-server", l.metadata)
-		r.HandleFunc("/jwks", l.jwks)
-		r.HandleFunc("/register", l.register)
-		r.HandleFunc("/token", l.token)
+		r.HandleFunc("/.well-known/oauth-authorization-server", s.metadata)
+		r.HandleFunc("/jwks", s.jwks)
+		r.HandleFunc("/register", s.register)
+		r.HandleFunc("/token", s.token)
 	})
 	return r
 }
@@ -81,14 +75,14 @@ func careful(next http.Handler) http.Handler {
 	})
 }
 
-func (l *login) metadata(w http.ResponseWriter, _ *http.Request) {
+func (s *server) metadata(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
-		"issuer":                                         l.issuer,
-		"authorization_endpoint":                         l.issuer + "/authorize",
-		"token_endpoint":                                 l.issuer + "/token",
-		"registration_endpoint":                          l.issuer + "/register",
-		"jwks_uri":                                       l.issuer + "/jwks",
-		"scopes_supported":                               l.scopes,
+		"issuer":                                         s.issuer,
+		"authorization_endpoint":                         s.issuer + "/authorize",
+		"token_endpoint":                                 s.issuer + "/token",
+		"registration_endpoint":                          s.issuer + "/register",
+		"jwks_uri":                                       s.issuer + "/jwks",
+		"scopes_supported":                               s.scopes,
 		"response_types_supported":                       []string{"code"},
 		"grant_types_supported":                          []string{byCode, byRefresh},
 		"code_challenge_methods_supported":               []string{"S256"},
@@ -97,8 +91,8 @@ func (l *login) metadata(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-func (l *login) jwks(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{l.key.Public()}})
+func (s *server) jwks(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{s.key.Public()}})
 }
 
 // makeRoom makes room for one more.

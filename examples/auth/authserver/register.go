@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package main
+package authserver
 
 import (
 	"crypto/rand"
@@ -20,13 +20,13 @@ type client struct {
 	AuthMethod   string   `json:"token_endpoint_auth_method"`
 }
 
-func (l *login) client(id string) *client {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.clients[id]
+func (s *server) client(id string) *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients[id]
 }
 
-func (l *login) register(w http.ResponseWriter, r *http.Request) {
+func (s *server) register(w http.ResponseWriter, r *http.Request) {
 	var c client
 	if err := json.NewDecoder(r.Body).Decode(&c); r.Method != http.MethodPost || err != nil || len(c.Name) > 100 {
 		writeError(w, http.StatusBadRequest, "invalid_client_metadata", "expected a POST of a JSON object, and a name of up to 100 bytes")
@@ -37,10 +37,10 @@ func (l *login) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.ID, c.AuthMethod = rand.Text(), "none"
-	l.mu.Lock()
-	makeRoom(l.clients, maxClients)
-	l.clients[c.ID] = &c
-	l.mu.Unlock()
+	s.mu.Lock()
+	makeRoom(s.clients, maxClients)
+	s.clients[c.ID] = &c
+	s.mu.Unlock()
 	writeJSON(w, http.StatusCreated, &c)
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package main
+package authserver
 
 import (
 	"crypto/rand"
@@ -40,13 +40,13 @@ type grant struct {
 }
 
 // grant makes a grant and returns its code.
-func (l *login) grant(a *request, user string) (code string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	makeRoom(l.grants, maxGrants)
+func (s *server) grant(a *request, user string) (code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	makeRoom(s.grants, maxGrants)
 	id := rand.Text()
-	l.grants[id] = &grant{request: a, user: user}
-	return l.grants[id].rotate(id, byCode, codeAge)
+	s.grants[id] = &grant{request: a, user: user}
+	return s.grants[id].rotate(id, byCode, codeAge)
 }
 
 // rotate replaces the key.
@@ -56,22 +56,22 @@ func (g *grant) rotate(id, kind string, age time.Duration) (key string) {
 }
 
 // redeem takes a key and returns the next one, and no grant if the key is not good.
-func (l *login) redeem(kind, key string, fits func(*grant) bool) (g *grant, next string) {
+func (s *server) redeem(kind, key string, fits func(*grant) bool) (g *grant, next string) {
 	id, secret, _ := strings.Cut(key, ".")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g = l.grants[id]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g = s.grants[id]
 	switch {
 	case g == nil:
 		return nil, ""
 	case g.kind != kind, !isSame(g.secret, secret), time.Now().After(g.expires), !fits(g):
-		delete(l.grants, id)
+		delete(s.grants, id)
 		return nil, ""
 	}
 	return g, g.rotate(id, byRefresh, refreshAge)
 }
 
-func (l *login) token(w http.ResponseWriter, r *http.Request) {
+func (s *server) token(w http.ResponseWriter, r *http.Request) {
 	form := r.PostFormValue
 	kind, key := form("grant_type"), form("code")
 	if kind == byRefresh {
@@ -84,11 +84,11 @@ func (l *login) token(w http.ResponseWriter, r *http.Request) {
 	case kind != byCode && kind != byRefresh:
 		writeError(w, http.StatusBadRequest, "unsupported_grant_type", "expected "+byCode+" or "+byRefresh)
 		return
-	case l.client(form("client_id")) == nil:
+	case s.client(form("client_id")) == nil:
 		writeError(w, http.StatusUnauthorized, "invalid_client", "this client is not known here")
 		return
 	}
-	g, next := l.redeem(kind, key, func(g *grant) bool {
+	g, next := s.redeem(kind, key, func(g *grant) bool {
 		if g.client.ID != form("client_id") || form("resource") != g.resource {
 			return false
 		}
@@ -99,7 +99,7 @@ func (l *login) token(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_grant", "this is not, or no longer, good")
 		return
 	}
-	access, err := l.sign(g)
+	access, err := s.sign(g)
 	if err != nil {
 		writeError(w, http.StatusInternalServerError, "server_error", "the token could not be signed")
 		return
@@ -111,14 +111,14 @@ func (l *login) token(w http.ResponseWriter, r *http.Request) {
 }
 
 // sign makes an access token (RFC 9068).
-func (l *login) sign(g *grant) (string, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: l.key}, new(jose.SignerOptions).WithType("at+jwt"))
+func (s *server) sign(g *grant) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: s.key}, new(jose.SignerOptions).WithType("at+jwt"))
 	if err != nil {
 		return "", err
 	}
 	now := time.Now()
 	return jwt.Signed(signer).Claims(map[string]any{
-		"iss": l.issuer, "aud": g.resource, "sub": g.user, "client_id": g.client.ID, "scope": strings.Join(g.scopes, " "),
+		"iss": s.issuer, "aud": g.resource, "sub": g.user, "client_id": g.client.ID, "scope": strings.Join(g.scopes, " "),
 		"iat": now.Unix(), "exp": now.Add(tokenAge).Unix(), "jti": rand.Text(),
 	}).Serialize()
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package main
+package authserver
 
 import (
 	"html/template"
@@ -12,7 +12,10 @@ import (
 )
 
 // The only user. The password is public, since it stands here.
-const theUser, thePassword = "ada", "test"
+const (
+	User     = "ada"
+	Password = "test"
+)
 
 // request is what a client asks a user for.
 type request struct {
@@ -25,12 +28,12 @@ type request struct {
 }
 
 // authorize shows a form, and takes it: both at the URL that the client has made.
-func (l *login) authorize(w http.ResponseWriter, r *http.Request) {
+func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a := &request{
-		client: l.client(q.Get("client_id")), redirectURI: q.Get("redirect_uri"),
+		client: s.client(q.Get("client_id")), redirectURI: q.Get("redirect_uri"),
 		state: q.Get("state"), challenge: q.Get("code_challenge"), resource: q.Get("resource"),
-		scopes: slices.DeleteFunc(strings.Fields(q.Get("scope")), func(s string) bool { return !slices.Contains(l.scopes, s) }),
+		scopes: slices.DeleteFunc(strings.Fields(q.Get("scope")), func(name string) bool { return !slices.Contains(s.scopes, name) }),
 	}
 	if a.client == nil || !slices.Contains(a.client.RedirectURIs, a.redirectURI) {
 		// Who has no registered address to go back to goes nowhere, not even with an error.
@@ -38,18 +41,18 @@ func (l *login) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if problem := a.problem(q); problem != "" {
-		l.back(w, r, a, "error", problem)
+		s.back(w, r, a, "error", problem)
 		return
 	}
 	switch {
 	case r.Method != http.MethodPost:
 		ask(w, http.StatusOK, a, "")
 	case r.PostFormValue("answer") != "allow":
-		l.back(w, r, a, "error", "access_denied")
+		s.back(w, r, a, "error", "access_denied")
 	case !isUser(r.PostFormValue("user"), r.PostFormValue("password")):
 		ask(w, http.StatusForbidden, a, "That is not right.")
 	default:
-		l.back(w, r, a, "code", l.grant(a, theUser))
+		s.back(w, r, a, "code", s.grant(a, User))
 	}
 }
 
@@ -70,7 +73,7 @@ func (a *request) problem(q url.Values) string {
 }
 
 // back sends the user back to the client, and says who does (RFC 9207).
-func (l *login) back(w http.ResponseWriter, r *http.Request, a *request, name, value string) {
+func (s *server) back(w http.ResponseWriter, r *http.Request, a *request, name, value string) {
 	to, err := url.Parse(a.redirectURI)
 	if err != nil {
 		http.Error(w, "There is no way back.", http.StatusInternalServerError) // registration has seen to that
@@ -79,13 +82,13 @@ func (l *login) back(w http.ResponseWriter, r *http.Request, a *request, name, v
 	q := to.Query()
 	q.Set(name, value)
 	q.Set("state", a.state)
-	q.Set("iss", l.issuer)
+	q.Set("iss", s.issuer)
 	to.RawQuery = q.Encode()
 	http.Redirect(w, r, to.String(), http.StatusSeeOther)
 }
 
 func isUser(name, password string) bool {
-	return isSame(name, theUser) && isSame(password, thePassword)
+	return isSame(name, User) && isSame(password, Password)
 }
 
 var page = template.Must(template.New("authorize").Parse(`<!DOCTYPE html>

@@ -1,0 +1,71 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package lru
+
+import "container/list"
+
+// A Map holds at most so many entries. It is not safe for concurrent use.
+type Map[K comparable, V any] struct {
+	max     int
+	entries map[K]*list.Element // of *entry[K, V]
+	recent  list.List           // the one used last in front
+}
+
+type entry[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+// New makes an empty map for at most so many entries. With none, or a negative
+// number, it keeps nothing.
+func New[K comparable, V any](most int) *Map[K, V] {
+	return &Map[K, V]{max: most, entries: map[K]*list.Element{}}
+}
+
+// Get returns the value of a key, if it has one, and uses it.
+func (m *Map[K, V]) Get(key K) (value V, ok bool) {
+	at := m.entries[key]
+	if at == nil {
+		return value, false
+	}
+	m.recent.MoveToFront(at)
+	return at.Value.(*entry[K, V]).value, true
+}
+
+// Put sets the value of a key, and uses it.
+func (m *Map[K, V]) Put(key K, value V) {
+	if at := m.entries[key]; at != nil {
+		at.Value.(*entry[K, V]).value = value
+		m.recent.MoveToFront(at)
+		return
+	}
+	m.entries[key] = m.recent.PushFront(&entry[K, V]{key, value})
+	if m.recent.Len() > m.max {
+		m.remove(m.recent.Back())
+	}
+}
+
+// Delete removes a key, if it is there.
+func (m *Map[K, V]) Delete(key K) {
+	if at := m.entries[key]; at != nil {
+		m.remove(at)
+	}
+}
+
+// DeleteFunc removes all keys that which says yes to.
+func (m *Map[K, V]) DeleteFunc(which func(K) bool) {
+	for key, at := range m.entries {
+		if which(key) {
+			m.remove(at)
+		}
+	}
+}
+
+// Len is how many entries there are.
+func (m *Map[K, V]) Len() int { return m.recent.Len() }
+
+func (m *Map[K, V]) remove(at *list.Element) {
+	delete(m.entries, at.Value.(*entry[K, V]).key)
+	m.recent.Remove(at)
+}

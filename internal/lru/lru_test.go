@@ -1,0 +1,59 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package lru_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-psi/psi/internal/lru"
+)
+
+// has checks which keys are there, without using any.
+func has(t *testing.T, m *lru.Map[string, int], want ...string) {
+	t.Helper()
+	var got []string
+	m.DeleteFunc(func(key string) bool {
+		got = append(got, key)
+		return false
+	})
+	slices.Sort(got)
+	if !slices.Equal(got, want) || m.Len() != len(want) {
+		t.Errorf("there are %q, %d in number, want %q", got, m.Len(), want)
+	}
+}
+
+func TestMap(t *testing.T) {
+	m := lru.New[string, int](3)
+	for i, key := range []string{"a", "b", "c"} {
+		m.Put(key, i)
+	}
+	if v, ok := m.Get("a"); v != 0 || !ok {
+		t.Errorf("a is %d, %v", v, ok)
+	}
+	m.Put("b", 7) // which leaves c as the oldest
+	m.Put("d", 3)
+	has(t, m, "a", "b", "d")
+	if v, ok := m.Get("b"); v != 7 || !ok {
+		t.Errorf("b is %d, %v", v, ok)
+	}
+	if v, ok := m.Get("c"); v != 0 || ok {
+		t.Errorf("c is %d, %v", v, ok)
+	}
+	m.Delete("c")
+	m.Delete("d")
+	has(t, m, "a", "b")
+	m.Put("e", 4)
+	has(t, m, "a", "b", "e")
+	m.DeleteFunc(func(key string) bool { return key != "b" })
+	has(t, m, "b")
+}
+
+func TestNoRoom(t *testing.T) {
+	for _, most := range []int{0, -1} {
+		m := lru.New[string, int](most)
+		m.Put("a", 1)
+		has(t, m)
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// reluctant has the resources res://a and res://b; whoever subscribes to the latter
+// first waits for that without end.
+func reluctant() *mcp.Mux {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("res://a", reads("a"))
+	mux.Resource("res://b", reads("b"))
+	waits := true
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			var p mcp.ListenParams
+			if req.Method == mcp.MethodListen && req.Decode(&p) == nil && waits && slices.Contains(p.Notifications.ResourceSubscriptions, "res://b") {
+				waits = false
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	return mux
+}
+
+// A subscription that is given up half-way is taken back.
+func TestSubscribeGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s spy
+		c := connectTo(t, s.on(mcp.InProcess(reluctant())), &mcp.ClientOptions{Version: mcp.Version20251125})
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error)
+		go func() {
+			_, err := c.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"res://a", "res://b"}}, func(mcp.Change) {})
+			failed <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("Listen returned %v", err)
+		}
+		synctest.Wait()
+		if n := len(s.sent("resources/unsubscribe")); n != 1 {
+			t.Errorf("%d resources were unsubscribed from, want the one that had been subscribed to", n)
+		}
+	})
+}
+
+// Who subscribes to what somebody else is about to subscribe to hears of it, even if
+// the other one gives up.
+func TestSubscribeAfterOneWhoGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := reluctant()
+		c := connect(t, mux, &mcp.ClientOptions{Version: mcp.Version20251125})
+		ctx, cancel := context.WithCancel(t.Context())
+		go c.Subscribe(ctx, "res://b", func(string) {})
+		synctest.Wait()
+		heard, subscribed := make(chan string, 8), make(chan error, 1)
+		go func() {
+			_, err := c.Subscribe(t.Context(), "res://b", func(uri string) { heard <- uri })
+			subscribed <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-subscribed; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		mux.ResourceUpdated("res://b")
+		synctest.Wait()
+		if len(heard) != 1 {
+			t.Errorf("heard of %d updates", len(heard))
+		}
+	})
+}
