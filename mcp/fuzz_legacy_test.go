@@ -114,11 +114,11 @@ func (p *legacyPeer) checkAnswer(req *mcp.Request, initialized bool, answer []by
 	}
 }
 
-// isForgiven reports whether an answer is an internal error that the peer has caused:
-// by an error of its own, or by what is no answer.
+// isForgiven reports whether an answer is an internal error, or one without words, that
+// the peer has caused: by an error of its own, or by what is no answer.
 func (p *legacyPeer) isForgiven(answer []byte) bool {
 	m, err := mcp.ParseMessage(slices.Clone(answer))
-	if err != nil || m.Response == nil || m.Response.Error == nil || m.Response.Error.Code != mcp.CodeInternalError {
+	if err != nil || m.Response == nil || m.Response.Error == nil || m.Response.Error.Code != mcp.CodeInternalError && m.Response.Error.Message != "" {
 		return false
 	}
 	p.mu.Lock()

@@ -121,7 +121,7 @@ func TestTimeoutInEveryEra(t *testing.T) {
 
 func ExampleTimeout() {
 	mux := mcp.NewMux("server", "v1.0.0", nil)
-	mux.With(middleware.Timeout(10 * time.Millisecond)).Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+	mux.With(middleware.Timeout(10*time.Millisecond)).Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		<-ctx.Done() // or something that takes a context
 		return "", ctx.Err()
 	}, nil))
