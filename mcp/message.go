@@ -61,7 +61,7 @@ func SplitBatch(data []byte) ([][]byte, error) {
 // The error is an [*Error] to be sent back; the Message then still has the ID if
 // that could be read.
 func ParseMessage(data []byte) (Message, error) {
-	e := envelope{request: newRequest()}
+	var e envelope
 	s := jsonscan.Get(data, 0)
 	defer s.Release()
 	e.scan(s)
@@ -74,7 +74,7 @@ func ParseMessage(data []byte) (Message, error) {
 // envelope collects what one pass over a message finds.
 type envelope struct {
 	version, id, method, result, failure json.RawMessage
-	request                              *Request
+	request                              *Request // nil as long as nothing has told that it is one
 	hasID, hasMethod                     bool
 	notObject                            bool
 	problem                              *Error // with the params
@@ -96,7 +96,7 @@ func (e *envelope) scan(s *jsonscan.Scanner) {
 		case "method":
 			e.method, e.hasMethod = s.Value(), true
 		case "params":
-			e.problem = e.request.scanParams(s)
+			e.problem = e.asRequest().scanParams(s)
 		case "result":
 			e.result = s.Value()
 		case "error":
@@ -105,6 +105,14 @@ func (e *envelope) scan(s *jsonscan.Scanner) {
 			s.Skip()
 		}
 	}
+}
+
+// asRequest makes the request when it is needed: answers have none.
+func (e *envelope) asRequest() *Request {
+	if e.request == nil {
+		e.request = newRequest()
+	}
+	return e.request
 }
 
 func (e *envelope) message() (Message, error) {
@@ -125,7 +133,7 @@ func (e *envelope) message() (Message, error) {
 	case e.hasID && !ok:
 		return m, Errorf(CodeInvalidRequest, `the member "id" must be a string or an integer`)
 	}
-	m.Request = e.request
+	m.Request = e.asRequest()
 	m.Request.ID = id
 	m.Request.Method = internMethod(jsonscan.Unquote(e.method))
 	if e.problem != nil {

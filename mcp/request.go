@@ -64,9 +64,12 @@ func rawParams(params any) (json.RawMessage, error) {
 		return nil, nil
 	case json.RawMessage:
 		return p, nil
-	default:
-		return marshal(p)
+	case *CallToolParams:
+		if raw := p.encode(); raw != nil {
+			return raw, nil
+		}
 	}
+	return marshal(params)
 }
 
 // Params is the raw params object, nil if there is none. It must not be changed.

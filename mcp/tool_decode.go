@@ -34,7 +34,7 @@ func decodeToolResult(raw json.RawMessage) *CallToolResult {
 			r.IsError = string(value) == "true"
 			ok = r.IsError || string(value) == "false"
 		case "_meta":
-			ok = unmarshal(s.Value(), &r.Meta) == nil
+			ok = r.Meta.take(s)
 		}
 		if !ok {
 			return nil
@@ -88,4 +88,26 @@ func (t *TextContent) take(s *jsonscan.Scanner) bool {
 		members++
 	}
 	return members == 2 && s.Err() == nil
+}
+
+// take takes a _meta object, whose values stay where they are.
+func (m *Meta) take(s *jsonscan.Scanner) bool {
+	switch s.Kind() {
+	case 'n':
+		s.Skip()
+		return true
+	case '{':
+	default:
+		return false
+	}
+	*m = Meta{}
+	s.Object()
+	for s.Member() {
+		if string(s.Name()) == MetaServerInfo { // what servers say each time needs no new key
+			(*m)[MetaServerInfo] = s.Value()
+		} else {
+			(*m)[string(s.Name())] = s.Value()
+		}
+	}
+	return s.Err() == nil
 }

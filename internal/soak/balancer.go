@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
@@ -77,8 +76,8 @@ func newBalancer(c config, l net.Listener) *balancer {
 	}
 	b.proxy = &httputil.ReverseProxy{
 		Transport: b.pool, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(flightOf(r.In.Context()).to.url) },
-		ErrorHandler: b.unreachable,
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(flightOf(r.In.Context()).to.url) },
+		ModifyResponse: b.watch, ErrorHandler: b.unreachable,
 	}
 	b.http = listenOn(b)
 	go func() {
@@ -110,17 +109,6 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if b.wasCut(f) {
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// unreachable answers what no replica has answered. A request can fail because the one
-// before it on its connection was cancelled just then, which is net/http's doing.
-func (b *balancer) unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) {
-		b.mu.Lock()
-		b.hurt[flightOf(r.Context()).client] = time.Now()
-		b.mu.Unlock()
-	}
-	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
 // begin chooses where a request goes.
