@@ -61,13 +61,13 @@ type Legacy struct {
 	handler Handler
 	opts    LegacyOptions
 	session Session
-	ctx     context.Context // of the session; ends with Close
-	cancel  context.CancelCauseFunc
-	closing sync.Once
 	gone    chan struct{} // closed when the client cannot answer any more; nil if nobody says so
 	most    int           // requests that may be served at once
 
 	mu            sync.Mutex
+	ended         bool
+	ctx           context.Context // that ends with the session, for those who have asked; or nil
+	cancel        context.CancelCauseFunc
 	era           legacyEra // zero before initialize
 	info, caps    json.RawMessage
 	level         LoggingLevel
@@ -99,7 +99,6 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 		l.resume(l.opts.State)
 	}
 	l.session.legacy = l
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l
 }
 
@@ -107,22 +106,43 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 func (l *Legacy) Session() *Session { return &l.session }
 
 // Context is done when the session has ended.
-func (l *Legacy) Context() context.Context { return l.ctx }
+func (l *Legacy) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx, l.cancel = context.WithCancelCause(context.Background())
+		if l.ended {
+			l.cancel(ErrClosed)
+		}
+	}
+	return l.ctx
+}
 
 // Close ends the session; see [Session.Close].
 func (l *Legacy) Close() {
-	l.cancel(ErrClosed)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	first := !l.ended
+	l.ended = true
+	if l.ctx != nil {
+		l.cancel(ErrClosed)
+	}
 	for _, r := range l.inflight {
 		r.cancel(ErrClosed)
 	}
 	for _, f := range l.feeds {
 		f.cancel(ErrClosed)
 	}
-	if closed := l.opts.Closed; closed != nil {
-		l.closing.Do(func() { go closed() })
+	if closed := l.opts.Closed; closed != nil && first {
+		go closed()
 	}
+}
+
+// over reports whether the session has ended.
+func (l *Legacy) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
 }
 
 // hangUp fails the questions that wait for an answer, and all to come: the client

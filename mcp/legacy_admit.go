@@ -87,8 +87,8 @@ func (l *Legacy) begin(a *Admitted) error {
 		return tooMany(l.most)
 	}
 	a.ctx, a.cancel = context.WithCancelCause(a.ctx)
-	if l.ctx.Err() != nil {
-		a.cancel(context.Cause(l.ctx))
+	if l.ended {
+		a.cancel(ErrClosed)
 	}
 	l.inflight.add(req.ID, a.cancel)
 	l.fillIn(req)

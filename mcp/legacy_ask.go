@@ -160,8 +160,8 @@ func (l *Legacy) roundTrip(ctx context.Context, out Sender, method string, param
 	case <-ctx.Done():
 		l.withdraw(ctx, out, id)
 		return nil, context.Cause(ctx)
-	case <-l.ctx.Done():
-		return nil, context.Cause(l.ctx)
+	case <-l.Context().Done():
+		return nil, ErrClosed
 	case <-l.gone:
 		return nil, ErrClosed
 	}

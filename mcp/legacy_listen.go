@@ -40,8 +40,8 @@ func (l *Legacy) endListen(f *feeding) error {
 	select {
 	case <-f.ctx.Done():
 		err = context.Cause(f.ctx)
-	case <-l.ctx.Done():
-		err = context.Cause(l.ctx)
+	case <-l.Context().Done():
+		err = ErrClosed
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +125,7 @@ func (l *Legacy) refeed() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ctx.Err() != nil || l.ctx.Err() != nil {
+	if f.ctx.Err() != nil || l.over() {
 		return // nothing may be sent to the out of a Listen that has returned
 	}
 	begun := make(chan struct{})
@@ -155,8 +155,8 @@ func (l *Legacy) newFeed(of *feeding, begun func()) *feed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.feeds = append(l.feeds, f)
-	if l.ctx.Err() != nil {
-		f.cancel(context.Cause(l.ctx))
+	if l.ended {
+		f.cancel(ErrClosed)
 	}
 	return f
 }
@@ -340,7 +340,7 @@ func (l *Legacy) ping(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.ctx.Done():
+		case <-l.Context().Done():
 			return
 		case <-ticker.C:
 		}

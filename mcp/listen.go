@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // listen serves subscriptions/listen: it acknowledges what it can tell of, then
@@ -58,7 +60,8 @@ func (s *subscription) close() {
 }
 
 func (s *subscription) acknowledge(ctx context.Context) error {
-	return s.send(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *s.accepted, Meta: s.meta()})
+	params := append([]byte(`{"notifications":`), mustMarshal(s.accepted)...)
+	return s.send(ctx, NotificationAcknowledged, append(params, ','))
 }
 
 // woken tells what has changed.
@@ -100,22 +103,11 @@ type subscription struct {
 	req      *Request
 	accepted *SubscriptionFilter
 	listener *listener
-	note     json.RawMessage // the params of what has none but the label
-	mounts   mountListeners  // of a mux
+	mounts   mountListeners // of a mux
 }
 
 func newSubscription(req *Request, accepted *SubscriptionFilter) *subscription {
-	s := &subscription{req: req, accepted: accepted, listener: newListener(accepted)}
-	s.note = mustMarshal(map[string]Meta{"_meta": s.meta()})
-	return s
-}
-
-// meta is the label of what belongs to the subscription. It is made anew each time:
-// there may be thousands of subscriptions.
-func (s *subscription) meta() Meta {
-	meta := Meta{}
-	meta.Set(MetaSubscriptionID, s.req.ID)
-	return meta
+	return &subscription{req: req, accepted: accepted, listener: newListener(accepted)}
 }
 
 // ended is the outcome of a subscription whose context is done: a result, if it was
@@ -124,11 +116,18 @@ func (s *subscription) ended(ctx context.Context) (Result, error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
 		return nil, cause
 	}
-	return &ListenResult{ResultBase{Meta: s.meta()}}, nil
+	res := new(ListenResult)
+	res.Meta.Set(MetaSubscriptionID, s.req.ID)
+	return res, nil
 }
 
-func (s *subscription) send(ctx context.Context, method string, params any) error {
-	return s.req.Notify(ctx, method, params)
+// send sends a notification whose params lack only the label of what belongs to the
+// subscription, and their end. There may be thousands of subscriptions: no tree is
+// built for it.
+func (s *subscription) send(ctx context.Context, method string, params []byte) error {
+	params = append(params, `"_meta":{"`+MetaSubscriptionID+`":`...)
+	params = append(params, s.req.ID.token...)
+	return s.req.Notify(ctx, method, json.RawMessage(append(params, "}}"...)))
 }
 
 var changeNotifications = []struct {
@@ -158,12 +157,13 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 		if changes&n.change == 0 {
 			continue
 		}
-		if err := s.send(ctx, n.method, s.note); err != nil {
+		if err := s.send(ctx, n.method, []byte{'{'}); err != nil {
 			return err
 		}
 	}
 	for _, uri := range uris {
-		if err := s.send(ctx, NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri, Meta: s.meta()}); err != nil {
+		params := append(jsonscan.AppendString([]byte(`{"uri":`), uri), ',')
+		if err := s.send(ctx, NotificationResourceUpdated, params); err != nil {
 			return err
 		}
 	}

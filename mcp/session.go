@@ -67,4 +67,4 @@ func (s *Session) Notify(ctx context.Context, method string, params any) error {
 func (s *Session) Close() { s.legacy.Close() }
 
 // Done is closed when the session has ended.
-func (s *Session) Done() <-chan struct{} { return s.legacy.ctx.Done() }
+func (s *Session) Done() <-chan struct{} { return s.legacy.Context().Done() }
