@@ -154,7 +154,7 @@ func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (
 	}
 	conn, err := c.connectWith(ctx, t, version)
 	if err == nil && c.opts.KeepAlive > 0 {
-		go conn.keepAlive(c.opts.KeepAlive) //nolint:contextcheck // it lasts as long as the connection
+		go conn.keepAlive(c.opts.KeepAlive) // it lasts as long as the connection
 	}
 	return conn, err
 }

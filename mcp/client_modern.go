@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/pause"
 )
 
 // modernClient speaks the modern era: every request says by itself what it speaks
@@ -207,5 +208,5 @@ func (c *Conn) wait(ctx context.Context, d time.Duration) error {
 		return c.wire.Err()
 	default:
 	}
-	return pause(ctx, d)
+	return pause.For(ctx, d)
 }

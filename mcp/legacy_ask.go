@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/pause"
 )
 
 // senderNotifier sends notifications as messages.
@@ -84,7 +86,7 @@ func (l *Legacy) ask(ctx context.Context, req *Request, asked *InputRequired, ou
 		defer cancel()
 	}
 	if len(asked.InputRequests) == 0 {
-		return nil, pause(ctx, min(10*time.Millisecond<<round, time.Second))
+		return nil, pause.For(ctx, min(10*time.Millisecond<<round, time.Second))
 	}
 	for _, q := range asked.InputRequests {
 		if err := checkCapability(req, q); err != nil {
@@ -117,17 +119,6 @@ func (l *Legacy) askAll(ctx context.Context, questions map[string]InputRequest, 
 		return nil, problems[key]
 	}
 	return answers, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func (l *Legacy) askOne(ctx context.Context, out Sender, q InputRequest) (json.RawMessage, error) {

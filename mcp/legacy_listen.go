@@ -51,7 +51,7 @@ func (l *Legacy) endListen(f *feeding) error {
 
 // feeding is what one Listen does: it has one feed after the other.
 type feeding struct {
-	ctx   context.Context //nolint:containedctx // of Listen
+	ctx   context.Context // of Listen
 	out   Sender
 	ready func() // may be nil
 
@@ -139,7 +139,7 @@ func (l *Legacy) refeed() {
 // feed is one subscriptions/listen request to the handler.
 type feed struct {
 	of     *Legacy
-	ctx    context.Context //nolint:containedctx // of the request
+	ctx    context.Context // of the request
 	cancel context.CancelCauseFunc
 	req    *Request
 	out    Sender

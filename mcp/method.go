@@ -44,13 +44,21 @@ var methodNames = func() map[string]string {
 	for _, m := range []string{
 		MethodDiscover, MethodListTools, MethodCallTool, MethodListPrompts, MethodGetPrompt,
 		MethodListResources, MethodListResourceTemplates, MethodReadResource, MethodComplete, MethodListen,
-		NotificationCancelled, NotificationProgress, NotificationRootsListChanged,
+		MethodElicit, MethodCreateMessage, MethodListRoots,
+		NotificationCancelled, NotificationProgress, NotificationMessage,
+		NotificationToolsListChanged, NotificationPromptsListChanged, NotificationResourcesListChanged,
+		NotificationResourceUpdated, NotificationAcknowledged, NotificationRootsListChanged,
 		legacyInitialize, legacyInitialized, legacyPing, legacySetLevel, legacySubscribe, legacyUnsubscribe,
 	} {
 		names[m] = m
 	}
 	return names
 }()
+
+// IsMethod reports whether method is one of the specification's, of any revision: a
+// request or a notification. Others are those of extensions, and whatever a peer
+// makes up.
+func IsMethod(method string) bool { return methodNames[method] != "" }
 
 func internMethod(b []byte) string {
 	if m, ok := methodNames[string(b)]; ok {

@@ -20,7 +20,7 @@ type inProcess struct{ handler Handler }
 
 func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
 	w := newStreamWire(receive)
-	server := newStreamServer(context.Background(), t.handler, &toClient{wire: w}, &StreamOptions{DrainTimeout: -1}) //nolint:contextcheck // it lasts as long as the connection
+	server := newStreamServer(context.Background(), t.handler, &toClient{wire: w}, &StreamOptions{DrainTimeout: -1}) // it lasts as long as the connection
 	inbox := &inProcessInbox{server: server, requests: make(chan arrival), closed: w.done}
 	w.write = inbox.take
 	w.close = sync.OnceValue(func() error {

@@ -12,7 +12,7 @@ import (
 // the call's context, or with the connection.
 type exchange struct {
 	inbox    *inbox
-	ctx      context.Context //nolint:containedctx // of the HTTP requests
+	ctx      context.Context // of the HTTP requests
 	cancel   context.CancelCauseFunc
 	stop     func() bool // stops what would end it
 	detached bool

@@ -30,7 +30,7 @@ type getting struct {
 
 	out    output
 	about  requestContext
-	ctx    context.Context //nolint:containedctx // of the GET
+	ctx    context.Context // of the GET
 	cancel context.CancelCauseFunc
 	beat   repeater
 	left   sync.Once

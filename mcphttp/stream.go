@@ -22,7 +22,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	out    *output         // nil while nobody is attached
-	about  context.Context //nolint:containedctx // of what is attached
+	about  context.Context // of what is attached
 	broken func()          // called when nothing more is written to out; may be nil
 	begun  bool
 	done   bool

@@ -113,14 +113,7 @@ func (s *metrics) end(ctx context.Context, req *mcp.Request, o outcome, begun ti
 }
 
 func (s *metrics) method(req *mcp.Request) string {
-	switch req.Method {
-	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodCallTool, mcp.MethodListPrompts, mcp.MethodGetPrompt,
-		mcp.MethodListResources, mcp.MethodListResourceTemplates, mcp.MethodReadResource, mcp.MethodComplete, mcp.MethodListen,
-		mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodListRoots,
-		mcp.NotificationCancelled, mcp.NotificationProgress, mcp.NotificationRootsListChanged:
-		return req.Method
-	}
-	if slices.Contains(s.methods, req.Method) {
+	if mcp.IsMethod(req.Method) || slices.Contains(s.methods, req.Method) {
 		return req.Method
 	}
 	return otherLabel

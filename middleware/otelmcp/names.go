@@ -12,16 +12,6 @@ import (
 // other stands for all values that peers may choose and that are not known.
 const other = "_OTHER"
 
-// specified are the methods of the specification that are sent or received.
-var specified = map[string]bool{
-	mcp.MethodDiscover: true, mcp.MethodListTools: true, mcp.MethodCallTool: true,
-	mcp.MethodListPrompts: true, mcp.MethodGetPrompt: true,
-	mcp.MethodListResources: true, mcp.MethodListResourceTemplates: true, mcp.MethodReadResource: true,
-	mcp.MethodComplete: true, mcp.MethodListen: true,
-	mcp.MethodElicit: true, mcp.MethodCreateMessage: true, mcp.MethodListRoots: true,
-	mcp.NotificationCancelled: true, mcp.NotificationProgress: true, mcp.NotificationRootsListChanged: true,
-}
-
 // names are the methods, tools and prompts that may be dimensions of measurements.
 type names struct {
 	methods map[string]bool
@@ -43,7 +33,7 @@ func newNames(methods []string, most int) *names {
 }
 
 func (n *names) method(req *mcp.Request) string {
-	if specified[req.Method] || n.methods[req.Method] {
+	if mcp.IsMethod(req.Method) || n.methods[req.Method] {
 		return req.Method
 	}
 	return other
