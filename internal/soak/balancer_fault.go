@@ -7,13 +7,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
 
 // A request can fail because the one before it on its connection was cancelled just
-// then. That is net/http's doing, and its error is that of a cancellation, though
-// nobody has cancelled this request.
+// then. That is net/http's doing. Its error is that of a cancellation, though nobody
+// has cancelled this request, or of a connection that this side has closed.
 
 // unreachable answers what no replica has answered.
 func (b *balancer) unreachable(w http.ResponseWriter, r *http.Request, err error) {
@@ -42,9 +43,9 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame remembers a client whose request a cancellation has ended.
+// blame remembers a client whose request this side has ended.
 func (b *balancer) blame(r *http.Request, err error) {
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, net.ErrClosed) {
 		return
 	}
 	b.mu.Lock()
