@@ -66,7 +66,9 @@ func (h *Handler) resume(r *http.Request, s *session, w http.ResponseWriter, num
 	}
 	defer st.detach(out)
 	st.heartbeat() // sends the head
-	defer every(h.opts.Heartbeat, st).stop()
+	beat := new(beat)
+	h.pulse.start(beat, st)
+	defer beat.stop()
 	defer context.AfterFunc(h.hard, cancel)()
 	<-ctx.Done()
 }

@@ -32,7 +32,7 @@ type getting struct {
 	about  requestContext
 	ctx    context.Context // of the GET
 	cancel context.CancelCauseFunc
-	beat   repeater
+	beat   beat
 	left   sync.Once
 	done   chan struct{}
 }
@@ -67,7 +67,7 @@ func (h *Handler) newGetting(r *http.Request, s *session) *getting {
 func (g *getting) watch(r *http.Request) (stop func()) {
 	connected := context.AfterFunc(r.Context(), g.leave)
 	expiry := atExpiry(r, g.leave)
-	g.beat.start(g.handler.opts.Heartbeat, g.stream)
+	g.handler.pulse.start(&g.beat, g.stream)
 	return func() {
 		g.beat.stop()
 		connected()

@@ -36,6 +36,7 @@ type Handler struct {
 	hard context.Context // of all requests
 	kill context.CancelCauseFunc
 
+	pulse     pulse
 	requests  tracker
 	inflight  inflight
 	listening inflight // subscriptions of the modern era
@@ -47,6 +48,7 @@ func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	s := &Handler{mcp: &abortable{h}, opts: o, guard: newGuard(&o)}
 	s.ctx, s.close = context.WithCancelCause(context.Background())
 	s.hard, s.kill = context.WithCancelCause(context.Background())
+	s.pulse.interval = o.Heartbeat
 	s.listening.expires = true
 	s.sessions = newSessions(s.mcp, &s.opts)
 	return s

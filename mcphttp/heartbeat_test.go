@@ -4,7 +4,11 @@
 package mcphttp_test
 
 import (
+	"bufio"
 	"context"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,5 +38,44 @@ func TestFirstHeartbeatToNobody(t *testing.T) {
 		if got := whole(t, s.post(call(2, "hello"), h)); got.status != 200 {
 			t.Errorf("%d %s", got.status, got.body)
 		}
+	})
+}
+
+// Streams share what beats for them and nothing else: each has its own rhythm,
+// whoever comes and goes beside it.
+func TestHeartbeatsAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Minute}))
+		begin := time.Now()
+		get := func(ctx context.Context) *http.Response {
+			return s.do(s.request(ctx, http.MethodGet, "", s.open(mcp.LegacyVersions()[0])))
+		}
+		beats := func(res *http.Response, n int) (at []time.Duration) {
+			for lines := bufio.NewScanner(res.Body); len(at) < n && lines.Scan(); {
+				if strings.HasPrefix(lines.Text(), ":") {
+					at = append(at, time.Since(begin))
+				}
+			}
+			return at
+		}
+		gone, leave := context.WithCancel(t.Context())
+		get(gone)
+		<-time.After(10 * time.Second)
+		leave()
+		first := get(t.Context())
+		<-time.After(20 * time.Second)
+		second := get(t.Context())
+		got := make(chan []time.Duration)
+		go func() { got <- beats(first, 4) }()
+		want := []time.Duration{30 * time.Second, 90 * time.Second, 150 * time.Second}
+		if at := beats(second, 3); !slices.Equal(at, want) {
+			t.Errorf("the second stream had its heartbeats at %v, want %v", at, want)
+		}
+		want = []time.Duration{10 * time.Second, 70 * time.Second, 130 * time.Second, 190 * time.Second}
+		// Who reads late gets what was written at once.
+		if at := <-got; len(at) != 4 || !slices.Equal(at[1:], want[1:]) {
+			t.Errorf("the first stream had its heartbeats at %v, want %v", at, want)
+		}
+		s.close()
 	})
 }

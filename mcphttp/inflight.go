@@ -15,7 +15,7 @@ import (
 type modernCall struct {
 	reply
 	request requestContext
-	beat    repeater
+	beat    beat
 	cancel  context.CancelCauseFunc
 	set     *inflight
 	expiry  *time.Timer // nil if the call does not end with its caller's authentication

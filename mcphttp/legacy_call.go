@@ -21,7 +21,7 @@ type legacyCall struct {
 	about    requestContext
 	admitted mcp.Admitted
 	stream   stream
-	beat     repeater
+	beat     beat
 }
 
 // answer serves a call and answers: with JSON if nothing was said before the
@@ -42,9 +42,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	}
 	c.stream.of(c.session, &h.opts, &c.out)
 	c.stream.about, c.about.stream = &c.about, &c.stream //nolint:fatcontext // it is not nested: the stream's context is the call's
-	c.beat.start(h.opts.Heartbeat, &c.stream)
+	h.pulse.start(&c.beat, &c.stream)
+	defer c.beat.stop()
 	buf.B = c.serve(buf.B, &c.stream)
-	c.beat.stop()
 	h.keep(c)
 	if (c.accept.json || c.about.forbidden()) && c.stream.abandon() {
 		c.finishJSON(buf.B)

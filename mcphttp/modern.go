@@ -32,7 +32,7 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 	ctx := c.context(r, h.set(req.Method))
 	defer c.end()
 	if c.accept.stream {
-		c.beat.start(h.opts.Heartbeat, &c.reply)
+		h.pulse.start(&c.beat, &c.reply)
 	}
 	res, err := mcp.Serve(ctx, h.mcp, req, c, h.opts.Logger)
 	c.finish(ctx, req, res, err)

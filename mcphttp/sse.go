@@ -25,6 +25,8 @@ type SSEHandler struct {
 	opts  Options
 	guard guard
 
+	pulse pulse
+
 	ctx  context.Context // of all sessions
 	kill context.CancelCauseFunc
 
@@ -38,6 +40,7 @@ type SSEHandler struct {
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	o := opts.withDefaults()
 	s := &SSEHandler{mcp: &abortable{h}, opts: o, guard: newGuard(&o), sessions: map[string]*sseSession{}}
+	s.pulse.interval = o.Heartbeat
 	s.ctx, s.kill = context.WithCancelCause(context.Background())
 	return s
 }
@@ -46,6 +49,7 @@ func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 type sseSession struct {
 	legacy *mcp.Legacy
 	out    output
+	beat   beat
 	end    context.CancelFunc
 
 	ready     chan struct{} // closed after the handshake
@@ -140,7 +144,8 @@ func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
 	if err != nil {
 		return
 	}
-	defer every(h.opts.Heartbeat, s).stop()
+	h.pulse.start(&s.beat, s)
+	defer s.beat.stop()
 	listening := sync.OnceFunc(func() { close(s.listening) })
 	defer listening()
 	select {
