@@ -56,8 +56,8 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	}
 	s.full = sync.OnceValues(func() (*santhosh.Schema, error) { return compileFull(doc, s.options.AssertFormats) })
 	s.proof = buildProof(doc, dialect, s.options)
-	if s.options.Inferred && s.proof != nil {
-		return s, nil // the full validator is made when it is needed
+	if s.proof != nil {
+		return s, nil // it is valid, and the full validator is made when there is something to explain
 	}
 	if _, err := s.full(); err != nil {
 		return nil, err

@@ -155,6 +155,9 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
+		if err := jsonschema.CompileFull(s); err != nil {
+			t.Errorf("there is a proof (%v) for a schema that is none: %v", jsonschema.HasProof(s), err)
+		}
 		err = s.Validate([]byte(data))
 		if err != nil && (err.Error() == "" || strings.Contains(err.Error(), "%!")) {
 			t.Errorf("%q", err)

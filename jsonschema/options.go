@@ -21,12 +21,6 @@ type Options struct {
 	// the validator's text explains that better than the decoder's.
 	AssertFormats bool
 
-	// Inferred says that For made the schema. Of such a schema, Compile checks as much
-	// as it needs to prove values valid, which is nearly all, and makes the validator
-	// that explains what is wrong with a value only when there is one. That takes
-	// milliseconds of the start of a program.
-	Inferred bool
-
 	// MaxBytes, MaxDepth and MaxNodes bound the schema: its length, the nesting of
 	// its objects and arrays, and how many JSON values it is made of. Zero means
 	// 1 MiB, 64 and 10,000.

@@ -8,13 +8,14 @@ import (
 	"slices"
 )
 
-// buildProof returns the proof for a schema document, or nil if the document
-// uses more than the subset.
+// buildProof returns the proof for a schema document, or nil if the document uses
+// more than the subset, or is not valid. A document that has a proof is valid: it
+// need not be held against the metaschema.
 func buildProof(document any, d dialect, opts Options) *node {
 	if d < draft7 {
 		return nil
 	}
-	b := &proofBuilder{document: document, opts: opts, known: map[string]*node{}}
+	b := &proofBuilder{document: document, opts: opts, known: map[string]*node{}, annotated: map[string]bool{}}
 	root := b.schema("", document)
 	if b.beyond || b.circular() {
 		return nil
@@ -39,10 +40,11 @@ func (b *proofBuilder) circular() bool {
 // A proofBuilder builds the nodes of one document. Once a schema turns out to be
 // beyond the subset, the rest of the work is in vain but harmless.
 type proofBuilder struct {
-	document any
-	opts     Options
-	known    map[string]*node // by pointer, which is also how recursion ends
-	beyond   bool
+	document  any
+	opts      Options
+	known     map[string]*node // by pointer, which is also how recursion ends
+	annotated map[string]bool  // by pointer: the annotations have been looked at
+	beyond    bool
 }
 
 var anyNode = func() *node {
@@ -72,6 +74,7 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 	if !ok {
 		return b.giveUp()
 	}
+	b.annotations(pointer, obj)
 	if ref, ok := obj["$ref"]; ok {
 		return b.reference(ref, obj)
 	}
@@ -111,6 +114,7 @@ func (b *proofBuilder) reference(ref any, obj map[string]any) *node {
 		if ref, ok = obj["$ref"]; !ok {
 			return b.schema(pointer, target)
 		}
+		b.annotations(pointer, obj)
 	}
 	return b.giveUp()
 }
@@ -142,13 +146,10 @@ func annotatesOnly(obj map[string]any, key string) bool {
 
 // object adds the three keywords that together say which members there may be.
 func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
-	switch more := obj["additionalProperties"].(type) {
-	case nil:
-	case bool:
-		if !more {
-			n.others = nil
-		}
-	default:
+	switch more, given := obj["additionalProperties"]; {
+	case more == false:
+		n.others = nil
+	case given:
 		n.others = b.schema(pointer+"/additionalProperties", more)
 	}
 	names, _ := obj["required"].([]any)

@@ -22,6 +22,45 @@ func isAnnotation(key string) bool {
 	return strings.HasPrefix(key, "x-")
 }
 
+// annotations looks at the keywords of a schema that have no say in validity, but
+// in whether the schema is one.
+func (b *proofBuilder) annotations(pointer string, obj map[string]any) {
+	if b.annotated[pointer] {
+		return
+	}
+	b.annotated[pointer] = true
+	for key, value := range obj {
+		if isAnnotation(key) && !b.annotation(pointer, key, value) {
+			b.beyond = true
+		}
+	}
+}
+
+func (b *proofBuilder) annotation(pointer, key string, value any) (ok bool) {
+	switch key {
+	case "$schema":
+		return pointer == ""
+	case "$comment", "title", "description", "contentEncoding", "contentMediaType":
+		_, ok = value.(string)
+		return ok
+	case "deprecated", "readOnly", "writeOnly":
+		_, ok = value.(bool)
+		return ok
+	case "examples":
+		_, ok = value.([]any)
+		return ok
+	case "contentSchema":
+		b.schema(pointer+"/contentSchema", value)
+	case "$defs", "definitions":
+		defs, ok := value.(map[string]any)
+		for name, schema := range defs {
+			b.schema(pointer+"/"+key+"/"+escapeToken(name), schema)
+		}
+		return ok
+	}
+	return true
+}
+
 // keyword adds one keyword to n and reports whether it could.
 func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 	switch key {
@@ -32,7 +71,8 @@ func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 		return ok
 	case "required":
 		list, ok := value.([]any)
-		return ok && len(stringsOf(list)) == len(list)
+		names := stringsOf(list)
+		return ok && len(names) == len(list) && distinct(names)
 	case "type":
 		return n.setTypes(value)
 	case "enum":
@@ -78,8 +118,9 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 		n.pattern = re
 		return ok && err == nil
 	case "format":
+		_, ok := value.(string)
 		n.format = b.format(value)
-		return true
+		return ok
 	}
 	return false
 }
@@ -110,7 +151,15 @@ func (n *node) setTypes(value any) bool {
 		}
 		n.types |= set
 	}
-	return true
+	return len(names) > 0 && distinct(stringsOf(names))
+}
+
+func distinct(names []string) bool {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		seen[name] = true
+	}
+	return len(seen) == len(names)
 }
 
 func setSize(to *int, value any) bool {

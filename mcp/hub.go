@@ -185,7 +185,10 @@ func (l *listener) signal() {
 func (l *listener) take() (change, []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, uris := l.pending, slices.Sorted(maps.Keys(l.updates))
+	c, updates := l.pending, l.updates
 	l.pending, l.updates = 0, nil
-	return c, uris
+	if len(updates) == 0 {
+		return c, nil
+	}
+	return c, slices.Sorted(maps.Keys(updates))
 }

@@ -121,13 +121,16 @@ func (s *subscription) ended(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
+// labelled is room for params of nothing but a label.
+const labelled = 96
+
 // send sends a notification whose params lack only the label of what belongs to the
 // subscription, and their end. There may be thousands of subscriptions: no tree is
 // built for it.
 func (s *subscription) send(ctx context.Context, method string, params []byte) error {
 	params = append(params, `"_meta":{"`+MetaSubscriptionID+`":`...)
 	params = append(params, s.req.ID.token...)
-	return s.req.Notify(ctx, method, json.RawMessage(append(params, "}}"...)))
+	return s.req.call.notify(ctx, method, append(params, "}}"...))
 }
 
 var changeNotifications = []struct {
@@ -157,7 +160,7 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 		if changes&n.change == 0 {
 			continue
 		}
-		if err := s.send(ctx, n.method, []byte{'{'}); err != nil {
+		if err := s.send(ctx, n.method, append(make([]byte, 0, labelled), '{')); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func newTextInput(t reflect.Type) (*textInput, error) {
 		in.fields[name] = f
 	}
 	in.defaults = defaultsOf(raw)
-	in.schema, err = jsonschema.Compile(raw, &jsonschema.Options{AssertFormats: true, Inferred: true})
+	in.schema, err = jsonschema.Compile(raw, &jsonschema.Options{AssertFormats: true})
 	return in, err
 }
 

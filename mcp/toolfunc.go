@@ -63,8 +63,7 @@ func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
 func (*toolFunc[In, Out]) compiled() {}
 
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
-	inferred := f.tool.InputSchema == nil
-	if inferred {
+	if f.tool.InputSchema == nil {
 		if f.tool.InputSchema, err = jsonschema.For[In](); err != nil {
 			return err
 		}
@@ -73,7 +72,7 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
 	}
 	f.defaults = defaultsOf(f.tool.InputSchema)
-	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true, Inferred: inferred})
+	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true})
 	return err
 }
 
@@ -182,7 +181,7 @@ func (f *toolFunc[In, Out]) prepareSchema() (err error) {
 	if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
 		return err
 	}
-	f.out, err = jsonschema.Compile(f.tool.OutputSchema, &jsonschema.Options{Inferred: true})
+	f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)
 	return err
 }
 

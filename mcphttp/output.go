@@ -27,6 +27,7 @@ type output struct {
 	timeout time.Duration
 	shared  bool                     // the connection is shared with other responses, as in HTTP/2
 	control *http.ResponseController // nil before the stream is open
+	until   time.Time                // the deadline for writes
 
 	mu        sync.Mutex
 	held      *bufpool.Buffer // takes what is written, nil if that goes out
@@ -56,7 +57,7 @@ func (o *output) open() {
 	}
 	o.streaming = true
 	o.control = http.NewResponseController(o.w)
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
+	o.extend()
 	o.head()
 	o.w.WriteHeader(http.StatusOK)
 }
@@ -100,7 +101,7 @@ func (o *output) release() {
 func (o *output) named(kind, data string) error {
 	m := sse.Message{Type: sse.Type(kind)}
 	m.AppendData(data)
-	return o.write(&m)
+	return o.write(&m, len(data))
 }
 
 // event writes one message. The id is left out if it is empty.
@@ -111,7 +112,7 @@ func (o *output) event(id string, message []byte) error {
 	}
 	// The message does not outlive this call, and nobody writes to it meanwhile.
 	m.AppendData(unsafe.String(unsafe.SliceData(message), len(message))) //nolint:gosec // as said above
-	return o.write(&m)
+	return o.write(&m, len(message))
 }
 
 // prime writes an event without a message: it gives the client an id to come
@@ -119,21 +120,22 @@ func (o *output) event(id string, message []byte) error {
 func (o *output) prime(id string, retry time.Duration) error {
 	m := sse.Message{ID: sse.ID(id), Retry: retry}
 	m.AppendData("\n") // a data field that is there, and empty
-	return o.write(&m)
+	return o.write(&m, 0)
 }
 
 // comment writes a heartbeat.
 func (o *output) comment() error {
 	var m sse.Message
 	m.AppendComment("keep-alive")
-	return o.write(&m)
+	return o.write(&m, 0)
 }
 
-// write gives every write a deadline of its own, and none to the silence after
-// it, so that neither the server's WriteTimeout nor a client that has stopped to
-// read decides how long a stream lives. Where the connection is the response's
-// alone, a deadline that is over in the silence does no harm.
-func (o *output) write(m *sse.Message) error {
+// write writes an event with so many bytes of data. It gives every write a deadline,
+// and none to the silence after it, so that neither the server's WriteTimeout nor a
+// client that has stopped to read decides how long a stream lives. Where the
+// connection is the response's alone, a deadline that is over in the silence does no
+// harm.
+func (o *output) write(m *sse.Message, size int) error {
 	if o.err != nil {
 		return errors.Join(mcp.ErrNotDelivered, o.err)
 	}
@@ -142,18 +144,46 @@ func (o *output) write(m *sse.Message) error {
 		return err
 	}
 	if o.streaming {
-		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers have deadlines
+		o.extend()
 	}
 	o.open()
-	_, o.err = m.WriteTo(o.w)
+	o.put(m, size)
 	if o.err == nil {
 		o.err = o.control.Flush()
 	}
 	if o.err == nil && o.shared {
-		_ = o.control.SetWriteDeadline(time.Time{})
+		o.until = time.Time{}
+		_ = o.control.SetWriteDeadline(o.until)
 	}
 	return o.err
 }
+
+// extend sets the deadline for what is written now. Events that follow each other
+// closely share one, so that setting it does not cost as much as writing them.
+func (o *output) extend() {
+	now := time.Now()
+	if o.until.Sub(now) > o.timeout-o.timeout/8 {
+		return
+	}
+	o.until = now.Add(o.timeout)
+	_ = o.control.SetWriteDeadline(o.until) // not all writers have deadlines
+}
+
+// put writes an event, a small one at once: the parts of an event are many, and each
+// write of a response has its price.
+func (o *output) put(m *sse.Message, size int) {
+	if size > maxCopied {
+		_, o.err = m.WriteTo(o.w)
+		return
+	}
+	buf := bufpool.Get()
+	defer buf.Put()
+	_, _ = m.WriteTo(buf) // a buffer takes everything
+	_, o.err = o.w.Write(buf.B)
+}
+
+// maxCopied is how much data it is cheaper to copy than to write by itself.
+const maxCopied = 8 << 10
 
 // alive reports whether the client may still be there although ctx is done: it
 // was the server that ended the request.
