@@ -145,6 +145,7 @@ type feed struct {
 	out    Sender
 	once   sync.Once
 	begun  func() // called once, when the handler has acknowledged, or has refused
+	again  bool   // something may have changed before the handler acknowledges
 	done   chan struct{}
 }
 
@@ -163,12 +164,19 @@ func (l *Legacy) newFeed(of *feeding, begun func()) *feed {
 
 // run listens until the feed is stopped.
 func (f *feed) run() {
-	l := f.of
 	defer f.end()
+	listenAgain(f.ctx, f.listen)
+}
+
+func (f *feed) listen(again bool) error {
+	l := f.of
+	f.again = again
 	_, err := Serve(f.ctx, l.handler, f.req, f, l.opts.Logger)
-	if err != nil && f.ctx.Err() == nil && CodeOf(err) != CodeMethodNotFound {
+	f.once.Do(f.begun)
+	if err != nil && f.ctx.Err() == nil && !again && CodeOf(err) != CodeMethodNotFound {
 		l.cannotTell(err)
 	}
+	return err
 }
 
 func (l *Legacy) cannotTell(err error) {
@@ -197,6 +205,9 @@ func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage
 	case NotificationAcknowledged:
 		f.of.acknowledged(params)
 		f.once.Do(f.begun)
+		if f.again {
+			f.of.Missed(ctx)
+		}
 		return nil
 	case NotificationResourceUpdated:
 		var p ResourceUpdatedParams

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
@@ -48,9 +46,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*subscription, 
 	s := newSubscription(req, accepted)
 	g.hub.add(s.listener)
 	s.mounts = mountListeners{registry: g, req: req, filter: accepted, listener: s.listener}
-	for _, m := range s.mounts.refresh(ctx) {
-		m.await(ctx) // or what changes there from now on could get lost
-	}
+	s.mounts.begin(ctx)
 	return s, nil
 }
 
@@ -194,105 +190,6 @@ func (s *subscription) tellRest(ctx context.Context) {
 	}
 	changes, uris := s.listener.take()
 	_ = s.tell(context.WithoutCancel(ctx), changes, uris) // who is gone needs nothing
-}
-
-// mountListeners listen to the mounts of a mux on behalf of one listener.
-type mountListeners struct {
-	registry *registry
-	req      *Request
-	filter   *SubscriptionFilter
-	listener *listener
-	running  map[*mount]*mountListener
-	done     sync.WaitGroup
-}
-
-// mountListener listens to one mount.
-type mountListener struct {
-	mount    *mount
-	listener *listener
-	cancel   context.CancelFunc
-	settled  chan struct{} // closed when the mount has agreed or refused to tell
-	settle   sync.Once
-}
-
-// refresh listens to new mounts, which it returns, and no longer to old ones.
-func (ls *mountListeners) refresh(ctx context.Context) []*mountListener {
-	mounts := ls.registry.load().mounts
-	for m, l := range ls.running {
-		if !slices.Contains(mounts, m) {
-			l.cancel()
-			delete(ls.running, m)
-		}
-	}
-	var begun []*mountListener
-	for _, m := range mounts {
-		if ls.running[m] != nil {
-			continue
-		}
-		if ls.running == nil {
-			ls.running = map[*mount]*mountListener{}
-		}
-		inner, cancel := context.WithCancel(ctx)
-		l := &mountListener{mount: m, listener: ls.listener, cancel: cancel, settled: make(chan struct{})}
-		ls.running[m] = l
-		begun = append(begun, l)
-		ls.done.Go(func() { ls.forward(inner, l) })
-	}
-	return begun
-}
-
-func (ls *mountListeners) stop() {
-	for _, l := range ls.running {
-		l.cancel()
-	}
-	ls.done.Wait()
-}
-
-// forward marks, on the listener, what a mount tells.
-func (ls *mountListeners) forward(ctx context.Context, l *mountListener) {
-	defer l.settle.Do(func() { close(l.settled) })
-	filter := *ls.filter
-	filter.ResourceSubscriptions = nil
-	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner, ok := l.mount.innerName("resource", uri); ok {
-			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
-		}
-	}
-	req := ls.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: filter}))
-	req.ID = ls.req.ID
-	// How it ends does not matter: a mount that cannot tell of changes is one
-	// whose changes nobody hears of.
-	_, _ = Serve(contextWithRequest(ctx, req), l.mount.serve, req, l, ls.registry.opts.Logger)
-}
-
-// await waits until nothing that changes in the mount gets lost.
-func (l *mountListener) await(ctx context.Context) {
-	select {
-	case <-l.settled:
-	case <-ctx.Done():
-	}
-}
-
-// Notify implements [Notifier].
-func (l *mountListener) Notify(_ context.Context, method string, params json.RawMessage) error {
-	switch method {
-	case NotificationAcknowledged:
-		l.settle.Do(func() { close(l.settled) })
-		return nil
-	case NotificationResourceUpdated:
-		var p ResourceUpdatedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
-		l.listener.markUpdated(l.mount.uriPrefix() + p.URI)
-		return nil
-	}
-	for _, c := range changeNotifications {
-		if c.method == method {
-			l.listener.mark(c.change)
-		}
-	}
-	return nil
 }
 
 // derive is another request of the same caller, with its own stream of

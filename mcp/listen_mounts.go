@@ -1,0 +1,144 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+)
+
+// mountListeners listen to the mounts of a mux on behalf of one listener.
+type mountListeners struct {
+	registry *registry
+	req      *Request
+	filter   *SubscriptionFilter
+	listener *listener
+	running  map[*mount]*mountListener
+	done     sync.WaitGroup
+}
+
+// mountListener listens to one mount.
+type mountListener struct {
+	mount    *mount
+	listener *listener
+	cancel   context.CancelFunc
+	late     bool          // something may have changed before the mount agrees to tell
+	settled  chan struct{} // closed when the mount has agreed or refused to tell
+	settle   sync.Once
+}
+
+// begin listens to all mounts, and returns when nothing that changes there from now
+// on gets lost.
+func (ls *mountListeners) begin(ctx context.Context) {
+	for _, m := range ls.listen(ctx, false) {
+		m.await(ctx)
+	}
+}
+
+// refresh listens to new mounts, and no longer to old ones.
+func (ls *mountListeners) refresh(ctx context.Context) { ls.listen(ctx, true) }
+
+// listen returns the new ones.
+func (ls *mountListeners) listen(ctx context.Context, late bool) []*mountListener {
+	mounts := ls.registry.load().mounts
+	for m, l := range ls.running {
+		if !slices.Contains(mounts, m) {
+			l.cancel()
+			delete(ls.running, m)
+		}
+	}
+	var begun []*mountListener
+	for _, m := range mounts {
+		if ls.running[m] != nil {
+			continue
+		}
+		if ls.running == nil {
+			ls.running = map[*mount]*mountListener{}
+		}
+		inner, cancel := context.WithCancel(ctx)
+		l := &mountListener{mount: m, listener: ls.listener, cancel: cancel, late: late, settled: make(chan struct{})}
+		ls.running[m] = l
+		begun = append(begun, l)
+		ls.done.Go(func() { ls.forward(inner, l) })
+	}
+	return begun
+}
+
+func (ls *mountListeners) stop() {
+	for _, l := range ls.running {
+		l.cancel()
+	}
+	ls.done.Wait()
+}
+
+// forward marks, on the listener, what a mount tells.
+func (ls *mountListeners) forward(ctx context.Context, l *mountListener) {
+	listenAgain(ctx, func(again bool) error {
+		l.late = l.late || again
+		err := ls.forwardOnce(ctx, l)
+		l.settle.Do(func() { close(l.settled) })
+		return err
+	})
+}
+
+// forwardOnce forwards until the mount ends it, and returns why.
+func (ls *mountListeners) forwardOnce(ctx context.Context, l *mountListener) error {
+	filter := *ls.filter
+	filter.ResourceSubscriptions = nil
+	for _, uri := range ls.filter.ResourceSubscriptions {
+		if inner, ok := l.mount.innerName("resource", uri); ok {
+			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
+		}
+	}
+	req := ls.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: filter}))
+	req.ID = ls.req.ID
+	_, err := Serve(contextWithRequest(ctx, req), l.mount.serve, req, l, ls.registry.opts.Logger)
+	return err
+}
+
+// agreed notes that the mount tells of changes from now on.
+func (l *mountListener) agreed() {
+	l.settle.Do(func() { close(l.settled) })
+	if !l.late {
+		return
+	}
+	l.listener.mark(toolsChanged | promptsChanged | resourcesChanged)
+	for _, uri := range l.listener.uris {
+		if _, ok := l.mount.innerName("resource", uri); ok {
+			l.listener.markUpdated(uri)
+		}
+	}
+}
+
+// await waits until nothing that changes in the mount gets lost.
+func (l *mountListener) await(ctx context.Context) {
+	select {
+	case <-l.settled:
+	case <-ctx.Done():
+	}
+}
+
+// Notify implements [Notifier].
+func (l *mountListener) Notify(_ context.Context, method string, params json.RawMessage) error {
+	switch method {
+	case NotificationAcknowledged:
+		l.agreed()
+		return nil
+	case NotificationResourceUpdated:
+		var p ResourceUpdatedParams
+		if err := unmarshal(params, &p); err != nil {
+			return err
+		}
+		l.listener.markUpdated(l.mount.uriPrefix() + p.URI)
+		return nil
+	}
+	for _, c := range changeNotifications {
+		if c.method == method {
+			l.listener.mark(c.change)
+		}
+	}
+	return nil
+}
