@@ -87,5 +87,5 @@ func (c *legacyCall) finishJSON(message []byte) {
 	if refuse(&c.about, c.out.w, c.about.outcome()) == http.StatusForbidden {
 		status = http.StatusForbidden // clients of this era lose the message with any other status
 	}
-	writeResponse(c.out.w, status, message)
+	c.out.answer(status, message)
 }

@@ -20,9 +20,9 @@ type Options struct {
 	// otherwise, so that nobody between server and client takes it for dead. 0
 	// means 15 seconds, negative none.
 	Heartbeat time.Duration
-	// WriteTimeout is how long one write to a stream may take, or an eighth less if
-	// another one went before. A client that
-	// reads more slowly is cut off. It replaces http.Server.WriteTimeout, which
+	// WriteTimeout is how long the write of one answer, or of one event of a stream,
+	// may take; an event shortly after another one has up to an eighth less. A client
+	// that reads more slowly is cut off. It replaces http.Server.WriteTimeout, which
 	// would end every stream. 0 means 30 seconds.
 	WriteTimeout time.Duration
 

@@ -26,7 +26,7 @@ type output struct {
 	w       http.ResponseWriter
 	timeout time.Duration
 	shared  bool                     // the connection is shared with other responses, as in HTTP/2
-	control *http.ResponseController // nil before the stream is open
+	control *http.ResponseController // nil before there is a deadline
 	until   time.Time                // the deadline for writes
 
 	mu        sync.Mutex
@@ -40,6 +40,24 @@ type output struct {
 func (o *output) of(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
 	o.w, o.timeout, o.shared = w, timeout, r.ProtoMajor > 1
 }
+
+// answer writes a JSON message, which is the whole response.
+func (o *output) answer(status int, message []byte) {
+	o.limit(len(message))
+	writeResponse(o.w, status, message)
+}
+
+// limit gives the write of a whole response a deadline, unless it is so small that it
+// does not wait for the client.
+func (o *output) limit(size int) {
+	if size > maxUnlimited {
+		o.control = http.NewResponseController(o.w)
+		o.extend()
+	}
+}
+
+// maxUnlimited is less than what a connection takes without a reader.
+const maxUnlimited = 16 << 10
 
 // end leaves no deadline behind for the next response on the connection.
 func (o *output) end() {
@@ -92,6 +110,7 @@ func (o *output) release() {
 		return
 	}
 	o.streaming = true
+	o.limit(len(held.B))
 	o.head()["Content-Length"] = []string{strconv.Itoa(len(held.B))}
 	o.w.WriteHeader(http.StatusOK)
 	_, o.err = o.w.Write(held.B)

@@ -78,7 +78,7 @@ func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, er
 	buf.B = mcp.AppendResponse(buf.B, req, res, err)
 	if !r.out.streaming {
 		if status := refuse(ctx, r.out.w, err); status != 0 {
-			writeResponse(r.out.w, status, buf.B)
+			r.out.answer(status, buf.B)
 			return
 		}
 	}
@@ -88,5 +88,5 @@ func (r *reply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, er
 		r.out.release()
 		return
 	}
-	writeResponse(r.out.w, statusOf(err), buf.B)
+	r.out.answer(statusOf(err), buf.B)
 }

@@ -1,0 +1,61 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// T18: who asks for a large answer and does not read it is cut off, too, however the
+// answer is sent; whoever reads gets all of it, and keeps the connection.
+func TestSlowReaderOfAnAnswer(t *testing.T) {
+	const size = 1 << 20
+	mux := tools()
+	mux.Tool("large", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return strings.Repeat("x", size), nil }, nil))
+	for name, accept := range map[string]string{"JSON": "application/json", "an event stream": "text/event-stream"} {
+		for _, era := range []string{"modern", "legacy"} {
+			if era == "legacy" && name == "JSON" {
+				accept += ", text/event-stream" // it has to accept both
+			}
+			t.Run(era+", "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					took := make(chan time.Duration, 8)
+					handler := newHandler(t, mux, &mcphttp.Options{WriteTimeout: 5 * time.Second})
+					s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						begin := time.Now()
+						handler.ServeHTTP(w, r)
+						took <- time.Since(begin)
+					}))
+					body, h := callModern("large")
+					if era == "legacy" {
+						body, h = call(7, "large"), s.open(mcp.LegacyVersions()[0])
+						<-took // of the handshake
+						<-took
+					}
+					h = with(h, header{"Accept": accept})
+					stuck := s.post(body, h) // whose body nobody reads
+					if got := <-took; got != 5*time.Second {
+						t.Errorf("the handler had to do with a client that does not read for %v, want 5s", got)
+					}
+					_ = stuck.Body.Close()
+					for range 2 {
+						if got := whole(t, s.post(body, h)); len(got.body) < size {
+							t.Errorf("a client that reads got %d bytes", len(got.body))
+						}
+						<-time.After(time.Minute)
+					}
+					s.close()
+				})
+			})
+		}
+	}
+}
