@@ -6,9 +6,11 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -219,5 +221,28 @@ func TestMiddlewareIsMadeOnce(t *testing.T) {
 	}
 	if made != 1 {
 		t.Errorf("the middleware was made %d times", made)
+	}
+}
+
+// A view may get middleware while others register through it.
+func TestViewsAreConcurrent(t *testing.T) {
+	mux := mcp.NewMux("test", "v1", quiet())
+	var passed atomic.Int32
+	count := func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			passed.Add(1)
+			return next.ServeMCP(ctx, req)
+		})
+	}
+	view := mux.With()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() { view.Use(count) })
+		all.Go(func() { view.With(count).Tool(fmt.Sprint("t", i), says("")) })
+	}
+	all.Wait()
+	view.Tool("last", says(""))
+	if _, err := callTool(t, mux, "last", ""); err != nil || passed.Load() != 8 {
+		t.Errorf("passed %d of 8, %v", passed.Load(), err)
 	}
 }

@@ -43,7 +43,7 @@ func (m *Mux) Mount(prefix string, h Handler) {
 	if !isMountPrefix(prefix) {
 		panic(fmt.Sprintf("mcp: mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", prefix, site))
 	}
-	mt := &mount{prefix: prefix, handler: h, serve: Chain(h, m.inline...), site: site, parent: m.registry}
+	mt := &mount{prefix: prefix, handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry}
 	m.update(func() {
 		if other := m.mounts[prefix]; other != nil {
 			panic(fmt.Sprintf("mcp: mount %q at %s: something is mounted there at %s already", prefix, site, other.site))

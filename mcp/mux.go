@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"log/slog"
 	"time"
 
@@ -81,7 +82,8 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 // several goroutines at once.
 type Mux struct {
 	*registry
-	inline []Middleware // of the views that With and Group make
+	view   bool         // made by With or Group
+	inline []Middleware // of a view; only added to, under the registration lock
 }
 
 // NewMux makes a mux for a server of that name and version.
@@ -113,11 +115,11 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 // view made by [Mux.With] or [Mux.Group] it wraps what is registered there
 // afterwards.
 func (m *Mux) Use(mw ...Middleware) {
-	if m.inline != nil {
-		m.inline = append(m.inline, mw...)
-		return
-	}
 	m.update(func() {
+		if m.view {
+			m.inline = append(m.inline, mw...)
+			return
+		}
 		m.use = append(m.use, mw...)
 		m.chain = nil
 	})
@@ -126,8 +128,14 @@ func (m *Mux) Use(mw ...Middleware) {
 // With returns a view of the mux: what is registered through it is wrapped in
 // mw, and goes into the same mux.
 func (m *Mux) With(mw ...Middleware) *Mux {
-	inline := append([]Middleware{}, m.inline...)
-	return &Mux{registry: m.registry, inline: append(inline, mw...)}
+	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw)}
+}
+
+// around is the middleware around what is registered through m.
+func (m *Mux) around() []Middleware {
+	registration.Lock()
+	defer registration.Unlock()
+	return m.inline
 }
 
 // Group calls fn with a view of the mux that can have middleware of its own.

@@ -103,7 +103,7 @@ func (m *Mux) entry(kind, name string, h Handler) *entry {
 	if kind == "tool" {
 		h = headerChecker{h, e}
 	}
-	e.handler = Chain(h, m.inline...)
+	e.handler = Chain(h, m.around()...)
 	return e
 }
 
