@@ -6,8 +6,8 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"slices"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/seal"
