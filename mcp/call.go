@@ -81,8 +81,10 @@ func (c *call) notifyLocked(ctx context.Context, method string, params json.RawM
 	if c.notifier == nil {
 		return ErrNotDelivered
 	}
-	if _, cancelled := context.Cause(c.ctx).(*CancelError); cancelled { //nolint:errorlint // the cause is that, not something around it
-		return ErrNotDelivered // about what was cancelled nothing is said any more
+	if c.ctx.Err() != nil {
+		if _, cancelled := context.Cause(c.ctx).(*CancelError); cancelled { //nolint:errorlint // the cause is that, not something around it
+			return ErrNotDelivered // about what was cancelled nothing is said any more
+		}
 	}
 	return c.notifier.Notify(ctx, method, params)
 }

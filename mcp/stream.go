@@ -10,7 +10,13 @@ import (
 )
 
 // A Stream carries whole messages both ways. What implements it can be served
-// with [ServeStream], which makes a transport of it.
+// with [ServeStream], and [StreamTransport] makes a transport of it.
+//
+// A stream may have a method Interruptible() bool, which is called once. It reports
+// whether a Read returns soon after its ctx is done, with the cause, or after Close,
+// and leaves nothing out: the next Read goes on where it stopped, be it in the midst
+// of a message, or says again that the stream has ended. Then a client reads on the
+// goroutine that waits for an answer, which costs less than to wake it.
 type Stream interface {
 	// Read returns the next message, which the caller then owns. It returns
 	// [io.EOF] when the peer has no more to say. An error that is or wraps an

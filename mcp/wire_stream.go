@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -29,12 +28,13 @@ func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Wire, 
 }
 
 // NewStreamWire makes a Wire of a stream, which it reads until it ends and closes
-// when it is closed. One goroutine reads; it calls receive.
+// when it is closed. Who reads calls receive: a goroutine of the wire or, if the
+// stream is interruptible, also whoever waits for an answer.
 func NewStreamWire(stream Stream, receive Receiver) Wire {
 	w := newStreamWire(receive)
 	w.write = func(ctx context.Context, m *Envelope) error { return stream.Write(ctx, m.Body) }
 	w.close = stream.Close
-	go w.read(stream)
+	w.turns.begin(w, stream)
 	return w
 }
 
@@ -52,57 +52,48 @@ type streamWire struct {
 	ctx     context.Context // of reading
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when nothing is read any more
+	turns   turns         // to read; zero if nothing is
 
 	mu      sync.Mutex
 	waiting map[ID]chan *Response
 	err     error // why it ended
 }
 
-func (w *streamWire) read(stream Stream) {
-	defer close(w.done)
-	for {
-		data, err := stream.Read(w.ctx)
-		if _, ok := errors.AsType[*Error](err); ok {
-			continue // one message that could not be taken; its call times out or is cancelled
-		}
-		if err != nil {
-			w.end(err)
-			return
-		}
-		w.take(data)
-	}
-}
-
-// take delivers one message. What is not a message, a stray print say, is dropped.
-func (w *streamWire) take(data []byte) {
+// take delivers one message, and reports whether a call has its answer now. What is
+// not a message, a stray print say, is dropped.
+func (w *streamWire) take(data []byte) (answered bool) {
 	if IsBatch(data) {
 		items, err := SplitBatch(data)
 		for _, item := range items {
-			if err == nil {
-				w.take(item)
+			if err == nil && w.take(item) {
+				answered = true
 			}
 		}
-		return
+		return answered
 	}
 	m, err := ParseMessage(data)
 	switch {
 	case err != nil && m.Request == nil && !m.ID.IsZero():
-		w.deliver(&Response{ID: m.ID, Error: asError(err)})
+		return w.deliver(&Response{ID: m.ID, Error: asError(err)})
 	case err != nil:
 	case m.Response != nil:
-		w.deliver(m.Response)
+		return w.deliver(m.Response)
 	default:
 		w.receive(m, ID{})
 	}
+	return false
 }
 
-func (w *streamWire) deliver(r *Response) {
+func (w *streamWire) deliver(r *Response) (answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if answer := w.waiting[r.ID]; answer != nil {
-		delete(w.waiting, r.ID)
-		answer <- r
+	answer := w.waiting[r.ID]
+	if answer == nil {
+		return false
 	}
+	delete(w.waiting, r.ID)
+	answer <- r
+	return true
 }
 
 func (w *streamWire) end(err error) {
@@ -123,14 +114,26 @@ func (w *streamWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
 	if err := w.Send(ctx, m); err != nil {
 		return nil, err
 	}
-	select {
-	case r := <-answer:
-		return r, nil
-	case <-ctx.Done():
-		w.cancelCall(ctx, m)
-		return nil, context.Cause(ctx)
-	case <-w.ctx.Done(): // which is before done: a stream may be stuck
-		return w.last(answer)
+	turn := w.turns.free
+	if m.Method == MethodListen {
+		turn = nil // its answer is its end; others, who are in a hurry, would find somebody reading
+	} else {
+		w.turns.calls.Add(1)
+		defer w.turns.calls.Add(-1)
+	}
+	for {
+		select {
+		case r := <-answer:
+			return r, nil
+		case <-ctx.Done():
+			w.cancelCall(ctx, m)
+			return nil, context.Cause(ctx)
+		case <-w.ctx.Done(): // which is before done: a stream may be stuck
+			return w.last(answer)
+		case <-turn:
+			w.turns.lead(ctx, answer)
+			turn = nil // one of the others is ready
+		}
 	}
 }
 
@@ -185,6 +188,7 @@ func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
 
 func (w *streamWire) Close() error {
 	w.end(ErrClosed)
+	go w.turns.readOn()
 	return w.close()
 }
 

@@ -38,7 +38,7 @@ type process struct {
 	group  *group
 	in     *lineWriter
 	out    *output
-	lines  mcp.Stream // reads out
+	lines  *stream // reads out
 	stderr *output
 	tail   tail
 
@@ -74,7 +74,10 @@ func start(cmd *exec.Cmd, opts CommandOptions) (*process, error) {
 		p.log = slog.Default()
 	}
 	p.log = p.log.With("command", cmd.Path, "pid", cmd.Process.Pid)
-	p.lines = NewStream(p.out, io.Discard, &StreamOptions{MaxMessage: opts.MaxMessage})
+	p.lines = newStream(p.out, io.Discard, &StreamOptions{MaxMessage: opts.MaxMessage})
+	if p.out.hasDeadlines() {
+		p.lines.interrupts = p.out
+	}
 	go p.listen()
 	go p.watch()
 	return p, nil
@@ -139,8 +142,10 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 		case errors.As(err, &dropped):
 			p.log.WarnContext(ctx, "mcpstdio: a message of the server was dropped", "error", err)
 			return nil, err
+		case err != nil && ctx.Err() != nil: // if it is the end, the next Read finds it too
+			return nil, context.Cause(ctx)
 		case err != nil:
-			return nil, p.ended()
+			return nil, p.ended(ctx)
 		case looksLikeMessage(line):
 			return line, nil
 		}
@@ -148,11 +153,14 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Interruptible is what [mcp.Stream] says of it.
+func (p *process) Interruptible() bool { return p.lines.Interruptible() }
+
 // ended is why the output has ended. A server that cannot answer is of no use any
 // more, and ends too.
-func (p *process) ended() error {
+func (p *process) ended(ctx context.Context) error {
 	_ = p.out.f.Close()
-	err := p.why(errOutputClosed)
+	err := p.why(ctx, errOutputClosed)
 	if errors.Is(err, errOutputClosed) {
 		go p.Close()
 		return &ExitError{Err: err, Stderr: p.tail.String()}
@@ -161,8 +169,9 @@ func (p *process) ended() error {
 }
 
 // why explains an error of a pipe: by Close, by the end of the process, which may
-// come a moment later, or else as it is.
-func (p *process) why(err error) error {
+// come a moment later, or else as it is. Who does not wait for that gets the cause of
+// ctx.
+func (p *process) why(ctx context.Context, err error) error {
 	select {
 	case <-p.closing:
 		return mcp.ErrClosed
@@ -175,6 +184,8 @@ func (p *process) why(err error) error {
 		return mcp.ErrClosed
 	case <-p.gone:
 		return p.exit
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-timer.C:
 		return err
 	}
@@ -183,10 +194,10 @@ func (p *process) why(err error) error {
 // Write implements [mcp.Stream].
 func (p *process) Write(ctx context.Context, message []byte) error {
 	err := p.in.write(ctx, message)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	return p.why(errInputClosed)
+	return p.why(ctx, errInputClosed)
 }
 
 // Close implements [mcp.Stream]: it ends the process in the way that

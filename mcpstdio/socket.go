@@ -21,17 +21,22 @@ func NewSocket(network, address string) mcp.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return &socket{out: newLineWriter(conn), in: NewStream(conn, io.Discard, nil)}, nil
+		in := newStream(conn, io.Discard, nil)
+		in.interrupts = connReads{conn}
+		return &socket{out: newLineWriter(conn), in: in}, nil
 	})
 }
 
 // A socket is the client's end of a connection.
 type socket struct {
-	in  mcp.Stream
+	in  *stream
 	out *lineWriter
 }
 
 func (s *socket) Read(ctx context.Context) ([]byte, error) { return s.in.Read(ctx) }
+
+// Interruptible is what [mcp.Stream] says of it.
+func (s *socket) Interruptible() bool { return s.in.Interruptible() }
 
 func (s *socket) Write(ctx context.Context, message []byte) error { return s.out.write(ctx, message) }
 

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -36,6 +37,10 @@ type StreamOptions struct {
 // a batch of requests is answered with few writes, a single one at once. A peer
 // that does not read keeps those who write waiting, but never who reads.
 func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) mcp.Stream {
+	return newStream(r, w, opts)
+}
+
+func newStream(r io.Reader, w io.Writer, opts *StreamOptions) *stream {
 	s := &stream{w: w, r: bufio.NewReaderSize(r, readSize)}
 	if opts != nil {
 		s.opts = *opts
@@ -56,6 +61,10 @@ type stream struct {
 	r     *bufio.Reader
 	begun bool // the first line is behind us
 
+	interrupts interrupter // of who waits for r; nil if nothing interrupts him
+	part       []byte      // of a line whose reader was interrupted
+	tooLong    bool        // and that line is
+
 	mu      sync.Mutex // not held while writing
 	w       io.Writer
 	out     []byte // accepted, not written
@@ -68,9 +77,9 @@ type stream struct {
 	close   sync.Once
 }
 
-func (s *stream) Read(context.Context) ([]byte, error) {
+func (s *stream) Read(ctx context.Context) ([]byte, error) {
 	for {
-		line, err := s.line()
+		line, err := s.line(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +88,9 @@ func (s *stream) Read(context.Context) ([]byte, error) {
 		}
 	}
 }
+
+// Interruptible is what [mcp.Stream] says of it.
+func (s *stream) Interruptible() bool { return s.interrupts != nil }
 
 func (s *stream) trim(line []byte) []byte {
 	if !s.begun {
@@ -89,10 +101,27 @@ func (s *stream) trim(line []byte) []byte {
 }
 
 // line returns the next line in memory of its own.
-func (s *stream) line() ([]byte, error) {
-	if !s.lineWaits() {
-		s.block()
+func (s *stream) line(ctx context.Context) ([]byte, error) {
+	if s.lineWaits() {
+		return s.collectNow()
 	}
+	s.block()
+	if s.interrupts == nil || ctx.Done() == nil {
+		return s.collectNow()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	stop := interruptWhenDone(ctx, s.interrupts)
+	line, err := s.collectNow()
+	if stop(); ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
+	return line, err
+}
+
+// collectNow is collect, after which it is known whether another line waits.
+func (s *stream) collectNow() ([]byte, error) {
 	line, err := s.collect()
 	s.setMore(s.lineWaits())
 	return line, err
@@ -103,28 +132,35 @@ func (s *stream) lineWaits() bool {
 	return bytes.IndexByte(waiting, '\n') >= 0
 }
 
-// collect reads up to a line's end. What is too long is read and dropped.
+// collect reads up to a line's end. What is too long is read and dropped. What it has
+// of a line when reading fails it keeps: who was interrupted comes back, or another.
 func (s *stream) collect() ([]byte, error) {
-	var line []byte
-	tooLong := false
 	for {
 		part, err := s.r.ReadSlice('\n')
-		if len(line)+len(part) > s.opts.MaxMessage+1 {
-			tooLong, line = true, nil
+		if len(s.part)+len(part) > s.opts.MaxMessage+1 {
+			s.tooLong, s.part = true, nil
 		}
-		if !tooLong {
-			line = append(line, part...)
+		if !s.tooLong {
+			s.part = append(s.part, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0 && !tooLong):
+		case err != nil && (!errors.Is(err, io.EOF) || len(s.part) == 0 && !s.tooLong):
 			return nil, err
-		case tooLong:
-			return nil, mcp.Errorf(mcp.CodeInvalidRequest, "a message is longer than %d bytes", s.opts.MaxMessage)
 		}
-		return line, nil
+		return s.finish()
 	}
+}
+
+// finish returns the line that was collected.
+func (s *stream) finish() ([]byte, error) {
+	line, tooLong := s.part, s.tooLong
+	s.part, s.tooLong = nil, false
+	if tooLong {
+		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "a message is longer than %d bytes", s.opts.MaxMessage)
+	}
+	return line, nil
 }
 
 // block is called before the reader waits. What is left then, because the last
