@@ -34,6 +34,7 @@ type call struct {
 	mu       sync.Mutex
 	ctx      context.Context // of serving
 	notifier Notifier        // nil before serving and after
+	changes  bool            // it is a subscription: nothing is said but changes
 	progress progressState
 	logs     logState
 	sealer   *sealer // of the tool, prompt or resource that serves it, nil before there is one
@@ -78,8 +79,8 @@ func (c *call) notify(ctx context.Context, method string, params json.RawMessage
 }
 
 func (c *call) notifyLocked(ctx context.Context, method string, params json.RawMessage) error {
-	if c.notifier == nil {
-		return ErrNotDelivered
+	if c.notifier == nil || c.changes && (method == NotificationMessage || method == NotificationProgress) {
+		return ErrNotDelivered // what middleware logs about a subscription is not said on it
 	}
 	if c.ctx.Err() != nil {
 		if _, cancelled := context.Cause(c.ctx).(*CancelError); cancelled { //nolint:errorlint // the cause is that, not something around it
@@ -89,23 +90,20 @@ func (c *call) notifyLocked(ctx context.Context, method string, params json.RawM
 	return c.notifier.Notify(ctx, method, params)
 }
 
-func (c *call) begin(ctx context.Context, n Notifier) {
+func (c *call) begin(ctx context.Context, n Notifier, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ctx, c.notifier = ctx, n
+	c.ctx, c.notifier, c.changes = ctx, n, changes
 }
 
-func (c *call) finish() { c.begin(nil, nil) } //nolint:staticcheck // there is none any more
+func (c *call) finish() { c.begin(nil, nil, false) } //nolint:staticcheck // there is none any more
 
 // Serve calls h for req on behalf of a transport. Notifications about the
 // request go to n, which may be nil, until h returns. A panic in h is logged
 // with its stack to logger, slog's default if nil, and becomes an internal
 // error without details; a panic with [ErrAbortHandler] is not logged.
 func Serve(ctx context.Context, h Handler, req *Request, n Notifier, logger *slog.Logger) (Result, error) {
-	if req.Method == MethodListen && n != nil {
-		n = changesOnly{n}
-	}
-	req.call.begin(ctx, n)
+	req.call.begin(ctx, n, req.Method == MethodListen)
 	defer req.call.finish()
 	return serveSafely(ctx, h, req, logger)
 }

@@ -21,8 +21,8 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 	}
 	defer e.unsubscribe(ctx, accepted.ResourceSubscriptions)
 	s := newSubscription(req, accepted)
-	e.hub.add(s.listener)
-	defer e.hub.remove(s.listener)
+	e.hub.add(&s.listener)
+	defer e.hub.remove(&s.listener)
 	if err := s.acknowledge(ctx); err != nil {
 		return nil, err
 	}

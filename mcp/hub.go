@@ -123,8 +123,8 @@ type listener struct {
 	updates map[string]struct{}
 }
 
-func newListener(f *SubscriptionFilter) *listener {
-	return &listener{wants: mountsChanged | f.changes(), uris: f.ResourceSubscriptions, wake: make(chan struct{}, 1)}
+func newListener(f *SubscriptionFilter) listener {
+	return listener{wants: mountsChanged | f.changes(), uris: f.ResourceSubscriptions, wake: make(chan struct{}, 1)}
 }
 
 // changes are those of lists that are asked for.

@@ -27,7 +27,7 @@ func (n *senderNotifier) Notify(ctx context.Context, method string, params json.
 // as the client of the modern era would call it.
 func (l *Legacy) replay(ctx context.Context, req *Request, out Sender) (Result, error) {
 	req.call.sender.out = out
-	req.call.begin(ctx, &req.call.sender)
+	req.call.begin(ctx, &req.call.sender, false)
 	defer req.call.finish()
 	current := req
 	for round := range l.opts.MaxRounds {

@@ -44,15 +44,15 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*subscription, 
 	}
 	accepted := g.accept(ctx, req, &p.Notifications)
 	s := newSubscription(req, accepted)
-	g.hub.add(s.listener)
-	s.mounts = mountListeners{registry: g, req: req, filter: accepted, listener: s.listener}
+	g.hub.add(&s.listener)
+	s.mounts = mountListeners{registry: g, req: req, filter: accepted, listener: &s.listener}
 	s.mounts.begin(ctx)
 	return s, nil
 }
 
 func (s *subscription) close() {
 	s.mounts.stop()
-	s.mounts.registry.hub.remove(s.listener)
+	s.mounts.registry.hub.remove(&s.listener)
 }
 
 func (s *subscription) acknowledge(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 type subscription struct {
 	req      *Request
 	accepted *SubscriptionFilter
-	listener *listener
+	listener listener
 	mounts   mountListeners // of a mux
 }
 
@@ -152,7 +152,8 @@ func (c *ServerCapabilities) tellsOf(ch change) bool {
 }
 
 func (s *subscription) tell(ctx context.Context, changes change, uris []string) error {
-	for _, n := range changeNotifications {
+	for i := range changeNotifications {
+		n := &changeNotifications[i] // a copy would make the frame larger
 		if changes&n.change == 0 {
 			continue
 		}
@@ -167,18 +168,6 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 		}
 	}
 	return nil
-}
-
-// changesOnly is the stream of a subscription, on which nothing is said but changes:
-// not what middleware logs about it.
-type changesOnly struct{ Notifier }
-
-// Notify implements [Notifier].
-func (c changesOnly) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	if method == NotificationMessage || method == NotificationProgress {
-		return ErrNotDelivered
-	}
-	return c.Notifier.Notify(ctx, method, params)
 }
 
 // tellRest tells what came at the same time as the end: whoever takes this
