@@ -63,8 +63,10 @@ type ClientOptions struct {
 	// ProbeTimeout is how long a server may take to show that it speaks the
 	// modern era. 0 means 2 seconds.
 	ProbeTimeout time.Duration
-	// CallTimeout bounds a call; progress begins it anew, but never beyond
-	// MaxCallTime. 0 means no bound.
+	// CallTimeout bounds a call. Progress begins it anew, and so does an answer to a
+	// question of the server, before which it stands still; in the legacy era, where
+	// a question need not name its call, for all calls that wait. MaxCallTime
+	// bounds all of it. 0 means no bound.
 	CallTimeout, MaxCallTime time.Duration
 	// KeepAlive is how often a connection asks its server for a sign of life, as
 	// [Conn.Ping] does. Any answer is one, an error included. A connection whose server

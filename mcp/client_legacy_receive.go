@@ -121,7 +121,9 @@ func (e *legacyClient) endAnswer(id ID, own *answering) {
 func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
 	result, err := []byte("{}"), error(nil)
 	if q.Method != legacyPing {
+		resume := e.conn.pauseCalls()
 		result, err = e.conn.answer(ctx, q)
+		resume()
 	}
 	if wasCancelled(ctx) {
 		return

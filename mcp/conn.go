@@ -35,6 +35,7 @@ type Conn struct {
 	roots    []Root
 	progress map[ID]*progressSink
 	subs     map[ID]following
+	clocks   map[*callClock]struct{} // of the calls that are bounded
 }
 
 // clientEra is what differs between eras on the client's side: how a request of
@@ -59,6 +60,7 @@ func newConn(c *Client) *Conn {
 		client: c, roots: append([]Root(nil), c.opts.Roots...),
 		progress: map[ID]*progressSink{},
 		subs:     map[ID]following{},
+		clocks:   map[*callClock]struct{}{},
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
 	conn.notes = newNoteQueue(conn)

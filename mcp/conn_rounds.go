@@ -23,7 +23,9 @@ func (c *Conn) rounds(ctx context.Context, req *Request) (Result, error) {
 		if err != nil || !ok || c.client.opts.ManualInput || !c.answersAll(asked) {
 			return res, err
 		}
+		resume := PauseTimeout(ctx)
 		answers, err := c.answerAll(ctx, asked)
+		resume()
 		if err != nil {
 			return nil, err
 		}

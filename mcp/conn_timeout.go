@@ -6,6 +6,8 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -125,10 +127,31 @@ func (c *Conn) bounded(ctx context.Context, method string) (context.Context, fun
 		}
 	}
 	clock := startClock(o.CallTimeout, over(o.CallTimeout))
+	c.mu.Lock()
+	c.clocks[clock] = struct{}{}
+	c.mu.Unlock()
 	ctx = context.WithValue(context.WithValue(ctx, clockKey{}, clock), pauseKey{}, clock)
 	return ctx, func() {
+		c.mu.Lock()
+		delete(c.clocks, clock)
+		c.mu.Unlock()
 		clock.stop()
 		stop()
 		cancel(nil)
+	}
+}
+
+// pauseCalls stops the clocks of all calls that wait now, until resume is called.
+func (c *Conn) pauseCalls() (resume func()) {
+	c.mu.Lock()
+	clocks := slices.Collect(maps.Keys(c.clocks))
+	c.mu.Unlock()
+	for _, clock := range clocks {
+		clock.pause()
+	}
+	return func() {
+		for _, clock := range clocks {
+			clock.resume()
+		}
 	}
 }
