@@ -43,12 +43,14 @@ func Logger(l *slog.Logger) mcp.Middleware {
 				return next.ServeMCP(ctx, req)
 			}
 			start := time.Now()
-			return watched(ctx, next, req, func(o outcome) { o.log(ctx, l, req, time.Since(start)) })
+			return watched(ctx, next, req, func(o outcome) { o.log(ctx, l, req, start) })
 		})
 	}
 }
 
-func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, took time.Duration) {
+// log hands the record to the handler itself: a Logger would look up from where it was
+// called, which is always here, and the time once more.
+func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, start time.Time) {
 	if !l.Enabled(ctx, o.level) {
 		return
 	}
@@ -63,8 +65,10 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, took
 	if o.err != nil {
 		attrs = append(attrs, slog.Any("error", o.err))
 	}
-	attrs = append(attrs, slog.Duration("duration", took))
-	l.LogAttrs(ctx, o.level, "mcp: request", attrs...)
+	now := time.Now()
+	record := slog.NewRecord(now, o.level, "mcp: request", 0)
+	record.AddAttrs(append(attrs, slog.Duration("duration", now.Sub(start)))...)
+	_ = l.Handler().Handle(ctx, record) // nor could a Logger do anything about an error
 }
 
 // identity are the attributes that say which request something is about.
