@@ -188,7 +188,9 @@ func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
 
 func (w *streamWire) Close() error {
 	w.end(ErrClosed)
-	go w.turns.readOn()
+	if w.turns.free != nil {
+		go w.turns.readOn() // or nobody finds the end who does not call
+	}
 	return w.close()
 }
 

@@ -66,9 +66,9 @@ func (h *Handler) resume(r *http.Request, s *session, w http.ResponseWriter, num
 	}
 	defer st.detach(out)
 	st.heartbeat() // sends the head
-	beat := new(beat)
-	h.pulse.start(beat, st)
-	defer beat.stop()
+	var b beat
+	h.pulse.start(&b, st)
+	defer b.stop()
 	defer context.AfterFunc(h.hard, cancel)()
 	<-ctx.Done()
 }
