@@ -8,27 +8,29 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
-	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/go-psi/psi/internal/validator"
 )
-
-// location is the address that the schema document gets. It exists nowhere.
-const location = "psi:///schema"
 
 // A Schema is a compiled schema. It is immutable and may be used concurrently.
 // Get one from [Compile].
 type Schema struct {
-	options   Options
-	document  any // the schema as it was compiled, to explain with
-	full      func() (*santhosh.Schema, error)
-	proof     *node // nil if the schema goes beyond what can be proved
+	options  Options
+	document any // the schema as it was compiled, to explain with
+	validate validator.Validate
+	proof    *node // nil if the schema goes beyond what can be proved
+
+	// nullsByTrial is OptionalNull for the full validator, which knows nothing of it.
+	nullsByTrial bool
+
 	unchecked []string
 }
 
 // Compile prepares raw, a JSON Schema, for validation. The dialect is 2020-12
 // unless "$schema" names one of 2019-09, draft-07, draft-06 and draft-04.
+//
+// What goes beyond a subset (see "Validation" in the comment of the package) needs
+// package jsonschema/full; without it, such a schema is an error that says so.
 //
 // Compile never opens a file or a connection: a reference that leaves the
 // document is an error, unless it is to a metaschema of JSON Schema itself.
@@ -54,15 +56,33 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	if err := checkWork(doc); err != nil {
 		return nil, err
 	}
-	s.full = sync.OnceValues(func() (*santhosh.Schema, error) { return compileFull(doc, s.options.AssertFormats) })
-	s.proof = buildProof(doc, dialect, s.options)
-	if s.proof != nil {
-		return s, nil // it is valid, and the full validator is made when there is something to explain
-	}
-	if _, err := s.full(); err != nil {
+	if s.validate, err = s.validator(dialect); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// validator returns the one that fits the document, and sets the proof.
+func (s *Schema) validator(d dialect) (validator.Validate, error) {
+	var assert map[string]func([]byte) bool
+	if s.options.AssertFormats {
+		assert = formats
+	}
+	var beyond string
+	s.proof, beyond = buildProof(s.document, d, s.options)
+	switch {
+	case beyond == "": // it is valid
+		return checkSubset(s.document, &s.options, assert), nil
+	case validator.Full == nil:
+		return nil, fmt.Errorf("jsonschema: %s is beyond the subset of JSON Schema that is built in; "+
+			`import _ "github.com/go-psi/psi/jsonschema/full" for all of it`, beyond)
+	}
+	s.nullsByTrial = s.options.OptionalNull
+	validate, err := validator.Full(s.document, assert)
+	if err != nil {
+		return nil, compileError(err, s.document)
+	}
+	return validate, nil
 }
 
 // Unchecked returns JSON pointers to the keywords of the schema that
@@ -100,78 +120,14 @@ func compiles(pattern string) bool {
 	return err == nil
 }
 
-func compileFull(doc any, assertFormats bool) (*santhosh.Schema, error) {
-	c := santhosh.NewCompiler()
-	c.DefaultDraft(santhosh.Draft2020)
-	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(lenientRegexp)
-	setFormats(c, assertFormats)
-	if err := c.AddResource(location, doc); err != nil {
-		return nil, compileError(err, doc)
-	}
-	full, err := c.Compile(location)
-	if err != nil {
-		return nil, compileError(err, doc)
-	}
-	return full, nil
-}
-
-// noLoader refuses every reference out of the document.
-type noLoader struct{}
-
-func (noLoader) Load(string) (any, error) { return nil, errExternal }
-
-var errExternal = errors.New("external reference")
-
-// lenientRegexp never fails. dropBadPatterns has removed the bad patterns from
-// every schema it could find; one that only an odd reference makes a schema
-// matches everything.
-func lenientRegexp(pattern string) (santhosh.Regexp, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return regexp.MustCompile(""), nil //nolint:nilerr // a pattern that cannot be read matches everything
-	}
-	return re, nil
-}
-
-// assertable are the formats that AssertFormats checks; quiet all others the
-// validator knows, which dialects before 2019-09 would check unasked.
-var (
-	assertable = []string{"date-time", "date", "email", "uri"}
-	quiet      = []string{
-		"json-pointer", "relative-json-pointer", "uuid", "duration", "period", "ipv4", "ipv6", "hostname",
-		"time", "iri", "uri-reference", "iri-reference", "uri-template", "semver",
-	}
-)
-
-func setFormats(c *santhosh.Compiler, assert bool) {
-	silence := func(name string) {
-		c.RegisterFormat(&santhosh.Format{Name: name, Validate: func(any) error { return nil }})
-	}
-	for _, name := range quiet {
-		silence(name)
-	}
-	if assert {
-		c.AssertFormat()
-		return
-	}
-	for _, name := range assertable {
-		silence(name)
-	}
-}
-
-// compileError rewords an error of the validator's compiler.
+// compileError words an error of the full validator's compiler.
 func compileError(err error, doc any) error {
-	if load, ok := errors.AsType[*santhosh.LoadURLError](err); ok {
-		return fmt.Errorf("jsonschema: reference to %q leaves the schema; only references within it are followed", load.URL)
+	if external, ok := errors.AsType[*validator.ExternalError](err); ok {
+		return fmt.Errorf("jsonschema: reference to %q leaves the schema; only references within it are followed", external.URL)
 	}
-	if invalid, ok := errors.AsType[*santhosh.SchemaValidationError](err); ok {
-		if verr, ok := errors.AsType[*santhosh.ValidationError](invalid.Err); ok {
-			e := explainer{tree: doc, limit: 3}
-			e.collect(verr)
-			return fmt.Errorf("jsonschema: not a valid schema: %w", e.err())
-		}
+	if invalid, ok := errors.AsType[*validator.InvalidError](err); ok {
+		const shown = 3
+		return fmt.Errorf("jsonschema: not a valid schema: %w", explain(nil, doc, shown, invalid.Failure))
 	}
-	text := strings.ReplaceAll(err.Error(), location, "")
-	return fmt.Errorf("jsonschema: %s", text)
+	return fmt.Errorf("jsonschema: %w", err)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/jsonschema"
+	_ "github.com/go-psi/psi/jsonschema/full"
 )
 
 func TestCompileErrors(t *testing.T) {
@@ -155,8 +156,15 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := jsonschema.CompileFull(s); err != nil {
-			t.Errorf("there is a proof (%v) for a schema that is none: %v", jsonschema.HasProof(s), err)
+		if jsonschema.IsBuiltIn(s) {
+			full, err := jsonschema.Full(s)
+			if err != nil {
+				t.Fatalf("there is a checker for a schema that is none: %v", err)
+			}
+			got, want := jsonschema.ValidateTree(s, []byte(data)), jsonschema.ValidateTree(full, []byte(data))
+			if (got == nil) != (want == nil) {
+				t.Errorf("the checker says %v, the full validator %v", got, want)
+			}
 		}
 		err = s.Validate([]byte(data))
 		if err != nil && (err.Error() == "" || strings.Contains(err.Error(), "%!")) {

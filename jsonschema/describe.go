@@ -5,7 +5,6 @@ package jsonschema
 
 import (
 	jsonv1 "encoding/json"
-	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
@@ -101,29 +100,6 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// fraction prints an exact number, as a decimal where it has a short one.
-func fraction(r *big.Rat) string {
-	if r.IsInt() {
-		return clip(r.Num().String(), maxValue)
-	}
-	if n, exact := r.FloatPrec(); exact && n <= maxValue {
-		return r.FloatString(n)
-	}
-	f, _ := r.Float64()
-	return strconv.FormatFloat(f, 'g', -1, 64)
-}
-
-func typeList(types []string) string {
-	switch len(types) {
-	case 0:
-		return "value"
-	case 1:
-		return types[0]
-	}
-	last := len(types) - 1
-	return strings.Join(types[:last], ", ") + " or " + types[last]
-}
-
 // describeSchema says what a value of the schema found at pointer looks like,
 // for a value that is missing.
 func describeSchema(document any, pointer []string) string {
@@ -148,14 +124,4 @@ func describeSchema(document any, pointer []string) string {
 		pointer = splitPointer(at)
 	}
 	return "value"
-}
-
-func stringsOf(values []any) []string {
-	var list []string
-	for _, v := range values {
-		if s, ok := v.(string); ok {
-			list = append(list, s)
-		}
-	}
-	return list
 }

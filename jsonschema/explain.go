@@ -10,64 +10,69 @@ import (
 	"strconv"
 	"strings"
 
-	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"github.com/go-psi/psi/internal/validator"
 )
 
-// An explainer turns the validator's tree of causes into a list of problems.
+// An explainer turns a validator's tree of failures into a list of problems.
 type explainer struct {
 	document any // the schema, nil if it is not known
 	tree     any // the value
 	limit    int
 	problems []Problem
+	more     int // problems that were not even put in words
+}
+
+// explain returns what f says about tree.
+func explain(document, tree any, limit int, f *validator.Failure) *ValidationError {
+	e := explainer{document: document, tree: tree, limit: limit, more: f.More}
+	e.collect(f)
+	return e.err()
 }
 
 func (e *explainer) err() *ValidationError {
 	if len(e.problems) == 0 {
-		e.add(&santhosh.ValidationError{}, Problem{Keyword: "schema", Expected: "a value that conforms to the schema"})
+		e.add(&validator.Failure{}, Problem{Keyword: "schema", Expected: "a value that conforms to the schema"})
 	}
-	return newError(e.problems, e.limit)
+	err := newError(e.problems, e.limit)
+	err.More += e.more
+	return err
 }
 
-// collect adds the problems of v and what caused it. A kind is either a bracket
-// around its causes, which is opened, or a problem.
-func (e *explainer) collect(v *santhosh.ValidationError) {
-	switch k := v.ErrorKind.(type) {
-	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-		for _, c := range v.Causes {
+// collect adds the problems of f and what caused it.
+func (e *explainer) collect(f *validator.Failure) {
+	switch f.Keyword {
+	case "":
+		for _, c := range f.Causes {
 			e.collect(c)
 		}
-	case *kind.AnyOf:
-		e.alternatives(v, "anyOf")
-	case *kind.OneOf:
-		if len(k.Subschemas) == 0 {
-			e.alternatives(v, "oneOf")
+	case "anyOf":
+		e.alternatives(f)
+	case "oneOf":
+		both, ok := f.Got.([2]int)
+		if !ok {
+			e.alternatives(f)
 			return
 		}
-		e.add(v, Problem{Keyword: "oneOf", Expected: "a value that fits exactly one alternative",
-			Got: fmt.Sprintf("one that fits alternatives %d and %d", k.Subschemas[0]+1, k.Subschemas[1]+1)})
-	case *kind.Required:
-		e.missing(v, k.Missing, "required", "")
-	case *kind.DependentRequired:
-		e.missing(v, k.Missing, "dependentRequired", k.Prop)
-	case *kind.Dependency:
-		e.missing(v, k.Missing, "dependencies", k.Prop)
-	case *kind.AdditionalProperties:
-		e.unknown(v, k.Properties)
-	case *kind.PropertyNames:
-		e.badName(v, k.Property)
+		e.add(f, Problem{Keyword: "oneOf", Expected: "a value that fits exactly one alternative",
+			Got: fmt.Sprintf("one that fits alternatives %d and %d", both[0]+1, both[1]+1)})
+	case "required", "dependentRequired", "dependencies":
+		e.missing(f)
+	case "additionalProperties":
+		e.unknown(f)
+	case "propertyNames":
+		e.badName(f)
 	default:
-		e.add(v, leaf(v.ErrorKind))
+		e.add(f, leaf(f))
 	}
 }
 
-// add records p at the location of v, and what is found there unless p says so.
-func (e *explainer) add(v *santhosh.ValidationError, p Problem) {
+// add records p at the location of f, and what is found there unless p says so.
+func (e *explainer) add(f *validator.Failure, p Problem) {
 	if p.Pointer == "" {
-		p.Pointer = joinPointer(v.InstanceLocation)
+		p.Pointer = joinPointer(f.At)
 	}
 	if p.Got == "" {
-		p.Got = e.found(v.InstanceLocation)
+		p.Got = e.found(f.At)
 	}
 	e.problems = append(e.problems, p)
 }
@@ -79,17 +84,26 @@ func (e *explainer) found(at []string) string {
 	return "something else"
 }
 
+// named returns the properties that f is about, as many as will be shown: to find
+// out what was meant takes time, and a stranger chooses how often.
+func (e *explainer) named(f *validator.Failure) []string {
+	names := slices.Sorted(slices.Values(f.Names))
+	shown := names[:min(len(names), e.limit)]
+	e.more += len(names) - len(shown)
+	return shown
+}
+
 // missing adds one problem for each property that is not there.
-func (e *explainer) missing(v *santhosh.ValidationError, names []string, keyword, because string) {
-	props := append(schemaPointer(v.SchemaURL), "properties")
+func (e *explainer) missing(f *validator.Failure) {
+	props := append(slices.Clone(f.Schema), "properties")
 	got := "nothing (the property is required)"
-	if because != "" {
-		got = "nothing (the property is required next to " + quote(because) + ")"
+	if f.Because != "" {
+		got = "nothing (the property is required next to " + quote(f.Because) + ")"
 	}
-	for _, name := range names {
-		e.add(v, Problem{
-			Pointer:  joinPointer(v.InstanceLocation) + "/" + escapeToken(name),
-			Keyword:  keyword,
+	for _, name := range e.named(f) {
+		e.add(f, Problem{
+			Pointer:  joinPointer(f.At) + "/" + escapeToken(name),
+			Keyword:  f.Keyword,
 			Expected: describeSchema(e.document, append(slices.Clone(props), name)),
 			Got:      got,
 		})
@@ -97,17 +111,17 @@ func (e *explainer) missing(v *santhosh.ValidationError, names []string, keyword
 }
 
 // unknown adds one problem for each property that the schema does not know.
-func (e *explainer) unknown(v *santhosh.ValidationError, names []string) {
-	props, _ := lookup(e.document, append(schemaPointer(v.SchemaURL), "properties"))
+func (e *explainer) unknown(f *validator.Failure) {
+	props, _ := lookup(e.document, append(slices.Clone(f.Schema), "properties"))
 	obj, _ := props.(map[string]any)
 	known := slices.Sorted(maps.Keys(obj))
 	allowed := make([]string, len(known))
 	for i, name := range known {
 		allowed[i] = quote(name)
 	}
-	for _, name := range names {
-		e.add(v, Problem{
-			Pointer:  joinPointer(v.InstanceLocation) + "/" + escapeToken(name),
+	for _, name := range e.named(f) {
+		e.add(f, Problem{
+			Pointer:  joinPointer(f.At) + "/" + escapeToken(name),
 			Keyword:  "additionalProperties",
 			Expected: "a known property",
 			Got:      "unknown property " + quote(name),
@@ -118,14 +132,15 @@ func (e *explainer) unknown(v *santhosh.ValidationError, names []string) {
 }
 
 // badName adds the problems of a property's name. The causes have no location
-// of their own, and that of v cannot be trusted: the validator reuses its memory.
-func (e *explainer) badName(v *santhosh.ValidationError, name string) {
-	at := v.InstanceLocation
+// of their own, and that of f cannot be trusted: the full validator reuses its
+// memory.
+func (e *explainer) badName(f *validator.Failure) {
+	at, name := f.At, f.Names[0]
 	if _, ok := lookup(e.tree, append(slices.Clone(at), name)); !ok {
 		at = ownerOf(e.tree, name, len(at))
 	}
 	inner := explainer{limit: e.limit, tree: name}
-	for _, c := range v.Causes {
+	for _, c := range f.Causes {
 		inner.collect(c)
 	}
 	for _, p := range inner.err().Problems {
@@ -164,14 +179,18 @@ func ownerOf(tree any, name string, depth int) []string {
 	return nil
 }
 
-// alternatives explains a value that fits none of several schemas: by the types
-// it could have had if its type fits none, else by the alternative that it is
-// closest to.
-func (e *explainer) alternatives(v *santhosh.ValidationError, keyword string) {
-	at := joinPointer(v.InstanceLocation)
+// alternatives explains a value that fits none of several schemas: by the values
+// it could have been, by the types it could have had if its type fits none, else by
+// the alternative that it is closest to.
+func (e *explainer) alternatives(f *validator.Failure) {
+	if values := constantsWanted(f); values != nil {
+		e.add(f, oneOf(f.Keyword, f.Causes[0].Got, values))
+		return
+	}
+	at := joinPointer(f.At)
 	var types []string
 	var best *explainer
-	for _, cause := range v.Causes {
+	for _, cause := range f.Causes {
 		branch := &explainer{document: e.document, tree: e.tree, limit: e.limit}
 		branch.collect(cause)
 		if t, ok := typeProblem(branch.problems, at); ok {
@@ -187,7 +206,20 @@ func (e *explainer) alternatives(v *santhosh.ValidationError, keyword string) {
 		return
 	}
 	slices.Sort(types)
-	e.add(v, Problem{Keyword: keyword, Expected: typeList(slices.Compact(types))})
+	e.add(f, Problem{Keyword: f.Keyword, Expected: typeList(slices.Compact(types))})
+}
+
+// constantsWanted returns the values of alternatives that are constants, nil if
+// they are not.
+func constantsWanted(f *validator.Failure) (values []any) {
+	for _, c := range f.Causes {
+		want, _ := c.Want.([]any)
+		if c.Keyword != "const" || len(c.At) != len(f.At) {
+			return nil
+		}
+		values = append(values, want...)
+	}
+	return values
 }
 
 // typeProblem reports the expected type if problems say that the value at
@@ -212,11 +244,4 @@ func (e *explainer) score(at string) int {
 		}
 	}
 	return score
-}
-
-// schemaPointer returns where in the document the schema of a URL is.
-func schemaPointer(schemaURL string) []string {
-	_, fragment, _ := strings.Cut(schemaURL, "#")
-	pointer, _ := localRef("#" + fragment)
-	return splitPointer(pointer)
 }

@@ -30,13 +30,13 @@ type field struct {
 //
 // Structs are searched breadth first; of several fields with one name the
 // shallowest wins, then the one with a tag, and otherwise none.
-func jsonFields(t reflect.Type) (fields []field, rest *field) {
+func jsonFields(t reflect.Type) (fields []*field, rest *field) {
 	type entry struct {
 		typ    reflect.Type
 		index  []int
 		viaNil bool
 	}
-	var all, rests []field
+	var all, rests []*field
 	seen := map[reflect.Type]bool{t: true}
 	for queue := []entry{{typ: t}}; len(queue) > 0; queue = queue[1:] {
 		e := queue[0]
@@ -60,20 +60,20 @@ func jsonFields(t reflect.Type) (fields []field, rest *field) {
 		}
 	}
 	if len(rests) == 1 || len(rests) > 1 && len(rests[0].index) != len(rests[1].index) {
-		rest = &rests[0]
+		rest = rests[0]
 	}
 	return dominant(all), rest
 }
 
 // readField reads the json tag of f. It reports false for a field that JSON
 // never sees. The JSON package has already accepted the tag.
-func readField(f reflect.StructField) (out field, embed, ok bool) {
+func readField(f reflect.StructField) (out *field, embed, ok bool) {
 	tag := f.Tag.Get("json")
 	if tag == "-" || !f.IsExported() && !f.Anonymous {
-		return field{}, false, false
+		return nil, false, false
 	}
 	name, options, _ := strings.Cut(tag, ",")
-	out = field{StructField: f, name: cmp.Or(name, f.Name), tagged: name != ""}
+	out = &field{StructField: f, name: cmp.Or(name, f.Name), tagged: name != ""}
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
 		case "omitempty":
@@ -90,14 +90,14 @@ func readField(f reflect.StructField) (out field, embed, ok bool) {
 }
 
 // dominant keeps one field of each name and sorts by position in the struct.
-func dominant(all []field) []field {
-	slices.SortStableFunc(all, func(a, b field) int {
+func dominant(all []*field) []*field {
+	slices.SortStableFunc(all, func(a, b *field) int {
 		return cmp.Or(
 			strings.Compare(a.name, b.name),
 			cmp.Compare(len(a.index), len(b.index)),
 			compareTrueFirst(a.tagged, b.tagged))
 	})
-	var kept []field
+	var kept []*field
 	for len(all) > 0 {
 		n := 1 // how many have the name of the first
 		for n < len(all) && all[n].name == all[0].name {
@@ -108,7 +108,7 @@ func dominant(all []field) []field {
 		}
 		all = all[n:]
 	}
-	slices.SortFunc(kept, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	slices.SortFunc(kept, func(a, b *field) int { return slices.Compare(a.index, b.index) })
 	return kept
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding"
 	"encoding/base64"
 	jsonv1 "encoding/json"
-	"math/big"
 	"reflect"
 	"strconv"
 	"time"
@@ -19,7 +18,6 @@ import (
 var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
-	bigIntType   = reflect.TypeFor[big.Int]()
 	byteType     = reflect.TypeFor[byte]()
 )
 
@@ -56,7 +54,7 @@ func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 		return &invopop.Schema{Type: "string", Format: "date-time"}, nil
 	case t == durationType:
 		return nil, p.errorf("time.Duration has no JSON form; use a number of a stated unit, a string, or a type with MarshalText and UnmarshalText")
-	case t == bigIntType:
+	case t.PkgPath() == "math/big" && t.Name() == "Int": // by name, since to mention it links all of its methods
 		return &invopop.Schema{Type: "integer"}, nil
 	case implements(t, jsonMethods):
 		if promotesTime(t) {

@@ -23,7 +23,7 @@ func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error
 	fields, rest := jsonFields(t)
 	props := make([]*invopop.Schema, len(fields))
 	for i := range fields {
-		s, err := in.property(&fields[i], p)
+		s, err := in.property(fields[i], p)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (in *inferrer) fallback(f *field, p path) (*invopop.Schema, error) {
 // mean. So it is shown a stand-in: a struct with one plain field for each of
 // ours, whose type carries nothing but its number, for which the Mapper answers
 // with the schema that is already there.
-func (in *inferrer) applyTags(fields []field, props []*invopop.Schema) *invopop.Schema {
+func (in *inferrer) applyTags(fields []*field, props []*invopop.Schema) *invopop.Schema {
 	standIn := make([]reflect.StructField, len(fields))
 	names := make(map[string]string, len(fields))
 	before := make([]invopop.Schema, len(fields))
@@ -116,7 +116,7 @@ func (in *inferrer) applyTags(fields []field, props []*invopop.Schema) *invopop.
 		standIn[i] = reflect.StructField{
 			Name: name,
 			Type: reflect.ArrayOf(i, reflect.TypeFor[struct{}]()),
-			Tag:  standInTag(name, &fields[i]),
+			Tag:  standInTag(name, fields[i]),
 		}
 	}
 	r := invopop.Reflector{

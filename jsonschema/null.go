@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"github.com/go-psi/psi/internal/validator"
 )
 
 // maxNullRounds bounds how often removing a null may bring up another one. Only
@@ -21,17 +20,17 @@ const maxNullRounds = 8
 //
 // Which nulls these are is learnt from the validator: a null that it complained
 // about goes; one that it then misses was required and comes back for good.
-func withoutNulls(full *santhosh.Schema, tree any, verr *santhosh.ValidationError) (any, *santhosh.ValidationError) {
+func withoutNulls(validate validator.Validate, tree any, failure *validator.Failure) (any, *validator.Failure) {
 	removed, needed := map[string]bool{}, map[string]bool{}
-	for round := 0; verr != nil && round < maxNullRounds; round++ {
+	for round := 0; failure != nil && round < maxNullRounds; round++ {
 		changed := false
-		for _, at := range missing(verr, nil) {
+		for _, at := range missing(failure, nil) {
 			if p := joinPointer(at); removed[p] && !needed[p] {
 				needed[p], changed = true, true
 				delete(removed, p)
 			}
 		}
-		for _, at := range refused(verr, nil) {
+		for _, at := range refused(failure, nil) {
 			p := joinPointer(at)
 			if !removed[p] && !needed[p] && isNullMember(tree, at) {
 				removed[p], changed = true, true
@@ -40,31 +39,31 @@ func withoutNulls(full *santhosh.Schema, tree any, verr *santhosh.ValidationErro
 		if !changed {
 			break
 		}
-		verr = run(full, prune(tree, "", removed))
+		failure = validate(prune(tree, "", removed))
 	}
-	return prune(tree, "", removed), verr
+	return prune(tree, "", removed), failure
 }
 
 // refused appends the locations of values that failed by themselves.
-func refused(e *santhosh.ValidationError, to [][]string) [][]string {
-	switch e.ErrorKind.(type) {
-	case *kind.Type, *kind.Enum, *kind.Const:
-		to = append(to, e.InstanceLocation)
+func refused(f *validator.Failure, to [][]string) [][]string {
+	switch f.Keyword {
+	case "type", "enum", "const":
+		to = append(to, f.At)
 	}
-	for _, c := range e.Causes {
+	for _, c := range f.Causes {
 		to = refused(c, to)
 	}
 	return to
 }
 
 // missing appends the locations of properties that were not there.
-func missing(e *santhosh.ValidationError, to [][]string) [][]string {
-	if k, ok := e.ErrorKind.(*kind.Required); ok {
-		for _, name := range k.Missing {
-			to = append(to, append(slices.Clone(e.InstanceLocation), name))
+func missing(f *validator.Failure, to [][]string) [][]string {
+	if f.Keyword == "required" {
+		for _, name := range f.Names {
+			to = append(to, append(slices.Clone(f.At), name))
 		}
 	}
-	for _, c := range e.Causes {
+	for _, c := range f.Causes {
 		to = missing(c, to)
 	}
 	return to

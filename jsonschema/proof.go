@@ -11,10 +11,10 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// A node is a schema of the common subset, made to be held against the bytes of
-// a value in one pass. It can prove the value valid; that it cannot says nothing.
-// Whatever is rare or hard to decide is left to the full validator, which also
-// knows how to explain. Schemas that go beyond the subset have no node.
+// A node is a schema of the subset, made to be held against the bytes of a value
+// in one pass. It can prove the value valid; that it cannot says nothing. Whatever
+// is rare or hard to decide is left to the checker, which also knows how to
+// explain. Schemas that go beyond the subset have no node.
 type node struct {
 	nullOr *node // null, or else this; the other fields are unused
 	types  typeSet
@@ -27,11 +27,13 @@ type node struct {
 
 	// Numbers.
 	minimum, maximum, above, below *bound
-	multipleOf                     int64
+	multipleOf                     int64 // 0 for none
+	fraction                       bool  // multiples of a fraction are left to the checker
 
 	// Arrays.
 	items              *node
 	minItems, maxItems int // maxItems is -1 for none
+	unique             bool
 
 	// Objects.
 	properties []property
@@ -127,7 +129,7 @@ func (n *node) provesArray(scan *jsonscan.Scanner) bool {
 		}
 		length++
 	}
-	return length >= n.minItems && (n.maxItems < 0 || length <= n.maxItems)
+	return length >= n.minItems && (n.maxItems < 0 || length <= n.maxItems) && (!n.unique || length < 2)
 }
 
 func (n *node) provesObject(scan *jsonscan.Scanner) bool {

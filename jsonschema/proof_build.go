@@ -4,23 +4,37 @@
 package jsonschema
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
 
-// buildProof returns the proof for a schema document, or nil if the document uses
-// more than the subset, or is not valid. A document that has a proof is valid: it
-// need not be held against the metaschema.
-func buildProof(document any, d dialect, opts Options) *node {
+// buildProof reports in beyond where the document uses more than the subset of
+// JSON Schema that this package checks by itself, or is not valid; "" if it does
+// neither. What is well-formed throughout need not be held against its metaschema.
+// The proof is nil also for a few schemas of the subset.
+//
+// The subset is that of draft-07 and later without $id and anchors: type, enum,
+// const, the bounds of lengths, numbers and items, multipleOf, pattern, format,
+// uniqueItems, items that are one schema, properties, required,
+// additionalProperties, anyOf of a schema and null, anyOf and oneOf of constants,
+// references within the document that stand alone, annotations, and definitions of
+// the same.
+func buildProof(document any, d dialect, opts Options) (proof *node, beyond string) {
 	if d < draft7 {
-		return nil
+		return nil, "/$schema"
 	}
 	b := &proofBuilder{document: document, opts: opts, known: map[string]*node{}, annotated: map[string]bool{}}
 	root := b.schema("", document)
-	if b.beyond || b.circular() {
-		return nil
+	switch {
+	case b.beyond != "":
+		return nil, b.beyond
+	case b.circular():
+		return nil, "/$ref"
+	case b.crowded:
+		return nil, ""
 	}
-	return root
+	return root, ""
 }
 
 // circular reports whether a node comes back to itself without taking a value
@@ -44,7 +58,8 @@ type proofBuilder struct {
 	opts      Options
 	known     map[string]*node // by pointer, which is also how recursion ends
 	annotated map[string]bool  // by pointer: the annotations have been looked at
-	beyond    bool
+	beyond    string           // a pointer to what is beyond the subset, "" for none
+	crowded   bool             // some object requires more than the proof can count
 }
 
 var anyNode = func() *node {
@@ -57,9 +72,10 @@ func newNode() *node {
 	return &node{types: everySet, maxLength: -1, maxItems: -1}
 }
 
-// giveUp returns something that is not nil.
-func (b *proofBuilder) giveUp() *node {
-	b.beyond = true
+// refuse notes that what is at pointer is beyond the subset. It returns something
+// that is not nil.
+func (b *proofBuilder) refuse(pointer string) *node {
+	b.beyond = cmp.Or(b.beyond, cmp.Or(pointer, "/"))
 	return anyNode
 }
 
@@ -72,23 +88,23 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 	}
 	obj, ok := schema.(map[string]any)
 	if !ok {
-		return b.giveUp()
+		return b.refuse(pointer)
 	}
 	b.annotations(pointer, obj)
 	if ref, ok := obj["$ref"]; ok {
-		return b.reference(ref, obj)
+		return b.reference(pointer, ref, obj)
 	}
 	n := newNode()
 	n.items, n.others = anyNode, anyNode
 	n.nullAbsent = b.opts.OptionalNull
 	b.known[pointer] = n
-	if _, ok := obj["anyOf"]; ok {
+	if list, ok := obj["anyOf"]; ok && constants(listOf(list)) == nil {
 		b.nullable(n, pointer, obj)
 		return n
 	}
 	for _, key := range slices.Sorted(maps.Keys(obj)) {
 		if !isAnnotation(key) && !b.keyword(n, pointer, key, obj[key]) {
-			b.beyond = true
+			b.refuse(pointer + "/" + escapeToken(key))
 		}
 	}
 	b.object(n, pointer, obj)
@@ -99,16 +115,16 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 const maxRefHops = 16
 
 // reference follows a reference that stands alone.
-func (b *proofBuilder) reference(ref any, obj map[string]any) *node {
+func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node {
 	for range maxRefHops {
 		text, _ := ref.(string)
 		pointer, local := localRef(text)
 		if !local || !annotatesOnly(obj, "$ref") {
-			return b.giveUp()
+			return b.refuse(from + "/$ref")
 		}
 		target, ok := lookup(b.document, splitPointer(pointer))
 		if !ok {
-			return b.giveUp()
+			return b.refuse(from + "/$ref")
 		}
 		obj, _ = target.(map[string]any)
 		if ref, ok = obj["$ref"]; !ok {
@@ -116,19 +132,19 @@ func (b *proofBuilder) reference(ref any, obj map[string]any) *node {
 		}
 		b.annotations(pointer, obj)
 	}
-	return b.giveUp()
+	return b.refuse(from + "/$ref")
 }
 
-// nullable handles the one use of anyOf in the subset: a schema or null.
+// nullable handles a schema or null.
 func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
 	list, _ := obj["anyOf"].([]any)
 	if len(list) != 2 || !annotatesOnly(obj, "anyOf") {
-		b.beyond = true
+		b.refuse(pointer + "/anyOf")
 		return
 	}
 	null, _ := list[1].(map[string]any)
 	if len(null) != 1 || null["type"] != "null" {
-		b.beyond = true
+		b.refuse(pointer + "/anyOf")
 		return
 	}
 	n.nullOr = b.schema(pointer+"/anyOf/0", list[0])
@@ -180,7 +196,7 @@ func (b *proofBuilder) require(n *node, required []string) {
 		p.bit = n.required + 1
 		n.required |= p.bit
 		if p.bit == 0 { // more than 64
-			b.beyond = true
+			b.crowded = true
 		}
 	}
 	if len(n.properties) < manyProperties {

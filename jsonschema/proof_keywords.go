@@ -6,7 +6,7 @@ package jsonschema
 import (
 	jsonv1 "encoding/json"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +16,7 @@ func isAnnotation(key string) bool {
 	switch key {
 	case "$schema", "$comment", "$defs", "definitions",
 		"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
-		"contentEncoding", "contentMediaType", "contentSchema":
+		"contentEncoding", "contentMediaType", "contentSchema", "enumNames":
 		return true
 	}
 	return strings.HasPrefix(key, "x-")
@@ -31,7 +31,7 @@ func (b *proofBuilder) annotations(pointer string, obj map[string]any) {
 	b.annotated[pointer] = true
 	for key, value := range obj {
 		if isAnnotation(key) && !b.annotation(pointer, key, value) {
-			b.beyond = true
+			b.refuse(pointer + "/" + escapeToken(key))
 		}
 	}
 }
@@ -82,6 +82,8 @@ func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 	case "const":
 		n.allow([]any{value})
 		return true
+	case "anyOf", "oneOf":
+		return b.choice(n, pointer+"/"+key, value)
 	case "items":
 		n.items = b.schema(pointer+"/items", value)
 		return true
@@ -89,6 +91,10 @@ func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 		return setSize(&n.minItems, value)
 	case "maxItems":
 		return setSize(&n.maxItems, value)
+	case "uniqueItems":
+		unique, ok := value.(bool)
+		n.unique = unique
+		return ok
 	}
 	return b.scalarKeyword(n, key, value)
 }
@@ -108,25 +114,42 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 	case "exclusiveMaximum":
 		return setBound(&n.below, value)
 	case "multipleOf":
-		number, _ := value.(jsonv1.Number)
-		whole, ok := wholeNumber([]byte(number))
-		n.multipleOf = whole
-		return ok && whole > 0
+		factor, _ := value.(jsonv1.Number)
+		whole, ok := wholeNumber([]byte(factor))
+		n.multipleOf, n.fraction = whole, !ok
+		return exact(factor).IsFactor()
 	case "pattern":
 		text, ok := value.(string)
 		re, err := regexp.Compile(text)
 		n.pattern = re
 		return ok && err == nil
 	case "format":
-		_, ok := value.(string)
-		n.format = b.format(value)
+		name, ok := value.(string)
+		if b.opts.AssertFormats {
+			n.format = formats[name]
+		}
 		return ok
 	}
 	return false
 }
 
+// choice handles a list of constants, each of which may have a title.
+func (b *proofBuilder) choice(n *node, pointer string, value any) bool {
+	values := constants(listOf(value))
+	for i := range values {
+		obj, _ := listOf(value)[i].(map[string]any)
+		b.annotations(pointer+"/"+strconv.Itoa(i), obj)
+		if !annotatesOnly(obj, "const") {
+			return false
+		}
+	}
+	n.allow(values)
+	_, _, twice := duplicates(values) // fits two alternatives
+	return values != nil && !twice
+}
+
 // allow narrows the values to the given ones. A second list, a const beside an
-// enum, allows nothing: rare enough to be left to the full validator.
+// enum, allows nothing: rare enough to be left to the checker.
 func (n *node) allow(values []any) {
 	if n.enum != nil {
 		values = nil
@@ -176,17 +199,4 @@ func setBound(to **bound, value any) bool {
 		*to = newBound(number)
 	}
 	return ok
-}
-
-func (b *proofBuilder) format(value any) func([]byte) bool {
-	name, _ := value.(string)
-	switch {
-	case !b.opts.AssertFormats || !slices.Contains(assertable, name):
-		return nil
-	case name == "date-time":
-		return isDateTime
-	case name == "date":
-		return isDate
-	}
-	return never
 }

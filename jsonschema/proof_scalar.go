@@ -7,7 +7,6 @@ import (
 	"bytes"
 	jsonv1 "encoding/json"
 	"strconv"
-	"time"
 	"unicode/utf8"
 )
 
@@ -138,7 +137,7 @@ func (n *node) provesRange(raw []byte) bool {
 
 func (n *node) provesMultiple(raw []byte) bool {
 	if n.multipleOf == 0 {
-		return true
+		return !n.fraction
 	}
 	whole, ok := wholeNumber(raw)
 	return ok && whole%n.multipleOf == 0
@@ -157,72 +156,4 @@ func (n *node) provesNumberEnum(raw []byte) bool {
 		}
 	}
 	return false
-}
-
-// never is for what the proof does not decide.
-func never([]byte) bool { return false }
-
-// isDate recognizes YYYY-MM-DD.
-func isDate(text []byte) bool {
-	if len(text) != len(time.DateOnly) || text[4] != '-' || text[7] != '-' {
-		return false
-	}
-	year, ok1 := digits(text[:4])
-	month, ok2 := digits(text[5:7])
-	day, ok3 := digits(text[8:])
-	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 {
-		return false
-	}
-	return day <= time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
-}
-
-// isDateTime recognizes the dates and times of RFC 3339 in their usual spelling,
-// without leap seconds.
-func isDateTime(text []byte) bool {
-	const clock = "15:04:05"
-	if len(text) < len("2006-01-02T15:04:05Z") || text[10] != 'T' || !isDate(text[:10]) {
-		return false
-	}
-	if !isClock(text[11:16]) || text[16] != ':' {
-		return false
-	}
-	if sec, ok := digits(text[17:19]); !ok || sec > 59 {
-		return false
-	}
-	return isZone(withoutFraction(text[11+len(clock):]))
-}
-
-func isClock(text []byte) bool {
-	hour, ok1 := digits(text[:2])
-	minute, ok2 := digits(text[3:])
-	return ok1 && ok2 && text[2] == ':' && hour < 24 && minute < 60
-}
-
-// withoutFraction removes a fraction of a second from the start of text.
-func withoutFraction(text []byte) []byte {
-	if len(text) == 0 || text[0] != '.' {
-		return text
-	}
-	rest := bytes.TrimLeft(text[1:], "0123456789")
-	if len(rest) == len(text)-1 {
-		return text
-	}
-	return rest
-}
-
-func isZone(text []byte) bool {
-	if len(text) == 1 {
-		return text[0] == 'Z'
-	}
-	return len(text) == len("+01:00") && (text[0] == '+' || text[0] == '-') && isClock(text[1:])
-}
-
-func digits(text []byte) (n int, ok bool) {
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n, true
 }

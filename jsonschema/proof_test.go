@@ -74,7 +74,12 @@ func TestProof(t *testing.T) {
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}`, `"x"`, true},
 		{`{"$ref":"#/$defs/a~1b","$defs":{"a/b":{"$ref":"#/$defs/c"},"c":{"items":{"$ref":"#"}}}}`, `[[[]]]`, true},
 		{`{"$ref":"#"}`, `1`, false},
-		{`{"uniqueItems":true}`, `[1]`, false},
+		{`{"uniqueItems":true}`, `[1]`, true},
+		{`{"uniqueItems":true}`, `[1,2]`, false},
+		{`{"multipleOf":0.5}`, `1.5`, false},
+		{`{"oneOf":[{"const":"a","title":"A"},{"const":1}]}`, `"a"`, true},
+		{`{"oneOf":[{"const":"a","title":"A"},{"const":"a"}]}`, `"b"`, false},
+		{`{"enum":["a"],"anyOf":[{"const":"a"}]}`, `"a"`, false},
 		{`{"x-own":1,"unknown":2}`, `1`, false},
 		{`{"x-own":1,"title":"t","default":2}`, `1`, true},
 		{`{"$id":"https://example.com/"}`, `1`, false},
@@ -93,7 +98,7 @@ func TestProof(t *testing.T) {
 		if got := jsonschema.Proves(s, []byte(tt.data)); got != tt.proved {
 			t.Errorf("%s against %s: proved %t", tt.data, tt.schema, got)
 		}
-		if tt.proved && jsonschema.ValidateFull(s, []byte(tt.data)) != nil {
+		if tt.proved && jsonschema.ValidateTree(s, []byte(tt.data)) != nil {
 			t.Errorf("%s against %s: proved, but not valid", tt.data, tt.schema)
 		}
 	}
@@ -123,8 +128,8 @@ func TestManyProperties(t *testing.T) {
 	}
 }
 
-// FuzzProof holds the proof and the full validator together: what is proved is
-// valid. Schemas are made from the seed; data is taken as it is and also made to
+// FuzzProof holds the proof, the checker and the full validator together: what is
+// proved is valid, and the other two say the same. Schemas are made from the seed; data is taken as it is and also made to
 // resemble the schema.
 func FuzzProof(f *testing.F) {
 	f.Add(uint64(1), []byte(`{"a":1,"b":[null],"c":"x"}`))
@@ -151,16 +156,24 @@ func checkProof(t *testing.T, seed uint64, data []byte) (proved int) {
 	schema := g.root()
 	for _, opts := range []*jsonschema.Options{nil, {OptionalNull: true, AssertFormats: true}} {
 		s := compile(t, schema, opts)
+		full, err := jsonschema.Full(s)
+		if err != nil {
+			t.Fatalf("%s: %v", schema, err)
+		}
 		for i := range 8 {
 			if i > 0 {
 				data = []byte(g.value(3))
+			}
+			got, want := jsonschema.ValidateTree(s, data), jsonschema.ValidateTree(full, data)
+			if (got == nil) != (want == nil) || opts == nil && fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("%+v\nschema  %s\ndata    %s\nchecker %v\nfull    %v", opts, schema, data, got, want)
 			}
 			if !jsonschema.Proves(s, data) {
 				continue
 			}
 			proved++
-			if err := jsonschema.ValidateFull(s, data); err != nil {
-				t.Fatalf("proved, but not valid (%+v)\nschema %s\ndata   %s\n%v", opts, schema, data, err)
+			if got != nil {
+				t.Fatalf("proved, but not valid (%+v)\nschema %s\ndata   %s\n%v", opts, schema, data, got)
 			}
 		}
 	}
@@ -225,6 +238,9 @@ func (g *schemaGenerator) scalarSchema() string {
 		`{"const":1.0}`, `{"const":null}`, `{"type":"string","minLength":1,"maxLength":2}`, `{"pattern":"^[a-z\\n]*$"}`,
 		`{"type":["string","null"],"enum":["a","é"]}`, `{"type":"boolean"}`, `{"type":"null"}`,
 		`{"type":"string","format":"date-time"}`, `{"format":"date"}`, `{"type":"array","items":false}`,
+		`{"uniqueItems":true,"minItems":1}`, `{"uniqueItems":false}`, `{"multipleOf":0.1,"minimum":0.1}`, `{"type":["array","object","string"],"maxLength":1}`,
+		`{"oneOf":[{"const":"a","title":"A"},{"const":1.0}]}`, `{"type":"string","anyOf":[{"const":"a"},{"const":"a"}],"maxLength":0}`, `{"type":"string","oneOf":[{"const":"a"}],"enumNames":["A"]}`,
+		`{"anyOf":[{"const":"a"},{"type":"null"}]}`, `{"const":1,"oneOf":[{"const":1},{"const":2}]}`, `{"format":"email","minLength":3}`, `{"type":"string","format":"uri"}`, `{"enum":["email",{"a":[1.0]},[null]]}`, `{"const":{"a":1}}`,
 		`{"type":"integer","minimum":9007199254740993}`, `{"enum":[9007199254740993,1e3]}`, `{"enum":[]}`,
 	}
 	return list[g.IntN(len(list))]
@@ -234,6 +250,7 @@ func (g *schemaGenerator) value(depth int) string {
 	scalars := []string{
 		`1`, `2`, `0`, `-0`, `1.0`, `2.50`, `0.1`, `0.10`, `1e3`, `9007199254740993`, `9007199254740992.0`, `"a"`, `"\u0061"`, `"é"`,
 		`"\n"`, `""`, `"abc"`, `null`, `null`, `true`, `false`, `"2026-02-29T00:00:00Z"`, `"2026-02-28T00:00:00.5-00:30"`, `"2024-02-29"`,
+		`"2016-12-31t23:59:60z"`, `"a@b.example"`, `"urn:a:b"`, `10e-1`, `100.0e-2`,
 	}
 	switch kind := g.IntN(6); {
 	case depth > 0 && (depth == 3 || kind == 0):
@@ -264,7 +281,7 @@ func BenchmarkValidate(b *testing.B) {
 	data := []byte(`{"city":"Lisbon","unit":"c","days":3,"flags":[true,false]}`)
 	for name, validate := range map[string]func() error{
 		"proof":   func() error { return small.Validate(data) },
-		"full":    func() error { return jsonschema.ValidateFull(small, data) },
+		"tree":    func() error { return jsonschema.ValidateTree(small, data) },
 		"invalid": func() error { _ = small.Validate([]byte(`{"city":1}`)); return nil },
 	} {
 		b.Run(name, func(b *testing.B) {

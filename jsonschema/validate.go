@@ -3,13 +3,7 @@
 
 package jsonschema
 
-import (
-	"errors"
-	"fmt"
-	"strconv"
-
-	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
-)
+import "strconv"
 
 // Validate reports whether data, one JSON value, conforms to the schema. It
 // returns nil if so and otherwise a *[ValidationError], whose text is meant for
@@ -30,11 +24,11 @@ func (s *Schema) Validate(data []byte) error {
 	if s.proves(data) {
 		return nil
 	}
-	return s.validateFull(data)
+	return s.validateTree(data)
 }
 
-// validateFull decides, and explains, without the proof.
-func (s *Schema) validateFull(data []byte) error {
+// validateTree decides, and explains, without the proof.
+func (s *Schema) validateTree(data []byte) error {
 	tree, terr := readTree(data, s.options.MaxInputDepth, unbounded)
 	if terr != nil {
 		return &ValidationError{Problems: []Problem{{
@@ -44,31 +38,12 @@ func (s *Schema) validateFull(data []byte) error {
 			Got:      terr.reason,
 		}}}
 	}
-	full, err := s.full()
-	if err != nil {
-		return &ValidationError{Problems: []Problem{{Keyword: "schema", Expected: "a valid schema", Got: err.Error()}}}
+	failure := s.validate(tree)
+	if failure != nil && s.nullsByTrial {
+		tree, failure = withoutNulls(s.validate, tree, failure)
 	}
-	verr := run(full, tree)
-	if verr != nil && s.options.OptionalNull {
-		tree, verr = withoutNulls(full, tree, verr)
-	}
-	if verr == nil {
+	if failure == nil {
 		return nil
 	}
-	e := explainer{document: s.document, tree: tree, limit: maxProblems}
-	e.collect(verr)
-	return e.err()
-}
-
-// run returns what the validator says of a tree, nil if it is valid.
-func run(full *santhosh.Schema, tree any) *santhosh.ValidationError {
-	err := full.Validate(tree)
-	if err == nil {
-		return nil
-	}
-	verr, ok := errors.AsType[*santhosh.ValidationError](err)
-	if !ok {
-		panic(fmt.Sprintf("jsonschema: validator returned a %T", err))
-	}
-	return verr
+	return explain(s.document, tree, maxProblems, failure)
 }

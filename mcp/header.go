@@ -10,13 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-psi/psi/internal/ascii"
+	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
@@ -167,9 +167,9 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 	case p.kind != "integer" || len(text) > 40 || len(argument) > 40 || !plainNumber().MatchString(text) || !plainNumber().Match(argument):
 		return false
 	}
-	a, okA := new(big.Rat).SetString(text)
-	b, okB := new(big.Rat).SetString(string(argument))
-	return okA && okB && a.Cmp(b) == 0
+	a, okA := decimal.Parse(text)
+	b, okB := decimal.Parse(string(argument))
+	return okA && okB && a == b
 }
 
 // argumentAt is the value at a path of members, nil if it is absent or null.

@@ -6,10 +6,10 @@ package mcp
 import (
 	"bytes"
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
@@ -82,6 +82,6 @@ func isInteger(raw []byte) bool {
 	if len(number) > 40 || strings.ContainsAny(number, "eE") {
 		return false
 	}
-	r, ok := new(big.Rat).SetString(number)
-	return ok && r.IsInt()
+	n, ok := decimal.Parse(number)
+	return ok && n.IsInteger()
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // ErrInvalid is returned for every token that this ring did not seal for the
@@ -28,7 +29,7 @@ const (
 
 // A Ring seals with its first key and opens with any. It is safe for concurrent
 // use.
-type Ring struct{ keys []key }
+type Ring struct{ keys func() []key }
 
 type key struct {
 	id   [keyIDLen]byte
@@ -36,25 +37,33 @@ type key struct {
 }
 
 // NewRing makes a ring of keys of any length from MinKeyLen on, the one to seal
-// with first. Without keys it makes a random one, which no other process has.
+// with first. Without keys it makes a random one, which no other process has, when
+// it is first needed: most servers never seal anything.
 func NewRing(secrets ...[]byte) (*Ring, error) {
 	if len(secrets) == 0 {
-		secret := make([]byte, sha256.Size)
-		_, _ = rand.Read(secret) // never fails
-		secrets = [][]byte{secret}
+		return &Ring{sync.OnceValue(randomKey)}, nil
 	}
-	r := &Ring{}
+	keys := make([]key, len(secrets))
 	for i, secret := range secrets {
 		if len(secret) < MinKeyLen {
 			return nil, fmt.Errorf("seal: key %d has %d bytes, want at least %d", i, len(secret), MinKeyLen)
 		}
-		k, err := deriveKey(secret)
-		if err != nil {
+		var err error
+		if keys[i], err = deriveKey(secret); err != nil {
 			return nil, err
 		}
-		r.keys = append(r.keys, k)
 	}
-	return r, nil
+	return &Ring{func() []key { return keys }}, nil
+}
+
+func randomKey() []key {
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // never fails
+	k, err := deriveKey(secret)
+	if err != nil {
+		panic(fmt.Sprintf("seal: a key of %d bytes: %v", len(secret), err)) // there is no reason why
+	}
+	return []key{k}
 }
 
 // deriveKey makes the cipher's key and the public id that finds it again.
@@ -76,7 +85,7 @@ func deriveKey(secret []byte) (key, error) {
 
 // Seal encrypts plain, bound to context, as URL-safe text.
 func (r *Ring) Seal(plain, context []byte) string {
-	k := r.keys[0]
+	k := r.keys()[0]
 	token := append(make([]byte, 0, keyIDLen+len(plain)+k.aead.Overhead()), k.id[:]...)
 	token = k.aead.Seal(token, nil, plain, context) //nolint:gosec // the AEAD makes its nonces itself
 	return base64.RawURLEncoding.EncodeToString(token)
@@ -88,7 +97,7 @@ func (r *Ring) Open(token string, context []byte) ([]byte, error) {
 	if err != nil || len(sealed) < keyIDLen {
 		return nil, ErrInvalid
 	}
-	for _, k := range r.keys {
+	for _, k := range r.keys() {
 		if [keyIDLen]byte(sealed) != k.id {
 			continue
 		}

@@ -1,0 +1,134 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package decimal
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// A Number is a decimal number. Two Numbers are == if they have the same value,
+// however they were written. The zero Number is zero.
+type Number struct {
+	negative bool
+	digits   string // without zeros at either end, "" for zero
+	exponent int    // of ten
+}
+
+// maxExponent keeps arithmetic with exponents far from what an int can hold.
+const maxExponent = 999_999
+
+// Parse reads a JSON number. It reports false for what is none, and for an
+// exponent beyond 999,999.
+func Parse(text string) (n Number, ok bool) {
+	mantissa, exponent, hasExponent := cutExponent(text)
+	mantissa, n.negative = strings.CutPrefix(mantissa, "-")
+	whole, fraction, hasFraction := strings.Cut(mantissa, ".")
+	if !isDigits(whole) || len(whole) > 1 && whole[0] == '0' || hasFraction && !isDigits(fraction) {
+		return Number{}, false
+	}
+	if hasExponent {
+		e, err := strconv.Atoi(exponent)
+		if err != nil || max(e, -e) > maxExponent {
+			return Number{}, false
+		}
+		n.exponent = e
+	}
+	digits := strings.TrimLeft(whole+fraction, "0")
+	n.digits = strings.TrimRight(digits, "0")
+	if n.digits == "" {
+		return Number{}, true
+	}
+	n.exponent += len(digits) - len(n.digits) - len(fraction)
+	return n, true
+}
+
+func cutExponent(text string) (mantissa, exponent string, found bool) {
+	i := strings.IndexAny(text, "eE")
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+1:], true
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// Sign returns -1, 0 or +1.
+func (n Number) Sign() int {
+	switch {
+	case n.digits == "":
+		return 0
+	case n.negative:
+		return -1
+	}
+	return +1
+}
+
+// IsInteger reports whether n has no fraction.
+func (n Number) IsInteger() bool { return n.exponent >= 0 }
+
+// Compare returns -1 if n is less than m, 0 if they are equal, and +1 otherwise.
+func (n Number) Compare(m Number) int {
+	if n.Sign() != m.Sign() || n.Sign() == 0 {
+		return cmp.Compare(n.Sign(), m.Sign())
+	}
+	order := cmp.Or(
+		cmp.Compare(len(n.digits)+n.exponent, len(m.digits)+m.exponent),
+		strings.Compare(n.digits, m.digits)) // digits that are not there are zeros
+	return order * n.Sign()
+}
+
+// maxFactor is the most digits whose remainders, and a digit more, fit in 64 bits.
+const maxFactor = 18
+
+// IsFactor reports whether [Number.IsMultipleOf] can divide by n: it is positive
+// and has at most 18 digits, zeros at its ends not counted.
+func (n Number) IsFactor() bool { return n.Sign() > 0 && len(n.digits) <= maxFactor }
+
+// IsMultipleOf reports whether n is some integer times factor, which IsFactor.
+func (n Number) IsMultipleOf(factor Number) bool {
+	zeros := n.exponent - factor.exponent
+	if n.Sign() == 0 || zeros < 0 { // the digits of n do not end in a zero
+		return n.Sign() == 0
+	}
+	divisor, err := strconv.ParseUint(factor.digits, 10, 64)
+	if err != nil {
+		return false
+	}
+	var rest uint64
+	for i := range len(n.digits) {
+		rest = (rest*10 + uint64(n.digits[i]-'0')) % divisor
+	}
+	for ; zeros > 0 && rest != 0; zeros-- {
+		rest = rest * 10 % divisor
+	}
+	return rest == 0
+}
+
+// maxPlain is how long a number gets to avoid an exponent.
+const maxPlain = 64
+
+// String returns the number in plain digits, or with an exponent if these would be
+// too many.
+func (n Number) String() string {
+	sign := ""
+	if n.negative {
+		sign = "-"
+	}
+	point := len(n.digits) + n.exponent // digits in front of it
+	switch {
+	case n.digits == "":
+		return "0"
+	case point > maxPlain || n.exponent < -maxPlain:
+		return sign + n.digits[:1] + strings.TrimRight("."+n.digits[1:], ".") + "e" + strconv.Itoa(point-1)
+	case n.exponent >= 0:
+		return sign + n.digits + strings.Repeat("0", n.exponent)
+	case point <= 0:
+		return sign + "0." + strings.Repeat("0", -point) + n.digits
+	}
+	return sign + n.digits[:point] + "." + n.digits[point:]
+}
