@@ -18,9 +18,11 @@ import (
 	"time"
 )
 
-// smallest are programs with one tool over stdio, built as they are shipped.
+// smallest are programs with one tool over stdio, built as they are shipped. Their
+// start has a ratio as its bar, not 2 ms, since the start of any program takes on one
+// machine twice the time that it takes on another: where that bar was set, raw took 1.1.
 func smallest() workload {
-	return workload{name: "the smallest program over stdio", begin: building, rows: []row{{measure: wall, most: 2}, {measure: size, most: 5}, {measure: modules}}}
+	return workload{name: "the smallest program over stdio", begin: building, rows: []row{{measure: wall, ratio: 1.8}, {measure: size, most: 5}, {measure: modules}}}
 }
 
 // building builds a program. It needs the go command and this module's source.
@@ -32,6 +34,7 @@ func building(ctx context.Context, sideName string) (session, error) {
 	path := filepath.Join(dir, "server")
 	pkg := "github.com/go-psi/psi/internal/compare/smallest/" + strings.ReplaceAll(sideName, "-", "")
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-trimpath", "-o", path, pkg) //nolint:gosec // of constants
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // so that a C compiler on the machine makes no difference
 	if text, err := cmd.CombinedOutput(); err != nil {
 		err = fmt.Errorf("%w: %s (run it in its directory: go -C internal/compare run .)", err, text)
 		return nil, errors.Join(err, os.RemoveAll(dir))
