@@ -5,7 +5,6 @@ package mcphttp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -171,7 +170,9 @@ func (w *httpWire) callLegacy(ctx context.Context, x *exchange, m *mcp.Envelope)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && w.ctx.Err() == nil:
-		w.cancelled(ctx, s, m)
+		w.cancelled(ctx, m.ID, w.peer, func(x *exchange, body []byte) error {
+			return w.peer.tell(x, w.peer.url, s.header(m.Version), body, s.refused)
+		})
 	case err == nil && s.mark(false):
 		w.run(func() { w.listen(s) })
 	}
@@ -186,32 +187,6 @@ func (w *httpWire) goOn(x *exchange, s *clientSession, res *http.Response, id mc
 		return w.comeBack(x, s, id, id, &pos, err)
 	}
 	return r, err
-}
-
-// cancelTime is how long it may take to tell a server that a call is cancelled.
-const cancelTime = 5 * time.Second
-
-// cancelled tells the server, which may be gone, that nobody waits for a call.
-func (w *httpWire) cancelled(ctx context.Context, s *clientSession, m *mcp.Envelope) {
-	body := cancelNotice(m.ID, context.Cause(ctx))
-	ctx = context.WithoutCancel(ctx)
-	w.run(func() {
-		ctx, cancel := context.WithTimeout(ctx, cancelTime)
-		defer cancel()
-		x := w.exchange(ctx)
-		defer x.end()
-		if err := w.peer.tell(x, w.peer.url, s.header(m.Version), body, s.refused); err != nil {
-			w.peer.opts.Logger.DebugContext(ctx, "mcphttp: a call could not be cancelled", "error", err)
-		}
-	})
-}
-
-func cancelNotice(id mcp.ID, why error) []byte {
-	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id, Reason: why.Error()})
-	if err != nil {
-		panic(err) // an id and a string can be encoded
-	}
-	return mcp.AppendNotification(nil, mcp.NotificationCancelled, params)
 }
 
 // sendLegacy sends a notification or a response. The end of the handshake opens the

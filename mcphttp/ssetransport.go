@@ -176,7 +176,7 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 			pending = nil
 		case <-x.ctx.Done():
 			if ctx.Err() != nil && w.ctx.Err() == nil && m.Method != methodInitialize {
-				w.cancelled(ctx, m)
+				w.cancelled(ctx, m.ID, w.peer, w.post)
 			}
 			return w.last(answer, context.Cause(x.ctx))
 		}
@@ -210,18 +210,6 @@ func (w *sseWire) forget(id mcp.ID) {
 
 func (w *sseWire) post(x *exchange, body []byte) error {
 	return w.peer.tell(x, w.endpoint, make(http.Header, 2), body, func(e *StatusError) (*mcp.Error, error) { return e.legacy(true) })
-}
-
-func (w *sseWire) cancelled(ctx context.Context, m *mcp.Envelope) {
-	body := cancelNotice(m.ID, context.Cause(ctx))
-	ctx = context.WithoutCancel(ctx)
-	w.run(func() {
-		ctx, cancel := context.WithTimeout(ctx, cancelTime)
-		defer cancel()
-		x := w.exchange(ctx)
-		defer x.end()
-		_ = w.post(x, body) // the server may be gone
-	})
 }
 
 // Send implements [mcp.Wire].
