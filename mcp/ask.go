@@ -146,12 +146,12 @@ func newAsking(req *Request) (*asking, error) {
 		once:    map[string]json.RawMessage{},
 		pending: map[string]InputRequest{},
 	}
-	if raw := req.params.inputResponses; raw != nil {
+	if raw := req.params.inputResponses(); raw != nil {
 		if err := unmarshal(raw, &a.answers); err != nil {
 			return nil, Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
 		}
 	}
-	if raw := req.params.requestState; raw != nil {
+	if raw := req.params.requestState(); raw != nil {
 		state, err := a.sealer.open(req, string(jsonscan.Unquote(raw)))
 		if err != nil {
 			return nil, err
@@ -297,5 +297,5 @@ func missingForSampling(caps *ClientCapabilities, params json.RawMessage) *Clien
 
 // isRetry reports whether the request carries answers or state.
 func (r *Request) isRetry() bool {
-	return r.params.inputResponses != nil || r.params.requestState != nil
+	return r.params.inputResponses() != nil || r.params.requestState() != nil
 }

@@ -49,15 +49,18 @@ func (c *call) server() json.RawMessage {
 	return nil
 }
 
-// newRequest makes a request and its call in one allocation.
-func newRequest() *Request {
-	both := new(struct {
-		Request
-		call
-	})
-	both.Request.call = &both.call
-	return &both.Request
+// requestAndCall is a request that is not a copy, with its call, for one allocation.
+type requestAndCall struct {
+	request Request
+	call    call
 }
+
+func (b *requestAndCall) begin() *Request {
+	b.request.call = &b.call
+	return &b.request
+}
+
+func newRequest() *Request { return new(requestAndCall).begin() }
 
 // Notify sends a notification about the request on the request's own stream.
 // Params are as in [NewRequest]. After the handler has returned, and on requests

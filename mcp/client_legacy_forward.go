@@ -70,10 +70,11 @@ func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result,
 }
 
 func (e *legacyClient) pendingOf(ctx context.Context, req *Request) (*pendingCall, error) {
-	if req.params.requestState == nil {
+	state := req.params.requestState()
+	if state == nil {
 		return e.start(ctx, req)
 	}
-	p := e.find(string(jsonscan.Unquote(req.params.requestState)), req.Principal)
+	p := e.find(string(jsonscan.Unquote(state)), req.Principal)
 	if p == nil {
 		return nil, Errorf(CodeInvalidParams, "params.requestState names no call that waits here, or not any more")
 	}
@@ -85,8 +86,8 @@ func (e *legacyClient) pendingOf(ctx context.Context, req *Request) (*pendingCal
 // taken for a refusal, since the server still waits for one.
 func (e *legacyClient) answerPending(ctx context.Context, p *pendingCall, req *Request) error {
 	answers := map[string]json.RawMessage{}
-	if req.params.inputResponses != nil {
-		if err := unmarshal(req.params.inputResponses, &answers); err != nil {
+	if raw := req.params.inputResponses(); raw != nil {
+		if err := unmarshal(raw, &answers); err != nil {
 			return Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
 		}
 	}

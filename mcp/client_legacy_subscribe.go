@@ -20,7 +20,7 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 		return nil, err
 	}
 	defer e.unsubscribe(ctx, accepted.ResourceSubscriptions)
-	s := newSubscription(req, accepted)
+	s := newSubscription(req, *accepted)
 	e.hub.add(&s.listener)
 	defer e.hub.remove(&s.listener)
 	if err := s.acknowledge(ctx); err != nil {

@@ -204,8 +204,11 @@ func (e legacyEra) implementation(i Implementation) Implementation {
 // clientCapabilities are those of what a client declared that its revision has words
 // for.
 func (e legacyEra) clientCapabilities(declared json.RawMessage) json.RawMessage {
+	if e.rev >= rev2025November || declared == nil {
+		return declared
+	}
 	var c ClientCapabilities
-	if e.rev >= rev2025November || declared == nil || unmarshal(declared, &c) != nil {
+	if unmarshal(declared, &c) != nil {
 		return declared
 	}
 	if c.Elicitation != nil { // also before 2025-06-18, which has no questions: whoever declares them understands them

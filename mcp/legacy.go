@@ -65,10 +65,10 @@ type Legacy struct {
 	most    int           // requests that may be served at once
 
 	mu            sync.Mutex
+	life          *sessionLife // for those who have asked; or nil
 	ended         bool
-	ctx           context.Context // that ends with the session, for those who have asked; or nil
-	cancel        context.CancelCauseFunc
 	era           legacyEra // zero before initialize
+	told          change    // the changes of lists that the last feed tells of
 	info, caps    json.RawMessage
 	level         LoggingLevel
 	inflight      inflight
@@ -76,8 +76,13 @@ type Legacy struct {
 	asked         int64
 	subscriptions map[string]struct{}
 	feeding       *feeding // of the last Listen; nil while there is none
-	told          change   // the changes of lists that the last feed tells of
 	feeds         []*feed  // of all that are running
+}
+
+// sessionLife is a context that ends with the session.
+type sessionLife struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
 // NewLegacy begins a session that waits for initialize.
@@ -109,13 +114,14 @@ func (l *Legacy) Session() *Session { return &l.session }
 func (l *Legacy) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	if l.life == nil {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		l.life = &sessionLife{ctx, cancel}
 		if l.ended {
-			l.cancel(ErrClosed)
+			cancel(ErrClosed)
 		}
 	}
-	return l.ctx
+	return l.life.ctx
 }
 
 // Close ends the session; see [Session.Close].
@@ -124,8 +130,8 @@ func (l *Legacy) Close() {
 	defer l.mu.Unlock()
 	first := !l.ended
 	l.ended = true
-	if l.ctx != nil {
-		l.cancel(ErrClosed)
+	if l.life != nil {
+		l.life.cancel(ErrClosed)
 	}
 	for _, r := range l.inflight {
 		r.cancel(ErrClosed)
@@ -280,8 +286,11 @@ func (l *Legacy) Awaits(m *Message) bool {
 	if m.Response != nil {
 		return l.questions[m.Response.ID] != nil
 	}
+	if m.Request.Method != NotificationCancelled {
+		return false
+	}
 	var p CancelledParams
-	return m.Request.Method == NotificationCancelled && m.Request.Decode(&p) == nil && l.inflight.find(p.RequestID) != nil
+	return m.Request.Decode(&p) == nil && l.inflight.find(p.RequestID) != nil
 }
 
 // InitializeParams are the params of initialize.
@@ -337,8 +346,8 @@ func (l *Legacy) initialize(ctx context.Context, req *Request) (Result, error) {
 // discover asks the handler what it is and offers.
 func (l *Legacy) discover(ctx context.Context, req *Request) (*DiscoverResult, Implementation, error) {
 	var info Implementation
-	discover := req.derive(MethodDiscover, nil)
-	discover.ID = req.ID
+	discover := req.Clone() // the same call, which is served here only
+	discover.Method, discover.params = MethodDiscover, params{}
 	res, err := Serve(ctx, l.handler, discover, nil, l.opts.Logger)
 	if err != nil {
 		return nil, info, err

@@ -13,8 +13,24 @@ import (
 // to dst, when the handler is done. It returns dst as it is if there is nothing
 // to answer: m is no request, or was cancelled.
 func (l *Legacy) Serve(ctx context.Context, dst []byte, m Message, out Sender) []byte {
+	if !m.isCall() {
+		l.take(ctx, m)
+		return dst
+	}
 	a := l.Admit(ctx, m)
 	return a.Serve(dst, out)
+}
+
+// isCall reports whether a message is to be answered.
+func (m *Message) isCall() bool { return m.Request != nil && !m.Request.IsNotification() }
+
+// take takes a message that is not answered.
+func (l *Legacy) take(ctx context.Context, m Message) {
+	if m.Response != nil {
+		l.answered(m.Response)
+		return
+	}
+	l.notified(ctx, m.Request)
 }
 
 // Admitted is a message, or a batch of some, that the session knows of and that is
@@ -33,7 +49,7 @@ type Admitted struct {
 // meanwhile.
 func (l *Legacy) Admit(ctx context.Context, m Message) Admitted {
 	a := Admitted{legacy: l, ctx: ctx, m: m}
-	if m.Request != nil && !m.Request.IsNotification() {
+	if m.isCall() {
 		a.err = l.begin(&a)
 	}
 	return a
@@ -47,11 +63,8 @@ func (a *Admitted) Serve(dst []byte, out Sender) []byte {
 		return a.serveBatch(dst, out)
 	case a.err != nil:
 		return AppendErrorResponse(dst, a.m.ID, a.err)
-	case a.m.Response != nil:
-		a.legacy.answered(a.m.Response)
-		return dst
-	case a.m.Request.IsNotification():
-		a.legacy.notified(a.ctx, a.m.Request)
+	case !a.m.isCall():
+		a.legacy.take(a.ctx, a.m)
 		return dst
 	}
 	defer a.done()

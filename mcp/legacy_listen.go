@@ -10,7 +10,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/lazyctx"
 )
 
 // Listen sends to out what belongs to no request: changes of lists, updates of
@@ -21,16 +25,16 @@ import (
 // While a second Listen takes the place of a first, both may run, and both tell of
 // what changes meanwhile; [Session.Notify] uses the out of the last one begun.
 func (l *Legacy) Listen(ctx context.Context, out Sender, ready func()) error {
-	f := &feeding{ctx: ctx, out: out, ready: ready}
+	f := &feeding{legacy: l, ctx: ctx, out: out, ready: ready}
 	f.mu.Lock() // whoever subscribes meanwhile waits for the first feed
 	l.attach(f)
 	defer l.detach(f)
-	first := l.newFeed(f, f.begun) // runs here: there may be thousands of frames like this one
-	f.current = first
+	f.first.begin(f)
+	f.current = &f.first
 	if l.opts.KeepAlive > 0 {
 		defer l.keepAlive(ctx)()
 	}
-	first.run()
+	f.first.run() // here: there may be thousands of frames like this one
 	return l.endListen(f)
 }
 
@@ -49,14 +53,18 @@ func (l *Legacy) endListen(f *feeding) error {
 	return err
 }
 
-// feeding is what one Listen does: it has one feed after the other.
+// feeding is what one Listen does: it has one feed after the other. There may be
+// thousands, most of which never have a second feed: it is one allocation with the
+// first.
 type feeding struct {
-	ctx   context.Context // of Listen
-	out   Sender
-	ready func() // may be nil
+	legacy *Legacy
+	ctx    context.Context // of Listen
+	out    Sender
+	ready  func() // may be nil
 
 	mu      sync.Mutex
 	current *feed
+	first   feed
 }
 
 // Missed tells the client, through the out of the Listen that is under way, of
@@ -81,21 +89,46 @@ func (l *Legacy) Missed(ctx context.Context) {
 
 // acknowledged notes of which changes the handler tells.
 func (l *Legacy) acknowledged(params json.RawMessage) {
-	var p AcknowledgedParams
-	if unmarshal(params, &p) != nil {
+	told, ok := acknowledgedChanges(params)
+	if !ok {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told = p.Notifications.changes()
+	l.told = told
 }
 
-// begun is called, with the lock, when the first feed tells of changes.
-func (f *feeding) begun() {
-	f.mu.Unlock()
-	if f.ready != nil {
-		f.ready()
+// acknowledgedChanges are the changes of lists in [AcknowledgedParams]. Whoever waits
+// for changes is deep in its stack here, which would have to grow for the decoder.
+func acknowledgedChanges(params json.RawMessage) (told change, ok bool) {
+	s := jsonscan.Get(params, 0)
+	defer s.Release()
+	for s.Object(); s.Member(); {
+		if string(s.Name()) != "notifications" {
+			s.Skip()
+			continue
+		}
+		for s.Object(); s.Member(); {
+			c := listChangeOf(s.Name())
+			if string(s.Value()) == "true" {
+				told |= c
+			}
+		}
 	}
+	return told, s.End() == nil
+}
+
+// listChangeOf is the change that a member of a [SubscriptionFilter] asks for.
+func listChangeOf(member []byte) change {
+	switch string(member) {
+	case "toolsListChanged":
+		return toolsChanged
+	case "promptsListChanged":
+		return promptsChanged
+	case "resourcesListChanged":
+		return resourcesChanged
+	}
+	return 0
 }
 
 func (l *Legacy) attach(f *feeding) {
@@ -128,51 +161,68 @@ func (l *Legacy) refeed() {
 	if f.ctx.Err() != nil || l.over() {
 		return // nothing may be sent to the out of a Listen that has returned
 	}
-	begun := make(chan struct{})
-	next := l.newFeed(f, func() { close(begun) })
+	next := &feed{begun: make(chan struct{})}
+	next.begin(f)
 	go next.run()
-	<-begun
+	<-next.begun
 	f.current.stop()
 	f.current = next
 }
 
 // feed is one subscriptions/listen request to the handler.
 type feed struct {
-	of     *Legacy
-	ctx    context.Context // of the request
-	cancel context.CancelCauseFunc
-	req    *Request
-	out    Sender
-	once   sync.Once
-	begun  func() // called once, when the handler has acknowledged, or has refused
-	again  bool   // something may have changed before the handler acknowledges
-	done   chan struct{}
+	of      *feeding
+	ctx     context.Context // of the request
+	cancel  context.CancelCauseFunc
+	listen  requestAndCall // the request
+	begun   chan struct{}  // closed when it is settled; nil for the first feed
+	settled atomic.Bool
+	again   bool // something may have changed before the handler acknowledges
+	running sync.WaitGroup
 }
 
-// newFeed makes a feed, which ends with the session.
-func (l *Legacy) newFeed(of *feeding, begun func()) *feed {
-	f := &feed{of: l, req: l.listenRequest(l.filter()), out: of.out, begun: begun, done: make(chan struct{})}
-	f.ctx, f.cancel = context.WithCancelCause(of.ctx)
+// begin makes it a feed of a Listen. It ends with the session.
+func (f *feed) begin(of *feeding) {
+	l := of.legacy
+	f.of = of
+	l.makeListen(f.listen.begin(), l.filter())
+	f.ctx, f.cancel = lazyctx.WithCancelCause(of.ctx)
+	f.running.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.feeds = append(l.feeds, f)
 	if l.ended {
 		f.cancel(ErrClosed)
 	}
-	return f
+}
+
+// settle is called when the handler has acknowledged, or has refused: for the first
+// feed with the lock of the Listen.
+func (f *feed) settle() {
+	of := f.of
+	switch {
+	case f.settled.Swap(true):
+	case f.begun != nil:
+		close(f.begun)
+	default:
+		of.mu.Unlock()
+		if of.ready != nil {
+			of.ready()
+		}
+	}
 }
 
 // run listens until the feed is stopped.
 func (f *feed) run() {
 	defer f.end()
-	listenAgain(f.ctx, f.listen)
+	listenAgain(f.ctx, f.serve)
 }
 
-func (f *feed) listen(again bool) error {
-	l := f.of
+func (f *feed) serve(again bool) error {
+	l := f.of.legacy
 	f.again = again
-	_, err := Serve(f.ctx, l.handler, f.req, f, l.opts.Logger)
-	f.once.Do(f.begun)
+	_, err := Serve(f.ctx, l.handler, &f.listen.request, f, l.opts.Logger)
+	f.settle()
 	if err != nil && f.ctx.Err() == nil && !again && CodeOf(err) != CodeMethodNotFound {
 		l.cannotTell(err)
 	}
@@ -184,10 +234,10 @@ func (l *Legacy) cannotTell(err error) {
 }
 
 func (f *feed) end() {
-	l := f.of
-	f.once.Do(f.begun)
+	l := f.of.legacy
+	f.settle()
 	f.cancel(nil)
-	close(f.done)
+	f.running.Done()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.feeds = slices.DeleteFunc(l.feeds, func(other *feed) bool { return other == f })
@@ -196,17 +246,17 @@ func (f *feed) end() {
 // stop ends a feed and waits for its end.
 func (f *feed) stop() {
 	f.cancel(nil)
-	<-f.done
+	f.running.Wait()
 }
 
 // Notify implements [Notifier]: it sends what the era has no label for without one.
 func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	switch method {
 	case NotificationAcknowledged:
-		f.of.acknowledged(params)
-		f.once.Do(f.begun)
+		f.of.legacy.acknowledged(params)
+		f.settle()
 		if f.again {
-			f.of.Missed(ctx)
+			f.of.legacy.Missed(ctx)
 		}
 		return nil
 	case NotificationResourceUpdated:
@@ -218,28 +268,38 @@ func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage
 	default:
 		params = nil
 	}
-	return f.out.Send(ctx, AppendNotification(nil, method, params))
+	return f.of.out.Send(ctx, AppendNotification(nil, method, params))
 }
 
-func (l *Legacy) filter() SubscriptionFilter {
+// filter is what the session listens to, as params of [NewRequest].
+func (l *Legacy) filter() any {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return SubscriptionFilter{
+	if len(l.subscriptions) == 0 {
+		return changesOfLists
+	}
+	return &ListenParams{Notifications: SubscriptionFilter{
 		ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true,
 		ResourceSubscriptions: slices.Sorted(maps.Keys(l.subscriptions)),
-	}
+	}}
 }
 
-func (l *Legacy) listenRequest(f SubscriptionFilter) *Request {
-	req, err := NewRequest(MethodListen, &ListenParams{Notifications: f})
-	if err != nil {
+// What the requests of most sessions have in common.
+var (
+	listenID       = StringID("psi-listen")
+	changesOfLists = json.RawMessage(`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}}`)
+)
+
+// makeListen makes a new request one that listens, with params as those of
+// [NewRequest].
+func (l *Legacy) makeListen(req *Request, params any) {
+	if err := req.make(MethodListen, params); err != nil {
 		panic("mcp: " + err.Error())
 	}
-	req.ID, req.Principal = StringID("psi-listen"), l.opts.Principal
+	req.ID, req.Principal = listenID, l.opts.Principal
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fillIn(req)
-	return req
 }
 
 // subscribe enters the URI, if the handler would tell of its updates.
@@ -282,7 +342,8 @@ const maxSubscriptions = 10_000
 func (l *Legacy) honours(ctx context.Context, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req := l.listenRequest(SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	req := newRequest()
+	l.makeListen(req, &ListenParams{Notifications: SubscriptionFilter{ResourceSubscriptions: []string{uri}}})
 	probe := &probe{acknowledged: make(chan SubscriptionFilter, 1), cancel: cancel}
 	_, err := Serve(ctx, l.handler, req, probe, l.opts.Logger)
 	select {

@@ -44,41 +44,54 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*subscription, 
 	}
 	accepted := g.accept(ctx, req, &p.Notifications)
 	s := newSubscription(req, accepted)
+	s.registry = g
 	g.hub.add(&s.listener)
-	s.mounts = mountListeners{registry: g, req: req, filter: accepted, listener: &s.listener}
-	s.mounts.begin(ctx)
+	if len(g.load().mounts) > 0 {
+		s.mountListeners().begin(ctx)
+	}
 	return s, nil
 }
 
 func (s *subscription) close() {
-	s.mounts.stop()
-	s.mounts.registry.hub.remove(&s.listener)
+	if s.mounts != nil {
+		s.mounts.stop()
+	}
+	s.registry.hub.remove(&s.listener)
+}
+
+// mountListeners are made when there are mounts to listen to.
+func (s *subscription) mountListeners() *mountListeners {
+	if s.mounts == nil {
+		s.mounts = &mountListeners{registry: s.registry, req: s.req, filter: &s.accepted, listener: &s.listener}
+	}
+	return s.mounts
 }
 
 func (s *subscription) acknowledge(ctx context.Context) error {
-	params := append([]byte(`{"notifications":`), mustMarshal(s.accepted)...)
-	return s.send(ctx, NotificationAcknowledged, append(params, ','))
+	accepted := mustMarshal(&s.accepted)
+	params := append(make([]byte, 0, len(accepted)+2*labelled), `{"notifications":`...)
+	return s.send(ctx, NotificationAcknowledged, append(append(params, accepted...), ','))
 }
 
 // woken tells what has changed.
 func (s *subscription) woken(ctx context.Context) error {
 	changes, uris := s.listener.take()
 	if changes&mountsChanged != 0 {
-		s.mounts.refresh(ctx)
+		s.mountListeners().refresh(ctx)
 	}
 	return s.tell(ctx, changes, uris)
 }
 
 // accept is the part of a filter that this server can serve: types that it
 // offers, URIs that it knows.
-func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) *SubscriptionFilter {
+func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) SubscriptionFilter {
 	s := g.load()
 	caps := *s.capabilities
 	for _, m := range s.mounts {
 		discover := req.derive(MethodDiscover, nil)
 		m.addCapabilities(ctx, discover, &caps)
 	}
-	accepted := &SubscriptionFilter{
+	accepted := SubscriptionFilter{
 		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
 		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),
 		ResourcesListChanged: f.ResourcesListChanged && caps.tellsOf(resourcesChanged),
@@ -97,13 +110,14 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 // subscription writes to one listener.
 type subscription struct {
 	req      *Request
-	accepted *SubscriptionFilter
+	accepted SubscriptionFilter
 	listener listener
-	mounts   mountListeners // of a mux
+	registry *registry       // of a mux; nil if it is of none
+	mounts   *mountListeners // of a mux, nil as long as it has none
 }
 
-func newSubscription(req *Request, accepted *SubscriptionFilter) *subscription {
-	return &subscription{req: req, accepted: accepted, listener: newListener(accepted)}
+func newSubscription(req *Request, accepted SubscriptionFilter) *subscription {
+	return &subscription{req: req, accepted: accepted, listener: newListener(&accepted)}
 }
 
 // ended is the outcome of a subscription whose context is done: a result, if it was

@@ -18,9 +18,14 @@ type params struct {
 	nameAt, nameTo int    // where its JSON stands in raw
 	arguments      json.RawMessage
 	meta           json.RawMessage
+	retry          *retry // nil, as of most requests, if there is nothing of it
+	progressToken  ID
+}
+
+// retry is what a request has that was asked for more.
+type retry struct {
 	inputResponses json.RawMessage
 	requestState   json.RawMessage // a JSON string
-	progressToken  ID
 }
 
 func (r *Request) setParams(raw json.RawMessage) error {
@@ -78,15 +83,39 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	case "arguments":
 		return scanTyped(s, '{', &p.arguments, "params.arguments must be an object")
 	case "inputResponses":
-		return scanTyped(s, '{', &p.inputResponses, "params.inputResponses must be an object")
+		return scanTyped(s, '{', &p.retrying().inputResponses, "params.inputResponses must be an object")
 	case "requestState":
-		return scanTyped(s, '"', &p.requestState, "params.requestState must be a string")
+		return scanTyped(s, '"', &p.retrying().requestState, "params.requestState must be a string")
 	case "_meta":
 		return r.scanMeta(s)
 	default:
 		s.Skip()
 	}
 	return nil
+}
+
+// retrying is what p has of a retry, from now on.
+func (p *params) retrying() *retry {
+	if p.retry == nil {
+		p.retry = new(retry)
+	}
+	return p.retry
+}
+
+// inputResponses is params.inputResponses, nil if it is absent or null.
+func (p *params) inputResponses() json.RawMessage {
+	if p.retry == nil {
+		return nil
+	}
+	return p.retry.inputResponses
+}
+
+// requestState is params.requestState, a JSON string, nil if it is absent or null.
+func (p *params) requestState() json.RawMessage {
+	if p.retry == nil {
+		return nil
+	}
+	return p.retry.requestState
 }
 
 func (p *params) scanName(s *jsonscan.Scanner, start int, member string) *Error {

@@ -46,16 +46,21 @@ type peer struct {
 // JSON or any value that encodes as an object. It has no ID: transports give
 // one to what they send.
 func NewRequest(method string, params any) (*Request, error) {
-	raw, err := rawParams(params)
-	if err != nil {
-		return nil, fmt.Errorf("mcp: params of %s: %w", method, err)
-	}
 	req := newRequest()
-	req.Method = method
-	if err := req.setParams(raw); err != nil {
+	if err := req.make(method, params); err != nil {
 		return nil, err
 	}
 	return req, nil
+}
+
+// make makes a new request what [NewRequest] returns.
+func (r *Request) make(method string, params any) error {
+	raw, err := rawParams(params)
+	if err != nil {
+		return fmt.Errorf("mcp: params of %s: %w", method, err)
+	}
+	r.Method = method
+	return r.setParams(raw)
 }
 
 func rawParams(params any) (json.RawMessage, error) {

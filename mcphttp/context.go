@@ -49,18 +49,30 @@ func atExpiry(r *http.Request, end func()) *time.Timer {
 	return time.AfterFunc(time.Until(p.Expiry), end)
 }
 
-// requestContext carries the HTTP request; see mcp's for why it is a type.
-type requestContext struct {
+// httpContext carries the HTTP request; see mcp's for why it is a type.
+type httpContext struct {
 	context.Context
 	request *http.Request
-	stream  *stream               // of a legacy call; nil if it has none
-	refusal atomic.Pointer[error] // what the handler answered, if that was an error
 }
 
 // detach makes it the context of what outlives the connection: in the legacy era, a
 // client that disconnects has not cancelled.
-func (c *requestContext) detach(r *http.Request) {
+func (c *httpContext) detach(r *http.Request) {
 	c.Context, c.request = context.WithoutCancel(r.Context()), r
+}
+
+func (c *httpContext) Value(key any) any {
+	if key == (requestKey{}) {
+		return c.request
+	}
+	return c.Context.Value(key)
+}
+
+// requestContext is that of a request that is to be answered.
+type requestContext struct {
+	httpContext
+	stream  *stream               // of a legacy call; nil if it has none
+	refusal atomic.Pointer[error] // what the handler answered, if that was an error
 }
 
 func (c *requestContext) Value(key any) any {

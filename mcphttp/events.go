@@ -15,8 +15,9 @@ import (
 // stream has a log of its own, under the id of its session: whoever does not
 // know that id cannot name the log.
 type events struct {
-	logs store.Store
-	keep store.Retention
+	logs   store.Store
+	keep   store.Retention
+	shared bool // with other processes
 }
 
 func logName(session string, stream int64) string {
@@ -49,11 +50,18 @@ const (
 	recordLast    = 'l' // a message after which the stream is done
 )
 
-func (e *events) append(ctx context.Context, session string, stream int64, kind byte, message []byte) (string, error) {
+// append keeps a record and returns its position.
+func (e *events) append(ctx context.Context, session string, stream int64, kind byte, message []byte) (uint64, error) {
 	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
-	position, err := e.logs.Append(context.WithoutCancel(ctx), logName(session, stream), data, e.keep)
-	if err != nil {
-		return "", err
+	return e.logs.Append(context.WithoutCancel(ctx), logName(session, stream), data, e.keep)
+}
+
+// whole reports whether nothing is missing between the beginning of a stream and what
+// was first kept of it, at a position; 0 means that nothing was.
+func (e *events) whole(ctx context.Context, session string, stream int64, first uint64) (bool, error) {
+	if first == 0 {
+		return true, nil
 	}
-	return eventID(stream, position), nil
+	records, err := e.logs.Read(ctx, logName(session, stream), 0, 1)
+	return len(records) > 0 && records[0].Position == first, err
 }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/lazyctx"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -28,13 +30,13 @@ type getting struct {
 	position *uint64  // after which the client goes on; nil if it begins
 	before   *getting // the GET that goes on until this one tells of every change
 
-	out    output
-	about  requestContext
-	ctx    context.Context // of the GET
-	cancel context.CancelCauseFunc
-	beat   beat
-	left   sync.Once
-	done   chan struct{}
+	out   output
+	about httpContext
+	ctx   lazyctx.Context // of the GET
+	beat  beat
+	stay  func() bool // keeps it from leaving
+	left  atomic.Bool
+	going sync.WaitGroup // until it has ended
 }
 
 // serveOwn serves the session's own stream until another GET takes it over, or the
@@ -49,46 +51,70 @@ func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, p
 	g.before = s.takeOver(g)
 	defer g.end()
 	if h.ctx.Err() != nil {
-		g.cancel(mcp.ErrClosed) // Shutdown may not have seen it
+		g.ctx.Cancel(mcp.ErrClosed) // Shutdown may not have seen it
 	}
-	defer g.watch(r)()
-	_ = s.legacy.Listen(g.ctx, g.stream, g.ready) // why it ended does not matter here
+	g.watch(r)
+	defer g.unwatch()
+	_ = s.legacy.Listen(&g.ctx, g.stream, g.ready) // why it ended does not matter here
 }
 
 func (h *Handler) newGetting(r *http.Request, s *session) *getting {
-	g := &getting{handler: h, session: s, done: make(chan struct{})}
+	g := &getting{handler: h, session: s}
+	g.going.Add(1)
 	g.about.detach(r)
-	g.ctx, g.cancel = context.WithCancelCause(&g.about)
+	g.ctx.From(&g.about)
 	return g
 }
 
-// watch begins what may end the GET while it waits, and the heartbeat. It returns
-// what stops that.
-func (g *getting) watch(r *http.Request) (stop func()) {
+// watch begins what may end the GET while it waits, and the heartbeat.
+func (g *getting) watch(r *http.Request) {
 	connected := context.AfterFunc(r.Context(), g.leave)
-	expiry := atExpiry(r, g.leave)
-	g.handler.pulse.start(&g.beat, g.stream)
-	return func() {
-		g.beat.stop()
-		connected()
-		if expiry != nil {
+	g.stay = connected
+	if expiry := atExpiry(r, g.leave); expiry != nil {
+		g.stay = func() bool {
 			expiry.Stop()
+			return connected()
 		}
-		g.stream.detach(&g.out)
-		g.out.end()
+	}
+	g.handler.pulse.start(&g.beat, g.stream)
+}
+
+// unwatch stops that.
+func (g *getting) unwatch() {
+	g.beat.stop()
+	g.stay()
+	g.stream.detach(&g.out)
+	g.out.end()
+}
+
+// ready makes the response of the GET that of the stream. It is called deep in the
+// stack of a goroutine that may wait for days, and net/http needs much stack to begin a
+// response: on a stack of its own that is given back.
+func (g *getting) ready() {
+	var (
+		beginning sync.WaitGroup
+		panicked  any
+	)
+	beginning.Go(func() {
+		defer func() { panicked = recover() }()
+		g.begin()
+	})
+	beginning.Wait()
+	if panicked != nil {
+		panic(panicked)
 	}
 }
 
-// ready makes the response of the GET that of the stream. A client that comes back
-// for a stream that nobody has kept may have missed anything.
-func (g *getting) ready() {
+// begin begins the response. A client that comes back for a stream that nobody has
+// kept may have missed anything.
+func (g *getting) begin() {
 	err := g.attach()
 	switch {
 	case err != nil:
 		g.handler.endReplay(&g.out, err)
-		g.cancel(err)
+		g.ctx.Cancel(err)
 	case g.position != nil && g.before == nil:
-		g.session.legacy.Missed(g.ctx)
+		g.session.legacy.Missed(&g.ctx)
 	}
 	g.replace()
 }
@@ -97,8 +123,8 @@ func (g *getting) ready() {
 // response until it has a body.
 func (g *getting) attach() error {
 	if g.position == nil {
-		g.stream.open(g.ctx, &g.out, g.leave)
-	} else if err := g.stream.attach(g.ctx, &g.out, *g.position, g.leave); err != nil {
+		g.stream.open(&g.ctx, &g.out, g.leave)
+	} else if err := g.stream.attach(&g.ctx, &g.out, *g.position, g.leave); err != nil {
 		return err
 	}
 	g.stream.heartbeat()
@@ -107,11 +133,12 @@ func (g *getting) attach() error {
 
 // leave is called when the client has gone, or may not listen any more.
 func (g *getting) leave() {
-	g.left.Do(func() {
-		g.stream.detach(&g.out)
-		g.linger()
-		g.cancel(context.Canceled)
-	})
+	if g.left.Swap(true) {
+		return
+	}
+	g.stream.detach(&g.out)
+	g.linger()
+	g.ctx.Cancel(context.Canceled)
 }
 
 // linger keeps what is said on the session's own stream for a while after the
@@ -124,31 +151,30 @@ func (g *getting) linger() {
 	after := h.newGetting(g.about.request, s)
 	after.stream = g.stream
 	if !s.handOver(g, after) {
-		after.cancel(nil)
+		after.ctx.Cancel(nil)
 		h.requests.leave()
 		return
 	}
 	h.sessions.retain(s)
 	listening := make(chan struct{})
+	ready := sync.OnceFunc(func() { close(listening) })
 	go func() {
 		defer h.requests.leave()
 		defer h.sessions.release(s)
 		defer after.end()
-		defer time.AfterFunc(lingering, func() { after.cancel(nil) }).Stop()
-		_ = s.legacy.Listen(after.ctx, after.stream, func() { close(listening) }) // why it ended does not matter here
+		defer time.AfterFunc(lingering, func() { after.ctx.Cancel(nil) }).Stop()
+		defer ready()
+		_ = s.legacy.Listen(&after.ctx, after.stream, ready) // why it ended does not matter here
 	}()
-	select {
-	case <-listening:
-	case <-after.done:
-	}
+	<-listening
 }
 
 // own is the session's own stream.
 func (s *session) own(opts *Options) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.streams[ownStream]; st != nil {
-		return st
+	if s.standalone != nil {
+		return s.standalone
 	}
 	return &stream{session: s, number: ownStream, opts: opts}
 }
@@ -158,7 +184,7 @@ func (s *session) endGetting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.getting != nil {
-		s.getting.cancel(mcp.ErrClosed)
+		s.getting.ctx.Cancel(mcp.ErrClosed)
 	}
 }
 
@@ -185,8 +211,8 @@ func (s *session) handOver(g, after *getting) bool {
 // finish ends a GET and waits for it; nil is none.
 func (g *getting) finish() {
 	if g != nil {
-		g.cancel(mcp.ErrClosed)
-		<-g.done
+		g.ctx.Cancel(mcp.ErrClosed)
+		g.going.Wait()
 	}
 }
 
@@ -199,11 +225,11 @@ func (g *getting) replace() {
 // end is the end of a GET.
 func (g *getting) end() {
 	g.replace()
-	g.cancel(nil)
+	g.ctx.Cancel(nil)
 	g.session.mu.Lock()
 	defer g.session.mu.Unlock()
 	if g.session.getting == g {
 		g.session.getting = nil
 	}
-	close(g.done)
+	g.going.Done()
 }

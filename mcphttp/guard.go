@@ -82,8 +82,10 @@ func withoutPort(value string) string {
 
 // hostname is a host without port and brackets.
 func hostname(host string) string {
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
-		return host // without brackets, its last group looks like a port
+	if strings.Count(host, ":") > 1 { // parsing what is no address has its price
+		if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
+			return host // without brackets, its last group looks like a port
+		}
 	}
 	host = withoutPort(host)
 	if ip := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"); strings.Contains(ip, ":") {

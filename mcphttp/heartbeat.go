@@ -16,6 +16,7 @@ type pulse struct {
 	interval time.Duration // between two heartbeats; none if it is not positive
 
 	mu          sync.Mutex
+	began       time.Time // zero before the first beat
 	first, last *beat
 	timer       *time.Timer // nil before the first beat
 	armed       bool        // the timer will fire
@@ -29,7 +30,7 @@ type beater interface{ heartbeat() }
 type beat struct {
 	pulse         *pulse
 	of            beater
-	due           time.Time
+	due           time.Duration // since the pulse began
 	before, after *beat
 	queued, over  bool
 }
@@ -64,8 +65,8 @@ func (b *beat) stop() {
 func (p *pulse) fire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	for p.first != nil && !p.first.due.After(now) {
+	now := time.Since(p.began)
+	for p.first != nil && p.first.due <= now {
 		b := p.first
 		p.remove(b)
 		go b.give()
@@ -85,12 +86,12 @@ func (b *beat) give() {
 
 // arm sets the timer for the first in the queue. One that is armed already fires
 // for somebody who was there before, and then sets it anew.
-func (p *pulse) arm(now time.Time) {
+func (p *pulse) arm(now time.Duration) {
 	if p.armed || p.first == nil {
 		return
 	}
 	p.armed = true
-	wait := p.first.due.Sub(now)
+	wait := p.first.due - now
 	if p.timer == nil {
 		p.timer = time.AfterFunc(wait, p.fire)
 		return
@@ -99,8 +100,11 @@ func (p *pulse) arm(now time.Time) {
 }
 
 func (p *pulse) push(b *beat) {
-	now := time.Now()
-	b.due, b.queued = now.Add(p.interval), true
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
+	now := time.Since(p.began)
+	b.due, b.queued = now+p.interval, true
 	b.before, b.after = p.last, nil
 	if p.last == nil {
 		p.first = b

@@ -37,6 +37,9 @@ func (s *session) end() (streams []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
+	if s.standalone != nil {
+		streams = append(streams, ownStream)
+	}
 	for stream := range s.streams {
 		streams = append(streams, stream)
 	}

@@ -29,7 +29,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	h.answer(w, r, &legacyCall{session: s, m: m})
+	h.answer(w, r, &legacyCall{session: s, request: m.Request})
 }
 
 // legacyContext outlives the connection.
@@ -48,7 +48,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Messa
 	}
 	defer h.sessions.release(s)
 	w.Header().Set(headerSession, s.id)
-	h.answer(w, r, &legacyCall{session: s, m: m})
+	h.answer(w, r, &legacyCall{session: s, request: m.Request})
 	if !s.legacy.Initialized() {
 		s.legacy.Close()
 	}

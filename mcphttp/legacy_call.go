@@ -16,8 +16,8 @@ import (
 type legacyCall struct {
 	reply
 	session  *session
-	m        mcp.Message
-	batch    []byte // nil if it is a single message
+	request  *mcp.Request // nil if it is a batch
+	batch    []byte       // nil if it is a single message
 	about    requestContext
 	admitted mcp.Admitted
 	stream   stream
@@ -56,24 +56,34 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 // keep saves the session if the call may have changed it, before its client knows:
 // the next request may go to another replica.
 func (h *Handler) keep(c *legacyCall) {
-	if c.session.legacy.Initialized() && (c.batch != nil || c.m.ChangesSession()) {
+	m := c.message()
+	if c.session.legacy.Initialized() && (c.batch != nil || m.ChangesSession()) {
 		h.sessions.save(&c.about, c.session)
 	}
 }
 
 // serve appends the answer to dst.
 func (c *legacyCall) serve(dst []byte, out mcp.Sender) []byte {
+	m := c.message()
 	if c.batch != nil {
 		several := context.WithValue(&c.about, refusalKey{}, nil) // what is refused to one is not refused to all
 		c.admitted = c.session.legacy.AdmitBatch(several, c.batch)
 	} else {
-		c.admitted = c.session.legacy.Admit(&c.about, c.m)
+		c.admitted = c.session.legacy.Admit(&c.about, m)
 	}
 	dst = c.admitted.Serve(dst, out)
-	if c.m.IsInitialize() && !c.session.legacy.Initialized() {
+	if m.IsInitialize() && !c.session.legacy.Initialized() {
 		c.out.w.Header().Del(headerSession)
 	}
 	return dst
+}
+
+// message is the single message, zero if it is a batch.
+func (c *legacyCall) message() (m mcp.Message) {
+	if c.request != nil {
+		m.Request, m.ID = c.request, c.request.ID
+	}
+	return m
 }
 
 // finishJSON answers with a message, or, if there is none because the request was

@@ -17,7 +17,7 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 		return
 	}
 	if req.IsNotification() {
-		_, _ = mcp.Serve(&requestContext{Context: r.Context(), request: r}, h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
+		_, _ = mcp.Serve(&httpContext{r.Context(), r}, h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}

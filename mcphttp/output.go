@@ -25,12 +25,12 @@ type jsonRaw = json.RawMessage
 type output struct {
 	w       http.ResponseWriter
 	timeout time.Duration
-	shared  bool                     // the connection is shared with other responses, as in HTTP/2
 	control *http.ResponseController // nil before there is a deadline
 	until   time.Time                // the deadline for writes
 
 	mu        sync.Mutex
 	held      *bufpool.Buffer // takes what is written, nil if that goes out
+	shared    bool            // the connection is shared with other responses, as in HTTP/2
 	streaming bool            // the head of the stream is out
 	done      bool            // the answer is out: no more heartbeats
 	err       error
@@ -134,12 +134,12 @@ func (o *output) event(id string, message []byte) error {
 	return o.write(&m, len(message))
 }
 
-// prime writes an event without a message: it gives the client an id to come
-// back with, and says when to.
+// prime adds an event without a message: it gives the client an id to come back
+// with, and says when to. It goes out with what is written next.
 func (o *output) prime(id string, retry time.Duration) error {
 	m := sse.Message{ID: sse.ID(id), Retry: retry}
 	m.AppendData("\n") // a data field that is there, and empty
-	return o.write(&m, 0)
+	return o.add(&m, 0)
 }
 
 // comment writes a heartbeat.
@@ -149,12 +149,20 @@ func (o *output) comment() error {
 	return o.write(&m, 0)
 }
 
-// write writes an event with so many bytes of data. It gives every write a deadline,
-// and none to the silence after it, so that neither the server's WriteTimeout nor a
+// write writes an event with so many bytes of data.
+func (o *output) write(m *sse.Message, size int) error {
+	if err := o.add(m, size); err != nil || o.held != nil {
+		return err
+	}
+	return o.flush()
+}
+
+// add adds an event to what is to be flushed. It gives every write a deadline, and
+// flush none to the silence after it, so that neither the server's WriteTimeout nor a
 // client that has stopped to read decides how long a stream lives. Where the
 // connection is the response's alone, a deadline that is over in the silence does no
 // harm.
-func (o *output) write(m *sse.Message, size int) error {
+func (o *output) add(m *sse.Message, size int) error {
 	if o.err != nil {
 		return errors.Join(mcp.ErrNotDelivered, o.err)
 	}
@@ -167,6 +175,11 @@ func (o *output) write(m *sse.Message, size int) error {
 	}
 	o.open()
 	o.put(m, size)
+	return o.err
+}
+
+// flush sends what was added.
+func (o *output) flush() error {
 	if o.err == nil {
 		o.err = o.control.Flush()
 	}

@@ -4,7 +4,9 @@
 package mcphttp_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,6 +54,86 @@ func TestSharedOwnStreamGap(t *testing.T) {
 			}
 		case <-time.After(time.Minute):
 			t.Error("a change was missed, and the client is not told that it may have been")
+		}
+	})
+}
+
+// The id with which a session's own stream begins stands for its beginning: a client
+// that comes back with it gets all there was, or is told that not all is there any more.
+func TestOwnStreamBegins(t *testing.T) {
+	changed := func(mux *mcp.Mux, name string) {
+		mux.Tool(name, mcp.HandlerFunc(nil))
+		synctest.Wait()
+	}
+	const ttl = 10 * time.Minute
+	for name, test := range map[string]struct {
+		meanwhile func(mux *mcp.Mux)
+		status    int
+		want      int // changes that the client hears of when it comes back
+	}{
+		"nothing":     {func(*mcp.Mux) {}, http.StatusOK, 0},
+		"no change":   {func(*mcp.Mux) { <-time.After(2 * ttl) }, http.StatusOK, 0},
+		"two changes": {func(m *mcp.Mux) { changed(m, "a"); <-time.After(time.Minute); changed(m, "b") }, http.StatusOK, 2},
+		"all expired": {func(m *mcp.Mux) { changed(m, "a"); <-time.After(2 * ttl) }, http.StatusNotFound, 0},
+		"the first expired": {func(m *mcp.Mux) {
+			changed(m, "a")
+			<-time.After(2 * ttl)
+			changed(m, "b")
+		}, http.StatusNotFound, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := tools()
+				s := serve(t, newHandler(t, mux, &mcphttp.Options{Replay: store.Retention{TTL: ttl}, Heartbeat: -1}))
+				h := s.open(mcp.Version20251125)
+				first := read(t, s.do(s.request(t.Context(), http.MethodGet, "", h)))
+				primed, _ := first.next()
+				test.meanwhile(mux)
+				res := s.do(s.request(t.Context(), http.MethodGet, "", with(h, header{"Last-Event-ID": primed.LastEventID})))
+				if res.StatusCode != test.status {
+					t.Fatalf("status %d, want %d", res.StatusCode, test.status)
+				}
+				if res.StatusCode != http.StatusOK {
+					return
+				}
+				again := read(t, res)
+				changed(mux, "last")
+				for i := range test.want + 1 {
+					if got := again.message(); !strings.Contains(got, "tools/list_changed") {
+						t.Errorf("message %d is %s", i, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// panickingWriter is one of a middleware that gives up.
+type panickingWriter struct{ *httptest.ResponseRecorder }
+
+func (panickingWriter) Write([]byte) (int, error) { panic(http.ErrAbortHandler) }
+
+// What a writer does when the session's own stream begins is no matter of the process:
+// a panic there stays with the request.
+func TestOwnStreamWriterPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := newHandler(t, tools(), nil)
+		s := serve(t, handler)
+		session := s.open(mcp.Version20251125)
+		ctx, leave := context.WithCancel(t.Context())
+		get := s.request(ctx, http.MethodGet, "", session)
+		get.RequestURI = "/"
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			handler.ServeHTTP(panickingWriter{httptest.NewRecorder()}, get)
+		}()
+		synctest.Wait()
+		leave()
+		<-done
+		primed, ok := read(t, s.do(s.request(t.Context(), http.MethodGet, "", session))).next()
+		if !ok || primed.LastEventID == "" {
+			t.Errorf("the next GET begins with %+v", primed)
 		}
 	})
 }

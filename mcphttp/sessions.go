@@ -21,15 +21,16 @@ type session struct {
 	legacy *mcp.Legacy
 	events *events
 
-	mu      sync.Mutex
-	streams map[int64]*stream // that are not done
-	last    int64             // number of the last stream
-	getting *getting          // the GET that has the session's own stream
-	kept    []keptLog         // of streams that are done, oldest first
-	over    bool              // the session has ended: no events are kept
+	mu         sync.Mutex
+	streams    map[int64]*stream // of requests, that are not done
+	standalone *stream           // the session's own; nil before it has begun
+	last       int64             // number of the last stream
+	getting    *getting          // the GET that has the session's own stream
+	kept       []keptLog         // of streams that are done, oldest first
+	over       bool              // the session has ended: no events are kept
 
 	// Guarded by the lock of sessions.
-	active int       // requests and streams
+	active int32     // requests and streams
 	since  time.Time // when active became 0
 	used   bool      // since the store was told that it lives
 	moves  bool      // it ends here, and may go on at another replica
@@ -56,7 +57,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, name: rand.Text(), events: &events{logs: shared, keep: opts.Replay}}
+	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, name: rand.Text(), events: &events{logs: shared, keep: opts.Replay, shared: opts.Store != nil}}
 }
 
 // open begins a session that is in use: release must follow. It returns nil if

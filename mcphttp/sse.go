@@ -110,7 +110,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusInternalServerError, cannotStream(w))
 		return
 	}
-	ctx, cancel := context.WithCancel(&requestContext{Context: r.Context(), request: r})
+	ctx, cancel := context.WithCancel(&httpContext{r.Context(), r})
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	if expiry := atExpiry(r, cancel); expiry != nil {

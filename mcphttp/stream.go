@@ -4,12 +4,14 @@
 package mcphttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // stream is an event stream of the legacy era. What is sent on it is kept, and
@@ -24,6 +26,7 @@ type stream struct {
 	out    *output         // nil while nobody is attached
 	about  context.Context // of what is attached
 	broken func()          // called when nothing more is written to out; may be nil
+	first  uint64          // position of what was first kept; 0 before there is something
 	begun  bool
 	done   bool
 }
@@ -59,22 +62,45 @@ func (st *stream) begin(ctx context.Context) {
 	}
 	st.begun = true
 	st.session.enter(st)
-	st.primed(ctx)
+	if st.number == ownStream && !st.session.events.shared {
+		st.primed(eventID(ownStream, 0)) // thousands may only ever wait: nothing is kept for them
+		return
+	}
+	st.primeAgain(ctx)
 }
 
-// primed gives the client an id to come back with before there is a message.
-func (st *stream) primed(ctx context.Context) {
+// primeAgain says where the stream goes on, to who knows no event of it.
+func (st *stream) primeAgain(ctx context.Context) {
 	if !st.resumes() {
 		return
 	}
-	id, err := st.session.events.append(ctx, st.session.id, st.number, recordPrime, nil)
-	if err == nil && st.out != nil {
+	if id, err := st.keep(ctx, recordPrime, nil); err == nil {
+		st.primed(id)
+	}
+}
+
+// primed gives the client an id to come back with before there is a message. It goes
+// out with what follows.
+func (st *stream) primed(id string) {
+	if st.out != nil && st.resumes() {
 		_ = st.write(func(o *output) error { return o.prime(id, st.opts.Retry) }) // a client that is gone needs none
 	}
 }
 
+// keep keeps an event and returns its id.
+func (st *stream) keep(ctx context.Context, kind byte, message []byte) (id string, err error) {
+	position, err := st.session.events.append(ctx, st.session.id, st.number, kind, message)
+	if err != nil {
+		return "", err
+	}
+	if st.first == 0 {
+		st.first = position
+	}
+	return eventID(st.number, position), nil
+}
+
 func (st *stream) send(ctx context.Context, kind byte, message []byte) error {
-	id, err := st.session.events.append(ctx, st.session.id, st.number, kind, message)
+	id, err := st.keep(ctx, kind, message)
 	if err != nil {
 		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept", "session", st.session.id, "error", err)
 	}
@@ -92,13 +118,18 @@ func (st *stream) write(event func(*output) error) error {
 	if st.out == nil {
 		return mcp.ErrNotDelivered
 	}
-	st.out.mu.Lock()
-	err := event(st.out)
-	st.out.mu.Unlock()
+	err := st.out.locked(event)
 	if err != nil {
 		st.dismiss()
 	}
 	return err
+}
+
+// locked calls write with the lock, which it gives back also if a writer panics.
+func (o *output) locked(write func(*output) error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return write(o)
 }
 
 // dismiss takes off what is attached, and tells it that nothing more is said there.
@@ -171,7 +202,7 @@ func (st *stream) open(ctx context.Context, out *output, broken func()) {
 	defer st.mu.Unlock()
 	st.out, st.about, st.broken = out, ctx, broken
 	if st.begun {
-		st.primed(ctx)
+		st.primeAgain(ctx)
 	}
 	st.begin(ctx)
 }
@@ -182,7 +213,7 @@ func (st *stream) open(ctx context.Context, out *output, broken func()) {
 func (st *stream) attach(ctx context.Context, out *output, position uint64, broken func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if err := st.session.events.replay(ctx, st.session.id, st.number, position, out); err != nil {
+	if err := st.replay(ctx, out, position); err != nil {
 		return err
 	}
 	st.dismiss()
@@ -191,6 +222,18 @@ func (st *stream) attach(ctx context.Context, out *output, position uint64, brok
 		go broken()
 	}
 	return nil
+}
+
+// replay writes what came after a position. A store does not know what it has lost
+// after position 0, if it has lost everything.
+func (st *stream) replay(ctx context.Context, out *output, position uint64) error {
+	e := st.session.events
+	if position == 0 && !e.shared {
+		if ok, err := e.whole(ctx, st.session.id, st.number, st.first); !ok {
+			return cmp.Or(err, store.ErrTrimmed)
+		}
+	}
+	return e.replay(ctx, st.session.id, st.number, position, out)
 }
 
 // detach takes out off the stream, if it is still the one attached. Its owner knows.
@@ -226,6 +269,10 @@ func (e *events) replay(ctx context.Context, session string, stream int64, posit
 func (s *session) enter(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if st.number == ownStream {
+		s.standalone = st
+		return
+	}
 	if s.streams == nil {
 		s.streams = map[int64]*stream{}
 	}
@@ -287,6 +334,8 @@ func CloseStream(ctx context.Context) error {
 	st.begin(ctx)
 	if st.out != nil {
 		st.out.mu.Lock()
+		st.out.open()
+		_ = st.out.flush() // a client that is gone needs nothing
 		st.out.disconnect()
 		st.out.mu.Unlock()
 		st.dismiss()
@@ -305,7 +354,6 @@ func (o *output) announceClose() {
 
 // disconnect ends the response although its handler goes on.
 func (o *output) disconnect() {
-	o.open()
 	o.err = mcp.ErrNotDelivered
 	conn, rw, err := o.control.Hijack()
 	if err != nil { // HTTP/2, which resets the stream when its time is up
