@@ -7,6 +7,7 @@ import (
 	jsonv1 "encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,10 @@ func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error
 		}
 		props[i] = s
 	}
-	s := in.applyTags(fields, props)
+	s := plainObject(fields, props)
+	if slices.ContainsFunc(fields, (*field).hasSchemaTags) {
+		s = in.applyTags(fields, props)
+	}
 	if rest != nil {
 		more, err := in.fallback(rest, p)
 		if err != nil {
@@ -97,6 +101,26 @@ func (in *inferrer) fallback(f *field, p path) (*invopop.Schema, error) {
 	return s, err
 }
 
+// plainObject builds the object of the given properties, as applyTags does where
+// there are no tags, but several times faster.
+func plainObject(fields []*field, props []*invopop.Schema) *invopop.Schema {
+	s := &invopop.Schema{Type: "object", Properties: invopop.NewProperties(), AdditionalProperties: invopop.FalseSchema}
+	for i, f := range fields {
+		s.Properties.Set(f.name, props[i])
+		if !f.optional() {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	return s
+}
+
+// schemaTags are the tags that invopop reads, besides that of the JSON package.
+var schemaTags = []string{"jsonschema", "jsonschema_description", "jsonschema_extras"}
+
+func (f *field) hasSchemaTags() bool {
+	return slices.ContainsFunc(schemaTags, func(key string) bool { return f.Tag.Get(key) != "" })
+}
+
 // applyTags builds the object of the given properties and lets invopop read the
 // jsonschema tags onto them.
 //
@@ -147,7 +171,7 @@ func standInTag(name string, f *field) reflect.StructTag {
 	}
 	var tag strings.Builder
 	tag.WriteString("json:" + strconv.Quote(name))
-	for _, key := range []string{"jsonschema", "jsonschema_description", "jsonschema_extras"} {
+	for _, key := range schemaTags {
 		value := f.Tag.Get(key)
 		if key == "jsonschema" {
 			value = withoutNullable(value)

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -75,11 +76,11 @@ func (m *Mux) lint(e *entry, schema []byte) {
 }
 
 func rootType(schema []byte) string {
-	var root struct {
-		Type string `json:"type"`
+	raw := memberOf(bytes.TrimLeft(schema, " \t\r\n"), "type")
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
 	}
-	_ = unmarshal(schema, &root)
-	return root.Type
+	return string(jsonscan.Unquote(raw))
 }
 
 func describePrompt(e *entry) *Prompt {
