@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 	"unsafe"
@@ -76,16 +75,16 @@ func (o *output) open() {
 	o.streaming = true
 	o.control = http.NewResponseController(o.w)
 	o.extend()
-	o.head()
+	header := o.head()
+	header["Cache-Control"] = noCache
+	header["X-Accel-Buffering"] = noBuffering
 	o.w.WriteHeader(http.StatusOK)
 }
 
-// head sets the header of an event stream and returns it.
+// head sets the header of any event stream and returns it.
 func (o *output) head() http.Header {
 	header := o.w.Header()
 	header["Content-Type"] = streamType
-	header["Cache-Control"] = noCache
-	header["X-Accel-Buffering"] = noBuffering
 	header["X-Content-Type-Options"] = noSniff
 	return header
 }
@@ -98,7 +97,8 @@ func (o *output) hold() {
 	}
 }
 
-// release writes what was held, which is the whole stream.
+// release writes what was held, which is the whole stream: nothing on the way could
+// hold back a part of it.
 func (o *output) release() {
 	held := o.held
 	if held == nil {
@@ -111,7 +111,7 @@ func (o *output) release() {
 	}
 	o.streaming = true
 	o.limit(len(held.B))
-	o.head()["Content-Length"] = []string{strconv.Itoa(len(held.B))}
+	declareLength(o.head(), len(held.B))
 	o.w.WriteHeader(http.StatusOK)
 	_, o.err = o.w.Write(held.B)
 }

@@ -24,9 +24,18 @@ func writeResponse(w http.ResponseWriter, status int, message []byte) {
 	header := w.Header()
 	header["Content-Type"] = jsonType
 	header["X-Content-Type-Options"] = noSniff
-	header["Content-Length"] = []string{strconv.Itoa(len(message))}
+	declareLength(header, len(message))
 	w.WriteHeader(status)
 	_, _ = w.Write(message) //nolint:gosec // it is JSON and says so; a client that is gone needs no answer
+}
+
+// declareLength says how long a response is that is one write: net/http finds out by
+// itself, and cheaper, if it fits in its buffer.
+func declareLength(header http.Header, length int) {
+	const buffer = 2 << 10
+	if length > buffer {
+		header["Content-Length"] = []string{strconv.Itoa(length)}
+	}
 }
 
 // writeProblem answers with an error that belongs to no request.
