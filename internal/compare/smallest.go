@@ -34,7 +34,7 @@ func building(ctx context.Context, sideName string) (session, error) {
 	path := filepath.Join(dir, "server")
 	pkg := "github.com/go-psi/psi/internal/compare/smallest/" + strings.ReplaceAll(sideName, "-", "")
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-trimpath", "-o", path, pkg) //nolint:gosec // of constants
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // so that a C compiler on the machine makes no difference
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")                                                   // so that a C compiler on the machine makes no difference
 	if text, err := cmd.CombinedOutput(); err != nil {
 		err = fmt.Errorf("%w: %s (run it in its directory: go -C internal/compare run .)", err, text)
 		return nil, errors.Join(err, os.RemoveAll(dir))
