@@ -60,6 +60,7 @@ func (p place) under(schema any, tokens ...string) place {
 // uncounted stands for every failure that is not kept.
 var uncounted = &validator.Failure{}
 
+// fail keeps a failure of the value that is looked at, or counts it.
 func (c *checker) fail(p place, f *validator.Failure) *validator.Failure {
 	if c.left--; c.left < 0 {
 		c.more++
