@@ -305,7 +305,7 @@ func (l *Legacy) makeListen(req *Request, params any) {
 // subscribe enters the URI, if the handler would tell of its updates.
 func (l *Legacy) subscribe(ctx context.Context, req *Request) (Result, error) {
 	uri := req.Name()
-	if req.params.nameTo == 0 {
+	if req.subject().to == 0 {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
 	ok, err := l.honours(ctx, uri)
@@ -378,7 +378,7 @@ func (p *probe) Notify(_ context.Context, method string, params json.RawMessage)
 }
 
 func (l *Legacy) unsubscribe(req *Request) (Result, error) {
-	if req.params.nameTo == 0 {
+	if req.subject().to == 0 {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
 	l.mu.Lock()

@@ -93,9 +93,12 @@ func (r *Request) Decode(v any) error {
 	return nil
 }
 
-// Name is what the request is about: params.name, or params.uri where there is
-// no name. It is what a Mux routes by.
-func (r *Request) Name() string { return r.params.name }
+// Name returns what the request is about, which is what a Mux routes by. The method
+// decides which member of the params that is: params.uri for resources/read and the
+// other methods about one resource, params.name for all others. It is "" if the member
+// is absent. A request for a tool, a prompt or a resource never has both members: the
+// one that its method does not name it by is removed when the request is read or made.
+func (r *Request) Name() string { return r.subject().text }
 
 // Arguments is params.arguments, nil if it is absent or null.
 func (r *Request) Arguments() json.RawMessage { return r.params.arguments }
@@ -182,7 +185,7 @@ func (r *Request) WithParams(params any) (*Request, error) {
 // else in the params stays as it is, byte for byte.
 func (r *Request) withName(name string) *Request {
 	c := r.Clone()
-	if err := c.setParams(r.params.rename(name)); err != nil {
+	if err := c.setParams(r.renamed(name)); err != nil {
 		panic("mcp: renaming broke the params: " + err.Error())
 	}
 	return c
