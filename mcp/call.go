@@ -37,8 +37,6 @@ type call struct {
 	changes  bool            // it is a subscription: nothing is said but changes
 	progress progressState
 	logs     logState
-	sealer   *sealer // of the tool, prompt or resource that serves it, nil before there is one
-	asked    *asking
 }
 
 // server is the identity of the mux that served the request, nil if none did.

@@ -188,6 +188,7 @@ func (s *snapshot) mountOf(kind, name string) *mount {
 func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Result, error) {
 	name, _ := mt.innerName(kind, req.Name())
 	inner := req.withName(name)
+	inner.mounts += mt.prefix + "/"
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if kind == "resource" && isResourceNotFound(err) {
 		return nil, ResourceNotFound(req.Name())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // MuxOptions configure a [Mux]. Nil means the zero MuxOptions.
@@ -41,6 +42,14 @@ type MuxOptions struct {
 	StateKeys [][]byte
 	// StateTTL is how long a client may take to answer. 0 means an hour.
 	StateTTL time.Duration
+	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A
+	// call that exceeds it fails. 0 means 256 KiB.
+	MaxState int
+	// StateStore makes the state of questions single-use: a client that sends the
+	// same answers twice is refused the second time, at every replica that shares the
+	// store, also after an error. Nil means that a state can be used until StateTTL
+	// has passed.
+	StateStore store.Values
 	// Lint are the profiles that the schemas of tools are checked against when
 	// they are registered; what is found is logged as a warning. Nil means the
 	// portable profile, an empty slice none.
@@ -62,6 +71,9 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	}
 	if opts.StateTTL <= 0 {
 		opts.StateTTL = time.Hour
+	}
+	if opts.MaxState <= 0 {
+		opts.MaxState = 256 << 10
 	}
 	if opts.Lint == nil {
 		opts.Lint = []jsonschema.Profile{jsonschema.Portable}
@@ -96,7 +108,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	g := &registry{
 		opts:   o,
 		info:   Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons},
-		sealer: &sealer{ring: ring, ttl: o.StateTTL},
+		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.MaxState, used: o.StateStore, logger: o.Logger},
 		hub:    newHub(o.ListChangedInterval),
 	}
 	g.infoJSON = mustMarshal(&g.info)

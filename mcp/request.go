@@ -29,6 +29,7 @@ type Request struct {
 	params params
 	peer   peer
 	path   uritemplate.Values
+	mounts string // the prefixes of the mounts that it came through
 	call   *call
 }
 
@@ -162,7 +163,7 @@ func (r *Request) IsNotification() bool { return r.ID.IsZero() }
 // Clone is a copy of r that is still the same call: it has the same id and the
 // same stream for notifications.
 func (r *Request) Clone() *Request {
-	c := &Request{Method: r.Method, ID: r.ID, Header: r.Header, Principal: r.Principal, params: r.params, path: r.path, call: r.call}
+	c := &Request{Method: r.Method, ID: r.ID, Header: r.Header, Principal: r.Principal, params: r.params, path: r.path, mounts: r.mounts, call: r.call}
 	c.peer.version, c.peer.info, c.peer.caps, c.peer.logLevel = r.peer.version, r.peer.info, r.peer.caps, r.peer.logLevel
 	c.peer.decoded.Store(r.peer.decoded.Load())
 	return c
