@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -62,6 +63,24 @@ func (r *Request) make(method string, params any) error {
 	}
 	r.Method = method
 	return r.setParams(raw)
+}
+
+// notificationParams are params that go out without being scanned again.
+func notificationParams(method string, params any) (json.RawMessage, error) {
+	raw, err := rawParams(params)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: params of %s: %w", method, err)
+	}
+	if raw == nil {
+		return nil, nil
+	}
+	if err := jsonscan.Valid(raw, 0); err != nil {
+		return nil, fmt.Errorf("mcp: params of %s: not JSON: %w", method, err)
+	}
+	if !isObject(raw) {
+		return nil, fmt.Errorf("mcp: params of %s: they must be a JSON object, not %.40s", method, raw)
+	}
+	return raw, nil
 }
 
 func rawParams(params any) (json.RawMessage, error) {
