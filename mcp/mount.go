@@ -199,16 +199,6 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	return mt.renameResult(res), nil
 }
 
-// list asks for a page of the list that req asks for.
-func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (Result, error) {
-	p := ListParams{Cursor: cursor, Meta: req.Meta()}
-	inner, err := req.WithParams(&p)
-	if err != nil {
-		return nil, err
-	}
-	return mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
-}
-
 // addCapabilities adds what the mounted server offers. One that cannot be asked
 // is taken to offer everything: its errors will tell.
 func (mt *mount) addCapabilities(ctx context.Context, req *Request, caps *ServerCapabilities) {

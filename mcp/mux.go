@@ -50,6 +50,12 @@ type MuxOptions struct {
 	// store, also after an error. Nil means that a state can be used until StateTTL
 	// has passed.
 	StateStore store.Values
+	// MaxSubscriptions limits the resources that one subscription names. 0 means 1000.
+	MaxSubscriptions int
+	// MaxListeners limits the subscriptions that one authenticated caller has open at
+	// once. Those of callers whom nobody authenticated are limited by their transport
+	// only. 0 means 1000.
+	MaxListeners int
 	// Lint are the profiles that the schemas of tools are checked against when
 	// they are registered; what is found is logged as a warning. Nil means the
 	// portable profile, an empty slice none.
@@ -71,6 +77,12 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	}
 	if opts.StateTTL <= 0 {
 		opts.StateTTL = time.Hour
+	}
+	if opts.MaxSubscriptions <= 0 {
+		opts.MaxSubscriptions = maxSubscriptions
+	}
+	if opts.MaxListeners <= 0 {
+		opts.MaxListeners = maxListeners
 	}
 	if opts.MaxState <= 0 {
 		opts.MaxState = 256 << 10
@@ -109,7 +121,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 		opts:   o,
 		info:   Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons},
 		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.MaxState, used: o.StateStore, logger: o.Logger},
-		hub:    newHub(o.ListChangedInterval),
+		hub:    newHub(o.ListChangedInterval, o.MaxListeners),
 	}
 	g.infoJSON = mustMarshal(&g.info)
 	g.init()
@@ -145,8 +157,8 @@ func (m *Mux) With(mw ...Middleware) *Mux {
 
 // around is the middleware around what is registered through m.
 func (m *Mux) around() []Middleware {
-	registration.Lock()
-	defer registration.Unlock()
+	registering.Lock()
+	defer registering.Unlock()
 	return m.inline
 }
 

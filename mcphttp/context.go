@@ -49,6 +49,11 @@ func atExpiry(r *http.Request, end func()) *time.Timer {
 	return time.AfterFunc(time.Until(p.Expiry), end)
 }
 
+// originOf is the origin of the messages that r carries.
+func originOf(r *http.Request) mcp.Origin {
+	return mcp.Origin{Principal: PrincipalOf(r), Header: r.Header}
+}
+
 // httpContext carries the HTTP request; see mcp's for why it is a type.
 type httpContext struct {
 	context.Context

@@ -55,7 +55,7 @@ func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, p
 	}
 	g.watch(r)
 	defer g.unwatch()
-	_ = s.legacy.Listen(&g.ctx, g.stream, g.ready) // why it ended does not matter here
+	_ = s.legacy.Listen(&g.ctx, originOf(r), g.stream, g.ready) // why it ended does not matter here
 }
 
 func (h *Handler) newGetting(r *http.Request, s *session) *getting {
@@ -164,7 +164,7 @@ func (g *getting) linger() {
 		defer after.end()
 		defer time.AfterFunc(lingering, func() { after.ctx.Cancel(nil) }).Stop()
 		defer ready()
-		_ = s.legacy.Listen(&after.ctx, after.stream, ready) // why it ended does not matter here
+		_ = s.legacy.Listen(&after.ctx, originOf(g.about.request), after.stream, ready) // why it ended does not matter here
 	}()
 	<-listening
 }
