@@ -26,6 +26,7 @@ func scopes(t *testing.T) (*site, *mcp.Mux) {
 		}
 		return mcp.TextResult(fmt.Sprintf("%v by %s", mcp.PrincipalFrom(ctx).Scopes, header)), nil
 	}))
+	mux.Prompt("letter", mcp.HandlerFunc(nil))
 	admin := mux.With(middleware.RequireScopes("admin"))
 	admin.Tool("wipe", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "wiped", nil }, nil))
 	admin.Resource("audit://{id}", mcp.ResourceFunc(func(context.Context, struct {
