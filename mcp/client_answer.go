@@ -7,10 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/jsonschema"
 )
 
@@ -117,22 +117,13 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 }
 
 func fillForm(schema, content json.RawMessage) (json.RawMessage, error) {
-	members := map[string]json.RawMessage{}
-	if content != nil {
-		if err := unmarshal(content, &members); err != nil {
-			return nil, Errorf(CodeInvalidParams, "the answer to a form must be an object")
-		}
+	if content == nil {
+		content = json.RawMessage("{}")
 	}
-	var defaults map[string]json.RawMessage
-	if raw := defaultsOf(schema); raw != nil {
-		_ = unmarshal(raw, &defaults)
+	if !isObject(content) || jsonscan.Valid(content, 0) != nil {
+		return nil, Errorf(CodeInvalidParams, "the answer to a form must be an object")
 	}
-	for _, name := range slices.Sorted(maps.Keys(defaults)) {
-		if _, given := members[name]; !given {
-			members[name] = defaults[name]
-		}
-	}
-	filled := mustMarshal(members)
+	filled := defaultsOf(schema).fill(content)
 	compiled, err := jsonschema.Compile(schema, nil)
 	if err != nil {
 		return filled, nil //nolint:nilerr // a schema that nobody can read is the server's to check

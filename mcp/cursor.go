@@ -3,11 +3,7 @@
 
 package mcp
 
-import (
-	"encoding/base64"
-
-	"github.com/go-psi/psi/internal/jsonscan"
-)
+import "github.com/go-psi/psi/internal/jsonscan"
 
 // cursor is where a list goes on. The own items of a mux come first, by name;
 // then those of its sources, each in its own order. It names items rather than
@@ -19,9 +15,17 @@ type cursor struct {
 	Inner  *string `json:"c,omitzero"`  // the cursor of that source
 }
 
-func (c *cursor) String() string { return base64.RawURLEncoding.EncodeToString(mustMarshal(c)) }
+// sealCursor is c as text for the sender of req. It is sealed, for the items that it
+// names can be some that middleware hides.
+func (s *sealer) sealCursor(req *Request, c *cursor) string {
+	return s.ring.Seal(mustMarshal(c), s.listBinding(req))
+}
 
-func cursorOf(req *Request) (*cursor, error) {
+// listBinding digests what must be the same for all pages of a list.
+func (s *sealer) listBinding(req *Request) []byte { return digest(append(s.bindingOf(req), "cursor")) }
+
+// cursor is where the list that req asks for goes on.
+func (s *sealer) cursor(req *Request) (*cursor, error) {
 	c := new(cursor)
 	given := memberOf(req.Params(), "cursor")
 	switch {
@@ -30,7 +34,7 @@ func cursorOf(req *Request) (*cursor, error) {
 	case given[0] != '"':
 		return nil, Errorf(CodeInvalidParams, "params.cursor must be a string")
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(jsonscan.Unquote(given)))
+	raw, err := s.ring.Open(string(jsonscan.Unquote(given)), s.listBinding(req))
 	if err != nil || unmarshal(raw, c) != nil {
 		return nil, badCursor()
 	}

@@ -86,7 +86,7 @@ func (l *Legacy) ask(ctx context.Context, req *Request, asked *InputRequired, ou
 		defer cancel()
 	}
 	if len(asked.InputRequests) == 0 {
-		return nil, pause.For(ctx, min(10*time.Millisecond<<round, time.Second))
+		return nil, pause.For(ctx, min(10*time.Millisecond<<min(round, 7), time.Second))
 	}
 	for _, q := range asked.InputRequests {
 		if err := checkCapability(req, q); err != nil {

@@ -40,7 +40,7 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 	if !l.offered(s.capabilities) && len(sources) == 0 {
 		return nil, MethodNotFound(req.Method)
 	}
-	at, err := cursorOf(req)
+	at, err := g.sealer.cursor(req)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 	}
 	var cursor Page
 	if next != nil {
-		text := next.String()
+		text := g.sealer.sealCursor(req, next)
 		cursor.NextCursor = &text
 	}
 	return l.result(p, cursor), nil

@@ -36,9 +36,9 @@ type MuxOptions struct {
 	// same list's change: the first goes out at once, those after it are
 	// joined. 0 means 100 ms.
 	ListChangedInterval time.Duration
-	// StateKeys seal the state of questions (see [Ask]): the first seals, all
-	// open. Servers that share the load of one endpoint must share them. Each
-	// has at least 16 bytes. Nil means a random key of this process.
+	// StateKeys seal the state of questions (see [Ask]) and the cursors of lists: the
+	// first seals, all open. Servers that share the load of one endpoint must share
+	// them. Each has at least 16 bytes. Nil means a random key of this process.
 	StateKeys [][]byte
 	// StateTTL is how long a client may take to answer. 0 means an hour.
 	StateTTL time.Duration
@@ -131,7 +131,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 // ServeMCP implements [Handler].
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	req.call.serverInfo.CompareAndSwap(nil, &m.infoJSON)
-	return m.load().chain.ServeMCP(contextWithRequest(ctx, req), req)
+	return (*m.chain.Load())().ServeMCP(contextWithRequest(ctx, req), req)
 }
 
 // Use adds middleware around everything that the mux serves: all methods,
@@ -145,7 +145,7 @@ func (m *Mux) Use(mw ...Middleware) {
 			return
 		}
 		m.use = append(m.use, mw...)
-		m.chain = nil
+		m.wrap()
 	})
 }
 

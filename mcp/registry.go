@@ -34,10 +34,11 @@ type registry struct {
 	sealer   *sealer
 	hub      *hub
 	snap     atomic.Pointer[snapshot]
+	chain    atomic.Pointer[func() Handler] // the mux in its middleware; made by the first request after Use
 
 	// The rest is guarded by registering.
 	use                                           []Middleware
-	chain                                         Handler // use around the mux, nil until it is made
+	bySpecificity                                 []*entry // templates, before those that are less specific; never changed in place
 	tools, prompts, resources, templates, methods map[string]*entry
 	mounts                                        map[string]*mount
 	parents                                       []*mount // where this mux is mounted
@@ -65,7 +66,6 @@ type entry struct {
 
 // snapshot is the registry as one request sees it.
 type snapshot struct {
-	chain        Handler
 	tools        map[string]*entry
 	prompts      map[string]*entry
 	resources    map[string]*entry
@@ -84,6 +84,15 @@ func (g *registry) init() {
 	g.tools, g.prompts, g.methods = map[string]*entry{}, map[string]*entry{}, map[string]*entry{}
 	g.resources, g.templates = map[string]*entry{}, map[string]*entry{}
 	g.mounts = map[string]*mount{}
+	g.wrap()
+}
+
+// wrap wraps the mux in its middleware when it is next asked. No lock is held then:
+// what makes a middleware may use the mux, or another one.
+func (g *registry) wrap() {
+	use := slices.Clone(g.use)
+	chain := sync.OnceValue(func() Handler { return Chain(g, use...) })
+	g.chain.Store(&chain)
 }
 
 // entry prepares a registration: the handler can ask, and is wrapped in the
@@ -143,16 +152,29 @@ func (g *registry) register(into *map[string]*entry, e *entry) {
 func (g *registry) registerTemplate(e *entry) {
 	g.update(func() {
 		g.mustBeFree(e)
-		for _, other := range g.templates {
+		at := len(g.bySpecificity) // of the first that is less specific
+		for i, other := range g.bySpecificity {
 			switch uritemplate.Compare(e.template, other.template) {
 			case uritemplate.Equivalent, uritemplate.Overlaps:
 				panic(fmt.Sprintf("mcp: resource template %q (%s) conflicts with %q (%s): some URIs match both and neither is more specific",
 					e.name, e.site, other.name, other.site))
+			case uritemplate.MoreSpecific:
+				at = min(at, i)
 			}
 		}
 		g.templates[e.name] = e
+		g.bySpecificity = slices.Insert(slices.Clone(g.bySpecificity), at, e)
 	})
 	g.announce(e.kind)
+}
+
+// without is a copy of list that lacks e, or list if it does not have it.
+func without(list []*entry, e *entry) []*entry {
+	i := slices.Index(list, e)
+	if i < 0 {
+		return list
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 // mustBeFree panics if the name is taken, here or, under the prefix of a mount,
@@ -219,6 +241,7 @@ func (g *registry) remove(from *map[string]*entry, names []string) {
 			if e := (*from)[name]; e != nil {
 				delete(*from, name)
 				kind = e.kind
+				g.bySpecificity = without(g.bySpecificity, e)
 			}
 		}
 	})
@@ -252,7 +275,7 @@ func (g *registry) snapshot() *snapshot {
 	s := &snapshot{
 		tools: maps.Clone(g.tools), prompts: maps.Clone(g.prompts),
 		resources: maps.Clone(g.resources), methods: maps.Clone(g.methods),
-		templates: bySpecificity(g.templates),
+		templates: g.bySpecificity,
 		mounts:    slices.SortedFunc(maps.Values(g.mounts), func(a, b *mount) int { return cmp.Compare(a.prefix, b.prefix) }),
 	}
 	for _, e := range byName(g.tools) {
@@ -270,10 +293,6 @@ func (g *registry) snapshot() *snapshot {
 			s.listers = append(s.listers, e)
 		}
 	}
-	if g.chain == nil {
-		g.chain = Chain(g, g.use...)
-	}
-	s.chain = g.chain
 	s.capabilities = g.ownCapabilities()
 	return s
 }
@@ -287,25 +306,6 @@ func appendDescribed[D any](list []*D, d *D) []*D {
 		return list
 	}
 	return append(list, d)
-}
-
-// bySpecificity sorts templates so that the first match is the right one.
-// Specificity is a partial order: templates that do not compare keep the order of
-// their names.
-func bySpecificity(templates map[string]*entry) []*entry {
-	rest := byName(templates)
-	sorted := make([]*entry, 0, len(rest))
-	for len(rest) > 0 {
-		i := slices.IndexFunc(rest, func(e *entry) bool {
-			return !slices.ContainsFunc(rest, func(other *entry) bool {
-				return uritemplate.Compare(other.template, e.template) == uritemplate.MoreSpecific
-			})
-		})
-		i = max(i, 0)
-		sorted = append(sorted, rest[i])
-		rest = slices.Delete(rest, i, i+1)
-	}
-	return sorted
 }
 
 func (g *registry) walk(fn func(method, name string, h Handler) error) error {

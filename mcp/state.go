@@ -7,9 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -90,32 +90,33 @@ func (s *sealer) use(ctx context.Context, token string, rest time.Duration) erro
 	return &Error{Code: CodeInternalError, Message: "the state of the request cannot be checked now; send it again later", Cause: err}
 }
 
-// binding digests what must be the same when a request is repeated: the server, the
-// mounts on the way to it, the caller, the method, the params. Arguments are compared
+// binding digests what must be the same when a request is repeated. Params are compared
 // by value, since clients may encode them anew.
 func (s *sealer) binding(req *Request) []byte {
-	h := sha256.New()
-	add := func(part []byte) {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
-		h.Write(part)
-	}
-	add([]byte(s.server))
-	add([]byte(req.mounts))
-	if p := req.Principal; p != nil {
-		add([]byte("principal"))
-		add([]byte(p.Issuer))
-		add([]byte(p.Subject))
-	} else {
-		add(nil)
-	}
-	add([]byte(req.Method))
 	rest := req.params.raw
 	if rest != nil {
 		rest = appendMembersBut([]byte{'{'}, rest, []string{"_meta", "inputResponses", "requestState", "arguments"})
 	}
-	add(normalized(rest))
-	add(normalized(req.Arguments()))
+	return digest(append(s.bindingOf(req), string(normalized(rest)), string(normalized(req.Arguments()))))
+}
+
+// digest is different for different lists of parts.
+func digest(parts []string) []byte {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
 	return h.Sum(nil)
+}
+
+// bindingOf is what everything is bound to that a client brings back: the server, the
+// mounts on the way to it, the caller and the method.
+func (s *sealer) bindingOf(req *Request) []string {
+	parts := []string{s.server, req.mounts, req.Method}
+	if p := req.Principal; p != nil {
+		parts = append(parts, "principal", p.Issuer, p.Subject)
+	}
+	return parts
 }
 
 // normalized is args with its members sorted and no white space; numbers keep

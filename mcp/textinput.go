@@ -23,7 +23,7 @@ type textInput struct {
 	required []string
 	open     bool // other names are fine, too
 	schema   *jsonschema.Schema
-	defaults []byte
+	defaults defaults
 }
 
 type textField struct {
@@ -99,12 +99,7 @@ func (in *textInput) decode(what string, values map[string]string, dst any) erro
 	if err := in.schema.Validate(object); err != nil {
 		return Errorf(CodeInvalidParams, "%s:\n%w", what, err)
 	}
-	if in.defaults != nil {
-		if err := unmarshal(in.defaults, dst); err != nil {
-			return Errorf(CodeInternalError, "%s: defaults: %w", what, err)
-		}
-	}
-	if err := unmarshal(object, dst); err != nil {
+	if err := unmarshal(in.defaults.fill(object), dst); err != nil {
 		return Errorf(CodeInvalidParams, "%s", decodeProblem(what, err))
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 //
 // Out is what the tool returns:
 //   - string: a text block;
-//   - a [Content] or a list of them: those blocks;
+//   - a [Content] or a list of them, or of one type of them: those blocks;
 //   - [*CallToolResult]: the result itself;
 //   - struct{}: no content;
 //   - anything else: structured content, and its JSON as a text block. Its
@@ -52,7 +52,7 @@ type toolFunc[In, Out any] struct {
 	fn       func(context.Context, In) (Out, error)
 	tool     Tool
 	in       *jsonschema.Schema
-	defaults []byte             // an object to decode before the arguments, nil if there is none
+	defaults defaults
 	out      *jsonschema.Schema // nil if the output is not structured
 	result   func(f *toolFunc[In, Out], out Out) (Result, error)
 }
@@ -76,28 +76,6 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	return err
 }
 
-// defaultsOf is an object of the defaults of a schema's properties, or nil.
-func defaultsOf(schema json.RawMessage) []byte {
-	var root struct {
-		Properties map[string]struct {
-			Default json.RawMessage `json:"default"`
-		} `json:"properties"`
-	}
-	if unmarshal(schema, &root) != nil {
-		return nil
-	}
-	defaults := map[string]json.RawMessage{}
-	for name, p := range root.Properties {
-		if p.Default != nil {
-			defaults[name] = p.Default
-		}
-	}
-	if len(defaults) == 0 {
-		return nil
-	}
-	return mustMarshal(defaults)
-}
-
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	var in In
 	if problem := f.decode(req.Arguments(), &in); problem != "" {
@@ -118,30 +96,10 @@ func (f *toolFunc[In, Out]) decode(args json.RawMessage, in *In) string {
 	if err := f.in.Validate(args); err != nil {
 		return "invalid arguments:\n" + err.Error()
 	}
-	if f.defaults != nil {
-		args = withoutNulls(args)
-		if err := unmarshal(f.defaults, in); err != nil {
-			return decodeProblem("the defaults of the arguments", err)
-		}
-	}
-	if err := unmarshal(args, in); err != nil {
+	if err := unmarshal(f.defaults.fill(args), in); err != nil {
 		return decodeProblem("invalid arguments", err)
 	}
 	return ""
-}
-
-// withoutNulls drops the members that are null, so that they get their default.
-func withoutNulls(args json.RawMessage) json.RawMessage {
-	var members map[string]json.RawMessage
-	if unmarshal(args, &members) != nil {
-		return args
-	}
-	for name, value := range members {
-		if string(value) == "null" {
-			delete(members, name)
-		}
-	}
-	return mustMarshal(members)
 }
 
 // failedTool keeps what is meant for the protocol and tells the model the rest.
@@ -165,7 +123,7 @@ func (f *toolFunc[In, Out]) prepareOutput() error {
 		f.result = func(_ *toolFunc[In, Out], out Out) (Result, error) { return TextResult(any(out).(string)), nil }
 	case t.Implements(reflect.TypeFor[Content]()):
 		f.result = asContent
-	case t == reflect.TypeFor[[]Content]() || t == reflect.TypeFor[Contents]():
+	case t.Kind() == reflect.Slice && t.Elem().Implements(reflect.TypeFor[Content]()):
 		f.result = asContents
 	default:
 		f.result = asStructured
@@ -209,10 +167,12 @@ func asContent[In, Out any](_ *toolFunc[In, Out], out Out) (Result, error) {
 }
 
 func asContents[In, Out any](_ *toolFunc[In, Out], out Out) (Result, error) {
-	if list, ok := any(out).([]Content); ok {
-		return &CallToolResult{Content: list}, nil
+	list := reflect.ValueOf(out)
+	contents := make(Contents, list.Len())
+	for i := range contents {
+		contents[i], _ = list.Index(i).Interface().(Content) // nil is refused when it is encoded
 	}
-	return &CallToolResult{Content: any(out).(Contents)}, nil
+	return &CallToolResult{Content: contents}, nil
 }
 
 // structuredResult is a result and its only block in one allocation.
