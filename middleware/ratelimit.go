@@ -6,11 +6,11 @@ package middleware
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -106,24 +106,7 @@ func ByAddress(address func(ctx context.Context) string) KeyFunc {
 	if address == nil {
 		panic("middleware.ByAddress: the function must not be nil")
 	}
-	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network(address(ctx)) }
-}
-
-// network is what of an address is the caller's own.
-func network(address string) string {
-	addr, err := netip.ParseAddr(address)
-	if err != nil {
-		withPort, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return address // a path of a socket, a name, or nothing
-		}
-		addr = withPort.Addr()
-	}
-	if addr = addr.Unmap().WithZone(""); addr.Is4() {
-		return addr.String()
-	}
-	prefix, _ := addr.Prefix(64) // every IPv6 address has one
-	return prefix.String()
+	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network.Of(address(ctx)) }
 }
 
 // ByEach limits each combination of keys by itself, such as each tool for each

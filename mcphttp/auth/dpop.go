@@ -136,7 +136,7 @@ func (d *DPoP) Verify(r *http.Request) (*mcp.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.tokens.VerifyToken(r.Context(), token)
+	p, err := verifyToken(d.tokens, r, token)
 	if err != nil || p == nil {
 		return nil, inScheme(err)
 	}

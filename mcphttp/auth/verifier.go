@@ -38,6 +38,18 @@ type TokenVerifier interface {
 	VerifyToken(ctx context.Context, token string) (*mcp.Principal, error)
 }
 
+// requestVerifier is a TokenVerifier to which it matters where a token comes from.
+type requestVerifier interface {
+	verifyTokenOf(r *http.Request, token string) (*mcp.Principal, error)
+}
+
+func verifyToken(tokens TokenVerifier, r *http.Request, token string) (*mcp.Principal, error) {
+	if v, ok := tokens.(requestVerifier); ok {
+		return v.verifyTokenOf(r, token)
+	}
+	return tokens.VerifyToken(r.Context(), token)
+}
+
 // A Challenger is a [Verifier] that knows how to ask for its credentials. One that is
 // none asks with "Bearer".
 type Challenger interface {
