@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
@@ -47,23 +49,88 @@ func RateLimit(key KeyFunc, limiter Limiter) mcp.Middleware {
 		panic("middleware.RateLimit: the key and the limiter must not be nil")
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if isNotification(req) {
-				return next.ServeMCP(ctx, req)
-			}
-			k := key(ctx, req)
-			if k == "" {
-				return next.ServeMCP(ctx, req)
-			}
-			after, err := limiter.Take(ctx, k)
-			switch {
-			case err != nil:
-				return nil, &mcp.Error{Code: mcp.CodeInternalError, Message: "the rate limit could not be checked", Cause: fmt.Errorf("middleware.RateLimit: %w", err)}
-			case after > 0:
-				return nil, mcp.RateLimited(after, "too many requests; try again in %v", roundUp(after))
-			}
-			return next.ServeMCP(ctx, req)
-		})
+		l := &rateLimit{next: next, key: key, limiter: limiter, tools: lru.New[string, struct{}](maxTools)}
+		return mcp.HandlerFunc(l.serve)
+	}
+}
+
+type rateLimit struct {
+	next    mcp.Handler
+	key     KeyFunc
+	limiter Limiter
+
+	mu    sync.Mutex
+	tools *lru.Map[string, struct{}] // that are known to exist
+}
+
+func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	if isNotification(req) {
+		return l.next.ServeMCP(ctx, req)
+	}
+	known := req.Method != mcp.MethodCallTool || l.knows(req.Name())
+	k := l.keyOf(ctx, req, known)
+	if k != "" {
+		if err := l.take(ctx, k); err != nil {
+			return nil, err
+		}
+	}
+	res, err := l.next.ServeMCP(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	l.learn(req, res, known)
+	if !known {
+		if own := l.keyOf(ctx, req, true); own != k && own != "" {
+			_ = l.take(ctx, own) // there is a tool of that name, which has been called once
+		}
+	}
+	return res, nil
+}
+
+func (l *rateLimit) keyOf(ctx context.Context, req *mcp.Request, known bool) string {
+	if !known {
+		ctx = context.WithValue(ctx, unknownToolKey{}, true)
+	}
+	return l.key(ctx, req)
+}
+
+func (l *rateLimit) take(ctx context.Context, key string) error {
+	after, err := l.limiter.Take(ctx, key)
+	switch {
+	case err != nil:
+		return &mcp.Error{Code: mcp.CodeInternalError, Message: "the rate limit could not be checked", Cause: fmt.Errorf("middleware.RateLimit: %w", err)}
+	case after > 0:
+		return mcp.RateLimited(after, "too many requests; try again in %v", roundUp(after))
+	}
+	return nil
+}
+
+// unknownToolKey marks the context of a KeyFunc if nothing has shown that the tool exists.
+type unknownToolKey struct{}
+
+func (l *rateLimit) knows(tool string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.tools.Get(bounded(tool))
+	return known
+}
+
+// learn notes which tools exist: those that answered, and those that are listed.
+func (l *rateLimit) learn(req *mcp.Request, res mcp.Result, known bool) {
+	list, ok := res.(*mcp.ListToolsResult)
+	if known && (!ok || list == nil) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !known {
+		l.tools.Put(bounded(req.Name()), struct{}{})
+		return
+	}
+	for _, t := range list.Tools {
+		if t != nil {
+			l.tools.Put(bounded(t.Name), struct{}{})
+		}
 	}
 }
 
@@ -80,12 +147,18 @@ func roundUp(d time.Duration) time.Duration {
 func ByPrincipal(ctx context.Context, req *mcp.Request) string { return ownerOf(ctx, req) }
 
 // ByTool is the name of the tool that is called, and otherwise the method: all tools
-// have a limit of their own, for all callers together, and so has every method.
-func ByTool(_ context.Context, req *mcp.Request) string {
-	if req.Method == mcp.MethodCallTool {
-		return "tool " + req.Name()
+// have a limit of their own, for all callers together, and so has every method. Clients
+// choose names, so tools that are not known to exist share a limit. A tool is known to
+// the [RateLimit] once it was listed or has answered; its first call then counts under
+// both.
+func ByTool(ctx context.Context, req *mcp.Request) string {
+	switch {
+	case req.Method != mcp.MethodCallTool:
+		return req.Method
+	case ctx.Value(unknownToolKey{}) != nil:
+		return "tool"
 	}
-	return req.Method
+	return "tool " + req.Name()
 }
 
 // ByAddress is the network address of the caller, as address knows it, with or
