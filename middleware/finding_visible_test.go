@@ -225,6 +225,37 @@ func TestFindingS18VisibleContents(t *testing.T) {
 	}
 }
 
+// What is hidden by its URI is not read by writing the URI otherwise: the handler would get
+// the same variables.
+func TestFindingS18VisibleSpelling(t *testing.T) {
+	const hidden = "tree:///hr/b/secret-\u00df.txt"
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+		return !strings.HasPrefix(name, "tree:///hr/b/secret-%C3%9F")
+	}))
+	mux.Resource("tree:///{dir}/{+path}", files{})
+	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		for _, uri := range []string{
+			hidden, "tree:///hr/b/secret-%C3%9F.txt", "tree:///hr/b/secret-%c3%9f.txt", "tree:///%68r/b/secret-%C3%9F.txt", "tree:///hr/b%2Fsecret-%C3%9F.txt",
+			"tree:///hr/b%2fsecret%2D%C3%9F%2Etxt", "tree:///hr/%62/%73ecret-\u00df.txt",
+		} {
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err == nil {
+				t.Errorf("%s is read: %+v", uri, res)
+			}
+			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+			if err == nil && len(s.Accepted.ResourceSubscriptions) != 0 {
+				t.Errorf("%s is subscribed to", uri)
+			}
+		}
+		for _, uri := range []string{"tree:///hr/b/public", "tree:///hr/b%2Fpublic", "tree:///hr/b/%70ublic-\u00df", "tree:///hr/100%25"} {
+			if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil {
+				t.Errorf("%s: %v", uri, err)
+			}
+		}
+	})
+}
+
 // The methods by which a registration's own middleware may be asked: each is refused as
 // what it names does not exist, or for want of a scope.
 func TestFindingS6MethodsOfRegistrations(t *testing.T) {

@@ -34,6 +34,9 @@ const (
 //     values, because the URIs that they make are not known;
 //   - the updates of a subscription to a URI that has others below it.
 //
+// Clients can encode the characters of a URI that need not be encoded. Such a URI is also
+// judged by how a template would write it, and has to be visible both ways.
+//
 // Visible does not look into what handlers write: the text of a directory, the links in
 // a tool's result, and the values that are completed for a prompt are theirs.
 //
@@ -80,7 +83,7 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 	case mcp.MethodGetPrompt:
 		return v.named(req, Prompt)
 	case mcp.MethodReadResource, methodSubscribe:
-		if !v.visible(v.ctx, Resource, req.Name()) {
+		if !v.readable(req.Name()) {
 			return nil, mcp.ResourceNotFound(req.Name())
 		}
 	case mcp.MethodComplete:
@@ -122,7 +125,7 @@ func (v viewer) listening(req *mcp.Request) (*mcp.Request, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return !v.visible(v.ctx, Resource, uri) })
+	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return !v.readable(uri) })
 	p.Notifications.ResourceSubscriptions = uris
 	if len(uris) > 0 {
 		req.FilterNotifications(v.tells)
