@@ -72,7 +72,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		if kept != nil {
 			return kept, nil
 		}
-		res, err := next.ServeMCP(ctx, req)
+		res, err := next.ServeMCP(context.WithValue(ctx, changesKey{}, changes), req)
 		if mcp.CodeOf(err) == mcp.CodeInvalidParams && req.Method != mcp.MethodReadResource {
 			c.drop(req.Method, func(k cacheKey) bool { return k.server == server }) // the cursor is no good: neither are the pages
 		}
@@ -82,6 +82,10 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		return res, err
 	})
 }
+
+// changesKey finds, in the context of a request, how often its results had become invalid
+// when it was made: [Singleflight] must not answer it with what was asked before that.
+type changesKey struct{}
 
 // Changed forgets what a notification of the server's says has changed: a list, by
 // the notification's method, or one resource, by its URI. Results that are on their way

@@ -5,7 +5,9 @@ package middleware_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -100,4 +102,43 @@ func TestFindingCM5CacheOfResources(t *testing.T) {
 			t.Errorf("the server was asked %d times, want %d", n, want)
 		}
 	}
+}
+
+// A request that is made after a change does not share the answer of one that was made
+// before it, nor is that answer kept.
+func TestFindingCM5CacheAroundSingleflight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan string)
+		cache := middleware.NewCache(nil)
+		h := mcp.Chain(lists(func() string { return <-answers }), cache.Middleware, middleware.Singleflight())
+		got := make(chan string, 2)
+		ask := func() {
+			go func() { got <- toolsOf(t, h) }()
+			synctest.Wait()
+		}
+		ask()
+		cache.Changed(mcp.NotificationToolsListChanged, "")
+		ask()
+		for _, answer := range []string{"old", "new"} {
+			select {
+			case answers <- answer:
+			case <-time.After(time.Minute):
+				t.Fatal("the server was asked once only")
+			}
+			synctest.Wait()
+		}
+		both := []string{<-got, <-got}
+		slices.Sort(both)
+		if !slices.Equal(both, []string{"new", "old"}) {
+			t.Errorf("answered %q", both)
+		}
+		ask()
+		select {
+		case name := <-got:
+			t.Logf("kept is %q", name)
+		default:
+			t.Error("the answer to the second is not kept")
+			answers <- "again"
+		}
+	})
 }

@@ -97,7 +97,7 @@ func (l limits) Take(_ context.Context, key string) (time.Duration, error) {
 	return 0, nil
 }
 
-// Names of tools that do not exist are counted under one key, those of others under their
+// Names of tools and methods that do not exist are counted under one key, those of others under their
 // own, from the first call on.
 func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 	for name, listed := range map[string]bool{"first called": false, "first listed": true} {
@@ -115,6 +115,8 @@ func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 			for i := range 1000 {
 				_, err := mux.ServeMCP(t.Context(), as(caller, call(fmt.Sprint("bogus ", i))))
 				wantCode(t, err, mcp.CodeInvalidParams)
+				_, err = mux.ServeMCP(t.Context(), as(caller, mcptest.NewRequest(fmt.Sprint("bogus/", i), nil)))
+				wantCode(t, err, mcp.CodeMethodNotFound)
 			}
 			for range 3 {
 				if _, err := mux.ServeMCP(t.Context(), as(caller, call("t"))); err != nil {

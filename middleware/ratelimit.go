@@ -49,7 +49,7 @@ func RateLimit(key KeyFunc, limiter Limiter) mcp.Middleware {
 		panic("middleware.RateLimit: the key and the limiter must not be nil")
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		l := &rateLimit{next: next, key: key, limiter: limiter, tools: lru.New[string, struct{}](maxTools)}
+		l := &rateLimit{next: next, key: key, limiter: limiter, known: lru.New[called, struct{}](maxTools)}
 		return mcp.HandlerFunc(l.serve)
 	}
 }
@@ -60,14 +60,15 @@ type rateLimit struct {
 	limiter Limiter
 
 	mu    sync.Mutex
-	tools *lru.Map[string, struct{}] // that are known to exist
+	known *lru.Map[called, struct{}] // what is known to exist
 }
 
 func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	if isNotification(req) {
 		return l.next.ServeMCP(ctx, req)
 	}
-	known := req.Method != mcp.MethodCallTool || l.knows(req.Name())
+	what := calledBy(req)
+	known := l.knows(what)
 	k := l.keyOf(ctx, req, known)
 	if k != "" {
 		if err := l.take(ctx, k); err != nil {
@@ -78,8 +79,11 @@ func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, er
 	if err != nil {
 		return nil, err
 	}
-	l.learn(req, res, known)
+	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil {
+		l.learn(toolsOf(list)...)
+	}
 	if !known {
+		l.learn(what)
 		if own := l.keyOf(ctx, req, true); own != k && own != "" {
 			_ = l.take(ctx, own) // there is a tool of that name, which has been called once
 		}
@@ -89,7 +93,7 @@ func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, er
 
 func (l *rateLimit) keyOf(ctx context.Context, req *mcp.Request, known bool) string {
 	if !known {
-		ctx = context.WithValue(ctx, unknownToolKey{}, true)
+		ctx = context.WithValue(ctx, unknownKey{}, true)
 	}
 	return l.key(ctx, req)
 }
@@ -105,32 +109,46 @@ func (l *rateLimit) take(ctx context.Context, key string) error {
 	return nil
 }
 
-// unknownToolKey marks the context of a KeyFunc if nothing has shown that the tool exists.
-type unknownToolKey struct{}
+// unknownKey marks the context of a KeyFunc if nothing has shown that the tool, or the
+// method, exists.
+type unknownKey struct{}
 
-func (l *rateLimit) knows(tool string) bool {
+// called is a tool or, without one, a method.
+type called struct{ method, tool string }
+
+func calledBy(req *mcp.Request) called {
+	if req.Method == mcp.MethodCallTool {
+		return called{req.Method, bounded(req.Name())}
+	}
+	return called{method: bounded(req.Method)}
+}
+
+func toolsOf(list *mcp.ListToolsResult) []called {
+	var tools []called
+	for _, t := range list.Tools {
+		if t != nil {
+			tools = append(tools, called{mcp.MethodCallTool, bounded(t.Name)})
+		}
+	}
+	return tools
+}
+
+func (l *rateLimit) knows(what called) bool {
+	if onlyReads(what.method) || what.method == mcp.MethodListen {
+		return true
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, known := l.tools.Get(bounded(tool))
+	_, known := l.known.Get(what)
 	return known
 }
 
-// learn notes which tools exist: those that answered, and those that are listed.
-func (l *rateLimit) learn(req *mcp.Request, res mcp.Result, known bool) {
-	list, ok := res.(*mcp.ListToolsResult)
-	if known && (!ok || list == nil) {
-		return
-	}
+// learn notes what exists: what has answered, and the tools that are listed.
+func (l *rateLimit) learn(all ...called) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !known {
-		l.tools.Put(bounded(req.Name()), struct{}{})
-		return
-	}
-	for _, t := range list.Tools {
-		if t != nil {
-			l.tools.Put(bounded(t.Name), struct{}{})
-		}
+	for _, what := range all {
+		l.known.Put(what, struct{}{})
 	}
 }
 
@@ -148,17 +166,17 @@ func ByPrincipal(ctx context.Context, req *mcp.Request) string { return ownerOf(
 
 // ByTool is the name of the tool that is called, and otherwise the method: all tools
 // have a limit of their own, for all callers together, and so has every method. Clients
-// choose names, so tools that are not known to exist share a limit. A tool is known to
-// the [RateLimit] once it was listed or has answered; its first call then counts under
-// both.
+// choose names, so all tools and methods that are not known to exist share one limit. The
+// [RateLimit] learns of a tool when it is listed or answers, and of a method that is not
+// MCP's when it answers; the first call counts under both then.
 func ByTool(ctx context.Context, req *mcp.Request) string {
 	switch {
-	case req.Method != mcp.MethodCallTool:
-		return req.Method
-	case ctx.Value(unknownToolKey{}) != nil:
-		return "tool"
+	case ctx.Value(unknownKey{}) != nil:
+		return "?"
+	case req.Method == mcp.MethodCallTool:
+		return "tool " + req.Name()
 	}
-	return "tool " + req.Name()
+	return req.Method
 }
 
 // ByAddress is the network address of the caller, as address knows it, with or
