@@ -18,7 +18,7 @@ import (
 // toolsOf asks for the list of tools and returns the name of the first.
 func toolsOf(t *testing.T, h mcp.Handler) string {
 	t.Helper()
-	res, err := h.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListTools, nil))
+	res, err := h.ServeMCP(t.Context(), outgoing(t, mcp.MethodListTools, nil))
 	list, ok := res.(*mcp.ListToolsResult)
 	if err != nil || !ok || len(list.Tools) != 1 {
 		t.Fatalf("%+v, %v", res, err)
