@@ -53,10 +53,12 @@ type DPoPOptions struct {
 	NonceKey     []byte
 
 	// Replay keeps which proofs were used, so that none is good twice, for replicas
-	// together. Nil means that this process does. MaxReplay is how many proofs it keeps,
-	// a sixteenth of them of one key and those of an eighth as many keys: if more come in
-	// a Window, the keys with the most proofs lose their oldest ones, and what they made
-	// at that time is refused. 0 means 262,144, which need less than 32 MB.
+	// together. Nil means that this process does. MaxReplay is how many proofs the process
+	// keeps, a sixteenth of them of one key and those of an eighth as many keys: if more
+	// come in a Window, the keys with the most proofs lose their oldest ones, and what they
+	// made at that time is refused. With Replay, where nothing is lost, a key that has used
+	// its sixteenth has to wait, so that no caller fills the store. 0 means 262,144, which
+	// need less than 32 MB.
 	Replay    store.Values
 	MaxReplay int
 }
@@ -89,9 +91,10 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 	setDefault(&o.MaxReplay, 1<<18)
 	setDefault(&o.NonceAge, 5*time.Minute)
 	u := mustResource(resource)
+	used := newMemoryReplay(o.Window, o.MaxReplay)
 	d := &DPoP{
 		tokens: tokens, origin: u.Scheme + "://" + u.Host, algorithms: mustAlgorithms(o.Algorithms),
-		window: o.Window, url: o.URL, used: newMemoryReplay(o.Window, o.MaxReplay),
+		window: o.Window, url: o.URL, used: used,
 	}
 	if d.url == nil {
 		d.url = d.urlOf
@@ -100,7 +103,7 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 		d.nonces = newNonces(o.NonceKey, o.NonceAge)
 	}
 	if o.Replay != nil {
-		d.used = sharedReplay{o.Replay}
+		d.used = newSharedReplay(used, o.Replay)
 	}
 	return d
 }
@@ -223,7 +226,7 @@ func (d *DPoP) use(ctx context.Context, id, jkt string, issued time.Time) error 
 		return fmt.Errorf("auth: the proofs that were used: %w", err)
 	}
 	if !fresh {
-		return unproven("the proof was used before, or is too old")
+		return unproven("the proof was used before, is too old, or is one of too many")
 	}
 	return nil
 }

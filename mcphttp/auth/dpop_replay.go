@@ -29,10 +29,22 @@ type replay interface {
 	first(ctx context.Context, p usedProof, expires time.Time) (bool, error)
 }
 
-// sharedReplay is for replicas.
-type sharedReplay struct{ values store.Values }
+// sharedReplay is for replicas. A key that has used up its share of the proofs of this
+// process is refused here, so that one caller cannot fill the store for all.
+type sharedReplay struct {
+	own    *memoryReplay
+	values store.Values
+}
+
+func newSharedReplay(own *memoryReplay, values store.Values) replay {
+	own.refuses = true
+	return sharedReplay{own, values}
+}
 
 func (s sharedReplay) first(ctx context.Context, p usedProof, expires time.Time) (bool, error) {
+	if fresh, err := s.own.first(ctx, p, expires); !fresh {
+		return false, err
+	}
 	key := digestOf(p.jkt + "\x00" + p.id)
 	name := "dpop/" + base64.RawURLEncoding.EncodeToString(key[:])
 	_, err := s.values.Put(ctx, name, nil, 0, time.Until(expires)+time.Second)
@@ -52,6 +64,7 @@ type memoryReplay struct {
 	maxProofs     int // of all keys
 	maxOfKey      int
 	maxKeys       int
+	refuses       bool // proofs of a key that has no room, in place of forgetting its oldest
 
 	mu      sync.Mutex
 	keys    map[shortDigest]*keyProofs
@@ -100,6 +113,9 @@ func (m *memoryReplay) first(_ context.Context, p usedProof, _ time.Time) (bool,
 		m.keys[key] = k
 	}
 	if k.count >= m.maxOfKey {
+		if m.refuses {
+			return false, nil
+		}
 		m.shrinkLocked(k)
 	}
 	if m.count >= m.maxProofs {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -141,6 +142,39 @@ func TestFindingS12ManyKeys(t *testing.T) {
 			if _, refused := errors.AsType[*auth.Error](err); !refused {
 				t.Fatalf("proof %d: %v", i, err)
 			}
+		}
+	})
+}
+
+// With a store that replicas share, one caller cannot fill it: the others go on.
+func TestFindingS12SharedStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 64 << 10})
+		v := newDPoP(auth.DPoPOptions{Replay: shared, MaxReplay: 320}) // 20 of one key
+		attacker, victim := newProver(), newProver()
+		passed := 0
+		for range 2000 {
+			err := attacker.use(v, attacker.proofOf(55))
+			if err != nil && !isRefusal(err) {
+				t.Fatalf("after %d: %v", passed, err)
+			}
+			if err == nil {
+				passed++
+			}
+		}
+		if passed != 20 {
+			t.Errorf("%d proofs of one key were stored, want 20", passed)
+		}
+		used := victim.proofOf(0)
+		if err := victim.use(v, used); err != nil {
+			t.Errorf("somebody else is kept out: %v", err)
+		}
+		if victim.use(v, used) == nil {
+			t.Error("a proof is good twice")
+		}
+		pass(7 * time.Minute)
+		if err := attacker.use(v, attacker.proofOf(0)); err != nil {
+			t.Errorf("after the window: %v", err)
 		}
 	})
 }
