@@ -256,6 +256,21 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 	})
 }
 
+// Nor does a server that is mounted show it by writing its URI otherwise.
+func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
+	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
+	list := &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "a:open"}, {URI: "a:%73ecret"}, nil}}
+	res, err := hide(&server{res: list}).ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListResources, nil))
+	if got, ok := res.(*mcp.ListResourcesResult); !ok || len(got.Resources) != 1 || got.Resources[0].URI != "a:open" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	read := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "a:"}, {URI: "a:%73ecret"}}}
+	res, err = hide(&server{res: read}).ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:"}))
+	if got, ok := res.(*mcp.ReadResourceResult); !ok || len(got.Contents) != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // The methods by which a registration's own middleware may be asked: each is refused as
 // what it names does not exist, or for want of a scope.
 func TestFindingS6MethodsOfRegistrations(t *testing.T) {

@@ -134,7 +134,7 @@ func toolsOf(list *mcp.ListToolsResult) []called {
 }
 
 func (l *rateLimit) knows(what called) bool {
-	if onlyReads(what.method) || what.method == mcp.MethodListen {
+	if what.tool == "" && mcp.IsMethod(what.method) {
 		return true
 	}
 	l.mu.Lock()

@@ -139,7 +139,7 @@ func (v viewer) tells(method string, params json.RawMessage) bool {
 		return true
 	}
 	note, err := mcp.NewRequest(method, params)
-	return err == nil && v.visible(v.ctx, Resource, note.Name())
+	return err == nil && v.readable(note.Name())
 }
 
 // filter takes what is hidden out of a result, in a copy.
@@ -157,7 +157,7 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 		return &c
 	case *mcp.ListResourcesResult:
 		c := *r
-		c.Resources = keep(r.Resources, func(x *mcp.Resource) bool { return v.visible(v.ctx, Resource, x.URI) })
+		c.Resources = keep(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListResourceTemplatesResult:
@@ -168,7 +168,7 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	case *mcp.ReadResourceResult:
 		c := *r
 		if len(r.Contents) > 1 { // one alone is what was asked for, by whichever URI
-			c.Contents = keep(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.visible(v.ctx, Resource, x.URI) })
+			c.Contents = keep(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
 		}
 		c.CacheScope = mcp.CachePrivate
 		return &c
@@ -207,7 +207,7 @@ func (v viewer) completed(req *mcp.Request, res *mcp.CompleteResult) mcp.Result 
 	}
 	for _, value := range res.Completion.Values {
 		values[p.Argument.Name] = value
-		if uri, err := template.Expand(values); err == nil && v.visible(v.ctx, Resource, uri) {
+		if uri, err := template.Expand(values); err == nil && v.readable(uri) {
 			c.Completion.Values = append(c.Completion.Values, value)
 		}
 	}

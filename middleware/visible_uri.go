@@ -5,7 +5,7 @@ package middleware
 
 import "strings"
 
-// readable reports whether a resource is visible by a URI that a client wrote. Handlers of
+// readable reports whether a resource is visible by a URI that somebody wrote. Handlers of
 // templates get their variables decoded, so that a URI can be written in several ways:
 // "files:///hr", "files:///%68r", and in a variable such as {+path} "a/b" and "a%2Fb". All
 // have to be visible, so that none is a way around the one that is not.
