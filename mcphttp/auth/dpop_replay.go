@@ -100,7 +100,9 @@ func (m *memoryReplay) first(_ context.Context, p usedProof, _ time.Time) (bool,
 	at := p.issued.UnixNano() / int64(m.slice)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expireLocked(time.Now().Add(-m.window).UnixNano()/int64(m.slice) - 1)
+	if expired := time.Now().Add(-m.window).UnixNano()/int64(m.slice) - 1; expired > m.expired {
+		m.closeLocked(expired)
+	}
 	k := m.keys[key]
 	if at <= m.expired || k != nil && k.has(id, at) {
 		return false, nil
@@ -108,6 +110,9 @@ func (m *memoryReplay) first(_ context.Context, p usedProof, _ time.Time) (bool,
 	if k == nil {
 		if len(m.keys) >= m.maxKeys {
 			m.forgetKeysLocked()
+		}
+		if at <= m.expired {
+			return false, nil
 		}
 		k = &keyProofs{slices: map[int64]map[shortDigest]struct{}{}, closed: m.expired}
 		m.keys[key] = k
@@ -121,7 +126,7 @@ func (m *memoryReplay) first(_ context.Context, p usedProof, _ time.Time) (bool,
 	if m.count >= m.maxProofs {
 		m.makeRoomLocked()
 	}
-	if at <= m.expired || at <= k.closed {
+	if at <= k.closed {
 		return false, nil
 	}
 	k.add(id, at)
@@ -172,15 +177,13 @@ func (k *keyProofs) newest() int64 {
 	return newest
 }
 
-// expireLocked forgets what has expired, in every key.
-func (m *memoryReplay) expireLocked(until int64) {
-	if until <= m.expired {
-		return
-	}
-	m.expired = until
+// closeLocked forgets, and refuses from every key from now on, what was issued in a slice
+// or before. Keys of which nothing else is known are forgotten.
+func (m *memoryReplay) closeLocked(until int64) {
+	m.expired = max(m.expired, until)
 	for name, k := range m.keys {
-		m.count -= k.close(until)
-		if k.count == 0 && k.closed <= until {
+		m.count -= k.close(m.expired)
+		if k.count == 0 && k.closed <= m.expired {
 			delete(m.keys, name)
 		}
 	}
@@ -224,5 +227,5 @@ func fairShare(keys map[shortDigest]*keyProofs, room int) int {
 // from every key.
 func (m *memoryReplay) forgetKeysLocked() {
 	all := slices.SortedFunc(maps.Values(m.keys), func(a, b *keyProofs) int { return cmp.Compare(a.newest(), b.newest()) })
-	m.expireLocked(all[max(1, len(all)/16)-1].newest())
+	m.closeLocked(all[max(1, len(all)/16)-1].newest())
 }
