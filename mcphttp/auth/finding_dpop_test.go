@@ -149,11 +149,11 @@ func TestFindingS12ManyKeys(t *testing.T) {
 // With a store that replicas share, one caller cannot fill it: the others go on.
 func TestFindingS12SharedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 64 << 10})
+		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 16 << 10})
 		v := newDPoP(auth.DPoPOptions{Replay: shared, MaxReplay: 320}) // 20 of one key
 		attacker, victim := newProver(), newProver()
 		passed := 0
-		for range 2000 {
+		for range 200 {
 			err := attacker.use(v, attacker.proofOf(55))
 			if err != nil && !isRefusal(err) {
 				t.Fatalf("after %d: %v", passed, err)
