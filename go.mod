@@ -12,7 +12,6 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/tmaxmax/go-sse v0.11.0
 	golang.org/x/oauth2 v0.37.0
-	golang.org/x/time v0.16.0
 )
 
 require (

@@ -35,6 +35,7 @@ type call struct {
 	ctx      context.Context // of serving
 	notifier Notifier        // nil before serving and after
 	changes  bool            // it is a subscription: nothing is said but changes
+	keep     notificationFilter
 	progress progressState
 	logs     logState
 }
@@ -74,6 +75,9 @@ func (r *Request) Notify(ctx context.Context, method string, params any) error {
 // notify holds the lock while sending, so that nothing is sent once finish has
 // returned, and what is sent keeps its order.
 func (c *call) notify(ctx context.Context, method string, params json.RawMessage) error {
+	if !c.keeps(method, params) {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.notifyLocked(ctx, method, params)
@@ -94,7 +98,7 @@ func (c *call) notifyLocked(ctx context.Context, method string, params json.RawM
 func (c *call) begin(ctx context.Context, n Notifier, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ctx, c.notifier, c.changes = ctx, n, changes
+	c.ctx, c.notifier, c.changes, c.keep = ctx, n, changes, nil
 }
 
 func (c *call) finish() { c.begin(nil, nil, false) } //nolint:staticcheck // there is none any more

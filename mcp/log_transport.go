@@ -4,18 +4,26 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // LogTransport wraps a transport so that every message is logged: its direction,
-// id, method and raw JSON, and with a response how long it took. The values of
-// members that are secrets or seals, such as requestState, are left out. It logs at
-// the level debug; a nil logger means slog.Default.
+// id, method and raw JSON, and with a response how long it took. It logs at the level
+// debug; a nil logger means slog.Default.
+//
+// The values of members whose names say that they are secrets are left out, of whatever
+// type they are, also in texts that are JSON themselves: requestState, authorization,
+// cookies, and names that end in password, passphrase, secret, token, credentials, or API,
+// access, private or secret key, regardless of case, separators and number. Secrets
+// elsewhere are logged: under other names, and in texts that are not JSON, such as URIs,
+// error messages and what a tool returns. Protect the log as you protect the messages.
 func LogTransport(t Transport, logger *slog.Logger) Transport {
 	if logger == nil {
 		logger = slog.Default()
@@ -77,10 +85,33 @@ func (w *logWire) Send(ctx context.Context, m *Envelope) error {
 	return w.Wire.Send(ctx, m)
 }
 
-// secrets are the members whose values nobody may read in a log.
-var secrets = map[string]bool{
-	"requestState": true, "authorization": true, "Authorization": true, "access_token": true, "refresh_token": true,
-	"client_secret": true, "password": true, "token": true,
+// secretNames and secretEnds are names of secrets, and what names of secrets end with, in
+// lower case, without separators and in the singular.
+var (
+	secretNames = []string{"requeststate", "authorization", "cookie", "clientassertion", "codeverifier", "bearer", "jwt", "pwd", "pin", "otp"}
+	secretEnds  = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "secretkey", "credential", "cookie", "authorization"}
+)
+
+// isSecret reports whether the value of a member, of some kind, must not stand in a log.
+func isSecret(name []byte, kind byte) bool {
+	if kind == 'n' {
+		return false
+	}
+	plain := make([]byte, 0, len(name))
+	for _, c := range bytes.ToLower(name) {
+		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
+			plain = append(plain, c)
+		}
+	}
+	switch isText := kind == '"' || kind == '[' || kind == '{'; {
+	case string(plain) == "progresstoken": // of MCP, and no secret
+		return false
+	case !isText && bytes.HasSuffix(plain, []byte("tokens")): // how many there are, such as maxTokens
+		return false
+	}
+	plain = bytes.TrimSuffix(plain, []byte("s"))
+	return slices.Contains(secretNames, string(plain)) ||
+		slices.ContainsFunc(secretEnds, func(end string) bool { return bytes.HasSuffix(plain, []byte(end)) })
 }
 
 // redacted is JSON without the values of secrets.
@@ -100,22 +131,7 @@ func redacted(raw json.RawMessage) json.RawMessage {
 func appendRedacted(dst []byte, s *jsonscan.Scanner) []byte {
 	switch s.Kind() {
 	case '{':
-		dst = append(dst, '{')
-		s.Object()
-		for s.Member() {
-			secret := secrets[string(s.Name())]
-			if dst[len(dst)-1] != '{' {
-				dst = append(dst, ',')
-			}
-			dst = append(jsonscan.AppendString(dst, s.Name()), ':')
-			if secret && s.Kind() == '"' {
-				s.Skip()
-				dst = append(dst, `"(redacted)"`...)
-				continue
-			}
-			dst = appendRedacted(dst, s)
-		}
-		return append(dst, '}')
+		return appendRedactedObject(dst, s)
 	case '[':
 		dst = append(dst, '[')
 		s.Array()
@@ -126,7 +142,48 @@ func appendRedacted(dst []byte, s *jsonscan.Scanner) []byte {
 			dst = appendRedacted(dst, s)
 		}
 		return append(dst, ']')
+	case '"':
+		return appendRedactedText(dst, s.Value())
 	default:
 		return append(dst, s.Value()...)
 	}
+}
+
+func appendRedactedObject(dst []byte, s *jsonscan.Scanner) []byte {
+	dst = append(dst, '{')
+	s.Object()
+	for s.Member() {
+		secret := isSecret(s.Name(), s.Kind())
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonscan.AppendString(dst, s.Name()), ':')
+		if secret {
+			s.Skip()
+			dst = append(dst, `"(redacted)"`...)
+			continue
+		}
+		dst = appendRedacted(dst, s)
+	}
+	return append(dst, '}')
+}
+
+// appendRedactedText appends a string, redacted if it is an object or an array in JSON.
+// Each quote of a text within texts is twice as long as outside, so that they do not nest
+// deeply.
+func appendRedactedText(dst []byte, value json.RawMessage) []byte {
+	if len(value) < len(`"{}"`) {
+		return append(dst, value...)
+	}
+	text := bytes.TrimSpace(jsonscan.Unquote(value))
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return append(dst, value...)
+	}
+	s := jsonscan.Get(text, 0)
+	defer s.Release()
+	inner := appendRedacted(make([]byte, 0, len(text)), s)
+	if s.End() != nil {
+		return append(dst, value...) // it only begins like JSON
+	}
+	return jsonscan.AppendString(dst, inner)
 }

@@ -6,11 +6,13 @@ package middleware
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/lru"
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -47,23 +49,106 @@ func RateLimit(key KeyFunc, limiter Limiter) mcp.Middleware {
 		panic("middleware.RateLimit: the key and the limiter must not be nil")
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if isNotification(req) {
-				return next.ServeMCP(ctx, req)
-			}
-			k := key(ctx, req)
-			if k == "" {
-				return next.ServeMCP(ctx, req)
-			}
-			after, err := limiter.Take(ctx, k)
-			switch {
-			case err != nil:
-				return nil, &mcp.Error{Code: mcp.CodeInternalError, Message: "the rate limit could not be checked", Cause: fmt.Errorf("middleware.RateLimit: %w", err)}
-			case after > 0:
-				return nil, mcp.RateLimited(after, "too many requests; try again in %v", roundUp(after))
-			}
-			return next.ServeMCP(ctx, req)
-		})
+		l := &rateLimit{next: next, key: key, limiter: limiter, known: lru.New[called, struct{}](maxTools)}
+		return mcp.HandlerFunc(l.serve)
+	}
+}
+
+type rateLimit struct {
+	next    mcp.Handler
+	key     KeyFunc
+	limiter Limiter
+
+	mu    sync.Mutex
+	known *lru.Map[called, struct{}] // what is known to exist
+}
+
+func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	if isNotification(req) {
+		return l.next.ServeMCP(ctx, req)
+	}
+	what := calledBy(req)
+	known := l.knows(what)
+	k := l.keyOf(ctx, req, known)
+	if k != "" {
+		if err := l.take(ctx, k); err != nil {
+			return nil, err
+		}
+	}
+	res, err := l.next.ServeMCP(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil {
+		l.learn(toolsOf(list)...)
+	}
+	if !known {
+		l.learn(what)
+		if own := l.keyOf(ctx, req, true); own != k && own != "" {
+			_ = l.take(ctx, own) // there is a tool of that name, which has been called once
+		}
+	}
+	return res, nil
+}
+
+func (l *rateLimit) keyOf(ctx context.Context, req *mcp.Request, known bool) string {
+	if !known {
+		ctx = context.WithValue(ctx, unknownKey{}, true)
+	}
+	return l.key(ctx, req)
+}
+
+func (l *rateLimit) take(ctx context.Context, key string) error {
+	after, err := l.limiter.Take(ctx, key)
+	switch {
+	case err != nil:
+		return &mcp.Error{Code: mcp.CodeInternalError, Message: "the rate limit could not be checked", Cause: fmt.Errorf("middleware.RateLimit: %w", err)}
+	case after > 0:
+		return mcp.RateLimited(after, "too many requests; try again in %v", roundUp(after))
+	}
+	return nil
+}
+
+// unknownKey marks the context of a KeyFunc if nothing has shown that the tool, or the
+// method, exists.
+type unknownKey struct{}
+
+// called is a tool or, without one, a method.
+type called struct{ method, tool string }
+
+func calledBy(req *mcp.Request) called {
+	if req.Method == mcp.MethodCallTool {
+		return called{req.Method, bounded(req.Name())}
+	}
+	return called{method: bounded(req.Method)}
+}
+
+func toolsOf(list *mcp.ListToolsResult) []called {
+	var tools []called
+	for _, t := range list.Tools {
+		if t != nil {
+			tools = append(tools, called{mcp.MethodCallTool, bounded(t.Name)})
+		}
+	}
+	return tools
+}
+
+func (l *rateLimit) knows(what called) bool {
+	if what.tool == "" && mcp.IsMethod(what.method) {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.known.Get(what)
+	return known
+}
+
+// learn notes what exists: what has answered, and the tools that are listed.
+func (l *rateLimit) learn(all ...called) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, what := range all {
+		l.known.Put(what, struct{}{})
 	}
 }
 
@@ -80,9 +165,15 @@ func roundUp(d time.Duration) time.Duration {
 func ByPrincipal(ctx context.Context, req *mcp.Request) string { return ownerOf(ctx, req) }
 
 // ByTool is the name of the tool that is called, and otherwise the method: all tools
-// have a limit of their own, for all callers together, and so has every method.
-func ByTool(_ context.Context, req *mcp.Request) string {
-	if req.Method == mcp.MethodCallTool {
+// have a limit of their own, for all callers together, and so has every method. Clients
+// choose names, so all tools and methods that are not known to exist share one limit. The
+// [RateLimit] learns of a tool when it is listed or answers, and of a method that is not
+// MCP's when it answers; the first call counts under both then.
+func ByTool(ctx context.Context, req *mcp.Request) string {
+	switch {
+	case ctx.Value(unknownKey{}) != nil:
+		return "?"
+	case req.Method == mcp.MethodCallTool:
 		return "tool " + req.Name()
 	}
 	return req.Method
@@ -106,24 +197,7 @@ func ByAddress(address func(ctx context.Context) string) KeyFunc {
 	if address == nil {
 		panic("middleware.ByAddress: the function must not be nil")
 	}
-	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network(address(ctx)) }
-}
-
-// network is what of an address is the caller's own.
-func network(address string) string {
-	addr, err := netip.ParseAddr(address)
-	if err != nil {
-		withPort, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return address // a path of a socket, a name, or nothing
-		}
-		addr = withPort.Addr()
-	}
-	if addr = addr.Unmap().WithZone(""); addr.Is4() {
-		return addr.String()
-	}
-	prefix, _ := addr.Prefix(64) // every IPv6 address has one
-	return prefix.String()
+	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network.Of(address(ctx)) }
 }
 
 // ByEach limits each combination of keys by itself, such as each tool for each

@@ -129,7 +129,7 @@ func answers(req *mcp.Request) bool {
 	return req.Decode(&p) != nil || p.InputResponses != nil || p.RequestState != nil
 }
 
-// maxTools bounds what a server can make its client remember.
+// maxTools bounds of how many tools something is remembered.
 const maxTools = 10_000
 
 func (r *retrier) learn(res mcp.Result) {

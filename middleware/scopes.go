@@ -15,11 +15,13 @@ import (
 // which names all of the scopes. Over HTTP that becomes a challenge by which a client
 // can ask its user for more.
 //
-// Around a single tool, by [mcp.Mux.With], it protects that tool, which everyone may
-// still see in the list; see [Visible]. Around a whole mux it also asks for the scopes
-// of those who only want to connect. One inside of another does not add to what the
-// other names: what an operation needs belongs into one, or a client asks its user
-// twice.
+// Around what is registered by [mcp.Mux.With] it protects all that the registration
+// serves: to call the tool; to get the prompt and to complete its arguments; to read the
+// resource, to complete the variables of its template, to list the resources that it
+// matches, and to subscribe to them. Its own name stays in the list, for everybody; see
+// [Visible]. Around a whole mux RequireScopes also asks for the scopes of those who only
+// want to connect. One inside of another does not add to what the other names: what an
+// operation needs belongs into one, or a client asks its user twice.
 //
 // RequireScopes panics if there are no scopes, which would protect nothing.
 func RequireScopes(scopes ...string) mcp.Middleware {

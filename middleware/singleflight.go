@@ -22,7 +22,9 @@ import (
 // the others. It reports no progress. The result is shared, and must not be changed,
 // as no result may.
 //
-// Singleflight belongs inside of [Cache], and outside of [Retry].
+// An answer may have been under way when its request was made. Singleflight belongs inside
+// of [Cache], which keeps requests made after a change from such answers, and outside of
+// [Retry].
 func Singleflight() mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		f := &flights{next: next, flying: map[flightKey]*flight{}} // of one server
@@ -33,6 +35,7 @@ func Singleflight() mcp.Middleware {
 type flightKey struct {
 	method, version, owner, params string
 	session                        *mcp.Session // of a client of the legacy era, whose capabilities it has
+	changes                        any          // that a Cache outside has seen
 }
 
 // flights are the requests that are shared now. There are no more of them than
@@ -59,7 +62,7 @@ func (f *flights) serve(ctx context.Context, req *mcp.Request) (mcp.Result, erro
 	if !onlyReads(req.Method) || !req.ProgressToken().IsZero() || answers(req) {
 		return f.next.ServeMCP(ctx, req)
 	}
-	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), asked(req), mcp.SessionFrom(ctx)}
+	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), asked(req), mcp.SessionFrom(ctx), ctx.Value(changesKey{})}
 	one, err := f.join(ctx, key, req)
 	if err != nil {
 		return nil, err

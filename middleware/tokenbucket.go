@@ -6,12 +6,11 @@ package middleware
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
+	"math"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
-
-	"github.com/go-psi/psi/internal/lru"
 )
 
 // TokenBucketOptions configure a [TokenBucket]. Nil means the zero
@@ -20,20 +19,23 @@ type TokenBucketOptions struct {
 	// Burst is how many may come at once after a pause. 0 means as many as come in
 	// the whole time.
 	Burst int
-	// MaxKeys is how many keys are remembered; the one that was used longest ago
-	// makes room, and begins with a full bucket when it comes again. It is best
-	// more than the callers that there are. 0 means 65536.
+	// MaxKeys is how many keys are remembered at most. A key whose bucket is full again
+	// need not be. If there are more, those that have taken the least are forgotten, and
+	// keys that are not known begin with as little as these had left: to be forgotten is
+	// no gain. 0 means 65536.
 	MaxKeys int
 }
 
 // A TokenBucket is a [Limiter] in the memory of one process. It is safe for
 // concurrent use.
 type TokenBucket struct {
-	every rate.Limit
-	burst int
+	each  time.Duration // in which one comes back
+	depth time.Duration // in which an empty bucket is full
+	keys  int
 
-	mu      sync.Mutex
-	buckets *lru.Map[string, *rate.Limiter]
+	mu    sync.Mutex
+	full  map[string]time.Time // when the bucket of a key is full again
+	floor time.Time            // when those of keys are that are not known
 }
 
 // NewTokenBucket makes a limiter that lets through n requests in each span of time,
@@ -42,15 +44,15 @@ type TokenBucket struct {
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
 	mustBePositive("NewTokenBucket: the time", in)
-	b := &TokenBucket{every: rate.Limit(float64(n) / in.Seconds()), burst: n}
-	keys := 1 << 16
+	b := &TokenBucket{each: max(1, in/time.Duration(n)), keys: 1 << 16, full: map[string]time.Time{}}
+	burst := n
 	if opts != nil && opts.Burst > 0 {
-		b.burst = opts.Burst
+		burst = opts.Burst
 	}
 	if opts != nil && opts.MaxKeys > 0 {
-		keys = opts.MaxKeys
+		b.keys = opts.MaxKeys
 	}
-	b.buckets = lru.New[string, *rate.Limiter](keys)
+	b.depth = b.each * time.Duration(min(int64(burst), math.MaxInt64/2/int64(b.each)))
 	return b
 }
 
@@ -59,17 +61,36 @@ func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error)
 	key = bounded(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	tokens, ok := b.buckets.Get(key)
-	if !ok {
-		tokens = rate.NewLimiter(b.every, b.burst)
-		b.buckets.Put(key, tokens)
-	}
 	now := time.Now()
-	if tokens.AllowN(now, 1) {
-		return 0, nil
+	full, known := b.full[key]
+	if !known {
+		full = b.floor
 	}
-	missing := 1 - tokens.TokensAt(now)
-	return max(time.Nanosecond, time.Duration(missing/float64(b.every)*float64(time.Second))), nil
+	if full.Before(now) {
+		full = now
+	}
+	full = full.Add(b.each)
+	if wait := full.Sub(now) - b.depth; wait > 0 {
+		return wait, nil
+	}
+	if !known && len(b.full) >= b.keys {
+		b.makeRoomLocked(now)
+	}
+	b.full[key] = full
+	return 0, nil
+}
+
+// makeRoomLocked forgets the keys whose buckets are full, and a sixteenth of all of those
+// that have taken the least, so that the next keys find room without a search.
+func (b *TokenBucket) makeRoomLocked(now time.Time) {
+	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(now) })
+	excess := len(b.full) - (b.keys - max(1, b.keys/16))
+	if excess <= 0 {
+		return
+	}
+	times := slices.SortedFunc(maps.Values(b.full), time.Time.Compare)
+	b.floor = times[excess-1]
+	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(b.floor) })
 }
 
 // maxKey is how long a key may be that is remembered as it is.

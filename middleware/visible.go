@@ -5,8 +5,10 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -20,12 +22,28 @@ const (
 	Resource Kind = "resource" // named by its URI, or, in lists and completion, by its template
 )
 
-// Visible hides what visible says no to from a caller: from the lists, and from
-// those who know or guess its name. Whoever calls, gets, reads, completes or
-// subscribes to what is hidden learns as much as if it did not exist. The lists are
-// private, since they depend on the caller, who is found by [mcp.PrincipalFrom].
+// Visible hides from the caller every item for which visible returns false. A caller
+// who calls, gets, reads, completes or subscribes to a hidden item is answered as if it
+// did not exist. Hidden items are also left out of:
 //
-// It is meant for a whole mux. The names are those that the caller sees, prefixes
+//   - lists;
+//   - the contents of a resource that has several, each with a URI;
+//   - the completion of a template's variables: a value is judged by the URI that the
+//     template makes of it and of the arguments chosen before, where variables without
+//     a value are empty. A completion that names a URI in place of its template has no
+//     values, because the URIs that they make are not known;
+//   - the updates of a subscription to a URI that has others below it.
+//
+// Clients can encode the characters of a URI that need not be encoded. Such a URI is also
+// judged by how a template would write it, and has to be visible both ways.
+//
+// Visible does not look into what handlers write: the text of a directory, the links in
+// a tool's result, and the values that are completed for a prompt are theirs.
+//
+// Results that depend on the caller are private ([mcp.CachePrivate]): lists, and the
+// resources that are read. The caller is found by [mcp.PrincipalFrom].
+//
+// Visible is meant for a whole mux. The names are those that the caller sees, prefixes
 // of mounts included. The function is called for every element of a list, and for many
 // requests at once. Visible panics if it is nil.
 func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp.Middleware {
@@ -43,7 +61,7 @@ func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp
 			if err != nil {
 				return nil, err
 			}
-			return v.filter(res), nil
+			return v.filter(req, res), nil
 		})
 	}
 }
@@ -54,6 +72,9 @@ type viewer struct {
 	visible func(context.Context, Kind, string) bool
 }
 
+// methodSubscribe is the legacy way to subscribe, by which a registration may be asked, too.
+const methodSubscribe = "resources/subscribe"
+
 // check refuses a request for what is hidden, as if it were not there.
 func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 	switch req.Method {
@@ -61,8 +82,8 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 		return v.named(req, Tool)
 	case mcp.MethodGetPrompt:
 		return v.named(req, Prompt)
-	case mcp.MethodReadResource:
-		if !v.visible(v.ctx, Resource, req.Name()) {
+	case mcp.MethodReadResource, methodSubscribe:
+		if !v.readable(req.Name()) {
 			return nil, mcp.ResourceNotFound(req.Name())
 		}
 	case mcp.MethodComplete:
@@ -80,13 +101,15 @@ func (v viewer) named(req *mcp.Request, kind Kind) (*mcp.Request, error) {
 	return req, nil
 }
 
+const refResource = "ref/resource"
+
 func (v viewer) completing(req *mcp.Request) (*mcp.Request, error) {
 	var p mcp.CompleteParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
 	kind, name := Prompt, p.Ref.Name
-	if p.Ref.Type == "ref/resource" {
+	if p.Ref.Type == refResource {
 		kind, name = Resource, p.Ref.URI
 	}
 	if !v.visible(v.ctx, kind, name) {
@@ -95,19 +118,32 @@ func (v viewer) completing(req *mcp.Request) (*mcp.Request, error) {
 	return req, nil
 }
 
-// listening takes what is hidden out of a subscription.
+// listening takes what is hidden out of a subscription, and out of what it tells: a URI
+// also stands for those below it.
 func (v viewer) listening(req *mcp.Request) (*mcp.Request, error) {
 	var p mcp.ListenParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return !v.visible(v.ctx, Resource, uri) })
+	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return !v.readable(uri) })
 	p.Notifications.ResourceSubscriptions = uris
+	if len(uris) > 0 {
+		req.FilterNotifications(v.tells)
+	}
 	return req.WithParams(&p)
 }
 
-// filter takes what is hidden out of a list, in a copy.
-func (v viewer) filter(res mcp.Result) mcp.Result {
+// tells reports whether the caller may hear of a change.
+func (v viewer) tells(method string, params json.RawMessage) bool {
+	if method != mcp.NotificationResourceUpdated {
+		return true
+	}
+	note, err := mcp.NewRequest(method, params)
+	return err == nil && v.readable(note.Name())
+}
+
+// filter takes what is hidden out of a result, in a copy.
+func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
 		c := *r
@@ -121,7 +157,7 @@ func (v viewer) filter(res mcp.Result) mcp.Result {
 		return &c
 	case *mcp.ListResourcesResult:
 		c := *r
-		c.Resources = keep(r.Resources, func(x *mcp.Resource) bool { return v.visible(v.ctx, Resource, x.URI) })
+		c.Resources = keep(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListResourceTemplatesResult:
@@ -129,6 +165,15 @@ func (v viewer) filter(res mcp.Result) mcp.Result {
 		c.ResourceTemplates = keep(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(v.ctx, Resource, t.URITemplate) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
+	case *mcp.ReadResourceResult:
+		c := *r
+		if len(r.Contents) > 1 { // one alone is what was asked for, by whichever URI
+			c.Contents = keep(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
+		}
+		c.CacheScope = mcp.CachePrivate
+		return &c
+	case *mcp.CompleteResult:
+		return v.completed(req, r)
 	}
 	return res
 }
@@ -136,9 +181,35 @@ func (v viewer) filter(res mcp.Result) mcp.Result {
 func keep[D any](list []*D, visible func(*D) bool) []*D {
 	kept := make([]*D, 0, len(list))
 	for _, d := range list {
-		if visible(d) {
+		if d != nil && visible(d) {
 			kept = append(kept, d)
 		}
 	}
 	return kept
+}
+
+// completed takes the values out of a completion that make URIs of hidden resources. How
+// many there are in all is not told: that counts the hidden ones, too.
+func (v viewer) completed(req *mcp.Request, res *mcp.CompleteResult) mcp.Result {
+	var p mcp.CompleteParams
+	if req.Decode(&p) != nil || p.Ref.Type != refResource {
+		return res // of a prompt, whose arguments name nothing
+	}
+	c := *res
+	c.Completion.Values, c.Completion.Total = []string{}, nil
+	template, err := uritemplate.Parse(p.Ref.URI)
+	if err != nil || !uritemplate.IsTemplate(p.Ref.URI) {
+		return &c
+	}
+	values := map[string]string{}
+	if p.Context != nil && p.Context.Arguments != nil {
+		values = p.Context.Arguments
+	}
+	for _, value := range res.Completion.Values {
+		values[p.Argument.Name] = value
+		if uri, err := template.Expand(values); err == nil && v.readable(uri) {
+			c.Completion.Values = append(c.Completion.Values, value)
+		}
+	}
+	return &c
 }

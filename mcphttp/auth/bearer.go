@@ -35,7 +35,7 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.tokens.VerifyToken(r.Context(), token)
+	p, err := verifyToken(b.tokens, r, token)
 	if err != nil || p == nil {
 		return nil, err
 	}

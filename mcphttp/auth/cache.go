@@ -6,7 +6,6 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -69,7 +68,6 @@ func (c *cache[V]) put(key digest, value V, until time.Time) {
 
 // flights lets those who ask for the same at once share one answer.
 type flights[V any] struct {
-	max     int // how many there may be at once
 	mu      sync.Mutex
 	running map[digest]*flight[V]
 }
@@ -80,18 +78,11 @@ type flight[V any] struct {
 	err   error
 }
 
-var errBusy = errors.New("auth: too much is being verified at once")
-
 // do calls fn, on a context of its own, or waits for the call that is on its way. Who
 // asked first may go without ending the call for the others.
 func (f *flights[V]) do(ctx context.Context, key digest, fn func(context.Context) (V, error)) (V, error) {
 	f.mu.Lock()
 	c := f.running[key]
-	if c == nil && len(f.running) >= f.max {
-		f.mu.Unlock()
-		var none V
-		return none, errBusy
-	}
 	if c == nil {
 		c = &flight[V]{done: make(chan struct{})}
 		if f.running == nil {

@@ -28,14 +28,16 @@ const (
 	headerNonce = "Dpop-Nonce" // canonical
 	maxProof    = 8 << 10      // bytes
 	maxProofID  = 256          // bytes of a jti
+	maxAhead    = time.Minute  // by which the clock of a client may be fast
 )
 
 // DPoPOptions configure a [DPoP]. Nil means the zero DPoPOptions.
 type DPoPOptions struct {
 	// Algorithms are the ones a proof may be signed with, as in [JWTOptions].
 	Algorithms []string
-	// Window is how far the time of a proof (iat) may be from now, to either side. 0
-	// means 5 minutes, which is the most that MCP allows.
+	// Window is how old a proof may be, by its time (iat). 0 means 5 minutes, which is
+	// the most that MCP allows. A proof may also be up to a minute, but no more than the
+	// Window, ahead of now, for clients whose clock is fast.
 	Window time.Duration
 	// URL is the URL that the client sent a request to, without query and fragment.
 	// Nil means the path of the request at the origin of the resource, which is right
@@ -51,9 +53,12 @@ type DPoPOptions struct {
 	NonceKey     []byte
 
 	// Replay keeps which proofs were used, so that none is good twice, for replicas
-	// together. Nil means that this process does. MaxReplay is how many it keeps: if
-	// more come in twice the Window, it forgets the oldest and refuses what was made
-	// at their time. 0 means 262,144, which need less than 20 MB.
+	// together. Nil means that this process does. MaxReplay is how many proofs the process
+	// keeps, a sixteenth of them of one key and those of an eighth as many keys: if more
+	// come in a Window, the keys with the most proofs lose their oldest ones, and what they
+	// made at that time is refused. With Replay, where nothing is lost, a key that has used
+	// its sixteenth has to wait, so that no caller fills the store. 0 means 262,144, which
+	// need less than 32 MB.
 	Replay    store.Values
 	MaxReplay int
 }
@@ -86,9 +91,10 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 	setDefault(&o.MaxReplay, 1<<18)
 	setDefault(&o.NonceAge, 5*time.Minute)
 	u := mustResource(resource)
+	used := newMemoryReplay(o.Window, o.MaxReplay)
 	d := &DPoP{
 		tokens: tokens, origin: u.Scheme + "://" + u.Host, algorithms: mustAlgorithms(o.Algorithms),
-		window: o.Window, url: o.URL, used: newMemoryReplay(o.Window, o.MaxReplay),
+		window: o.Window, url: o.URL, used: used,
 	}
 	if d.url == nil {
 		d.url = d.urlOf
@@ -97,7 +103,7 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 		d.nonces = newNonces(o.NonceKey, o.NonceAge)
 	}
 	if o.Replay != nil {
-		d.used = sharedReplay{o.Replay}
+		d.used = newSharedReplay(used, o.Replay)
 	}
 	return d
 }
@@ -133,7 +139,7 @@ func (d *DPoP) Verify(r *http.Request) (*mcp.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.tokens.VerifyToken(r.Context(), token)
+	p, err := verifyToken(d.tokens, r, token)
 	if err != nil || p == nil {
 		return nil, inScheme(err)
 	}
@@ -199,8 +205,11 @@ func (d *DPoP) prove(r *http.Request, token, jkt string) error {
 	}
 	now := time.Now()
 	issued, ok := timeOf(*claims.Issued)
-	if !ok || issued.Before(now.Add(-d.window)) || issued.After(now.Add(d.window)) {
-		return unproven("the iat of the proof is not within %v of now", d.window)
+	if !ok || issued.Before(now.Add(-d.window)) {
+		return unproven("the iat of the proof is more than %v ago", d.window)
+	}
+	if ahead := min(d.window, maxAhead); issued.After(now.Add(ahead)) {
+		return unproven("the iat of the proof is more than %v ahead", ahead)
 	}
 	if d.nonces != nil && !d.nonces.good(claims.Nonce, now) {
 		e := unproven("the proof needs the nonce of the header DPoP-Nonce")
@@ -212,12 +221,12 @@ func (d *DPoP) prove(r *http.Request, token, jkt string) error {
 
 // use makes sure that a proof is used once.
 func (d *DPoP) use(ctx context.Context, id, jkt string, issued time.Time) error {
-	fresh, err := d.used.first(ctx, digestOf(jkt+"\x00"+id), issued, issued.Add(d.window))
+	fresh, err := d.used.first(ctx, usedProof{jkt, id, issued}, issued.Add(d.window))
 	if err != nil {
 		return fmt.Errorf("auth: the proofs that were used: %w", err)
 	}
 	if !fresh {
-		return unproven("the proof was used before, or is too old")
+		return unproven("the proof was used before, is too old, or is one of too many")
 	}
 	return nil
 }

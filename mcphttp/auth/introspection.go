@@ -14,12 +14,15 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
 
 const (
 	maxIntrospection = 256 << 10 // bytes of an answer
-	maxPending       = 1024      // tokens that are asked about, or wait for it
+	maxPending       = 1024      // tokens that wait to be asked about, besides those that were good before
+	maxProven        = 16 << 10  // tokens of which it is remembered that they were good
+	provenAge        = time.Hour // for which that is remembered
 )
 
 // IntrospectionOptions configure an [Introspection]. Nil means the zero
@@ -56,8 +59,15 @@ type IntrospectionOptions struct {
 	// RefusedAge; 0 means 10 seconds.
 	CacheSize            int
 	CacheAge, RefusedAge time.Duration
-	// MaxConcurrent is how many questions are asked at once; others wait. 0 means 32.
+	// MaxConcurrent is how many questions are asked at once. 0 means 32. Up to 1024 others
+	// wait: tokens that were good in the last hour go first, then each source in turn. If
+	// there are more, the source with the most waits the longest, and is refused first.
 	MaxConcurrent int
+	// Source is where a request comes from, for turns. Nil means the network address of
+	// the connection: its first 64 bits, if it is one of IPv6. Behind a reverse proxy
+	// that is the same for all callers: return what the proxy says of the caller. Tokens
+	// that are verified by VerifyToken have one source.
+	Source func(r *http.Request) string
 	// Client asks the endpoint. Its redirects are not followed. Nil means a client
 	// with defaults. Every question is bounded to 10 seconds and 256 KiB.
 	Client *http.Client
@@ -75,10 +85,11 @@ type Introspection struct {
 	opts     IntrospectionOptions
 	rules    rules
 	fetch    *fetcher
-	slots    chan struct{}
+	turns    *turns
 	flights  flights[*mcp.Principal]
 	good     *cache[*mcp.Principal]
 	bad      *cache[error]
+	proven   *cache[struct{}]
 }
 
 // NewIntrospection makes an Introspection that asks an endpoint about tokens that are
@@ -93,12 +104,12 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 			issuer: o.Issuer, leeway: o.Leeway,
 			subject: o.Subject, check: o.Check, otherIssuer: u.Scheme + "://" + u.Host,
 		},
-		fetch: newFetcher(o.Client, maxIntrospection),
-		slots: make(chan struct{}, o.MaxConcurrent),
-		good:  newCache[*mcp.Principal](o.CacheSize),
-		bad:   newCache[error](o.CacheSize),
+		fetch:  newFetcher(o.Client, maxIntrospection),
+		turns:  newTurns(o.MaxConcurrent, maxPending),
+		good:   newCache[*mcp.Principal](o.CacheSize),
+		bad:    newCache[error](o.CacheSize),
+		proven: newCache[struct{}](maxProven),
 	}
-	i.flights.max = maxPending
 	if !o.InsecureAnyAudience {
 		i.rules.audiences = audienceList(audience, o.Audiences)
 	}
@@ -121,11 +132,23 @@ func (o *IntrospectionOptions) withDefaults() IntrospectionOptions {
 	if opts.MaxConcurrent <= 0 {
 		opts.MaxConcurrent = 32
 	}
+	if opts.Source == nil {
+		opts.Source = func(r *http.Request) string { return network.Of(r.RemoteAddr) }
+	}
 	return opts
 }
 
 // VerifyToken implements [TokenVerifier].
 func (i *Introspection) VerifyToken(ctx context.Context, token string) (*mcp.Principal, error) {
+	return i.verify(ctx, nil, token)
+}
+
+func (i *Introspection) verifyTokenOf(r *http.Request, token string) (*mcp.Principal, error) {
+	return i.verify(r.Context(), r, token)
+}
+
+// verify verifies a token that came with r, which may be nil.
+func (i *Introspection) verify(ctx context.Context, r *http.Request, token string) (*mcp.Principal, error) {
 	if len(token) > maxToken {
 		return nil, Invalid("the token is longer than %d bytes", maxToken)
 	}
@@ -136,19 +159,32 @@ func (i *Introspection) VerifyToken(ctx context.Context, token string) (*mcp.Pri
 	if err, ok := i.bad.get(key, now); ok {
 		return nil, err
 	}
-	return i.flights.do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.look(ctx, key, token) })
+	source := ""
+	if r != nil {
+		source = i.opts.Source(r)
+	}
+	return i.flights.do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.look(ctx, key, source, token) })
 }
 
-// look asks, and remembers the answer.
-func (i *Introspection) look(ctx context.Context, key digest, token string) (*mcp.Principal, error) {
+// look asks when it is the token's turn, and remembers the answer.
+func (i *Introspection) look(ctx context.Context, key digest, source, token string) (*mcp.Principal, error) {
+	_, proven := i.proven.get(key, time.Now())
+	if err := i.turns.enter(ctx, source, proven); err != nil {
+		return nil, fmt.Errorf("auth: introspection: %w", err)
+	}
+	defer i.turns.leave()
 	p, err := i.ask(ctx, token)
 	now := time.Now()
 	if _, refused := errors.AsType[*Error](err); refused {
 		i.bad.put(key, err, now.Add(i.opts.RefusedAge))
+		if proven {
+			i.proven.put(key, struct{}{}, now) // which ends it
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
+	i.proven.put(key, struct{}{}, now.Add(provenAge))
 	until := now.Add(i.opts.CacheAge)
 	if end := p.Expiry.Add(i.rules.leeway); !p.Expiry.IsZero() && end.Before(until) {
 		until = end
@@ -158,12 +194,6 @@ func (i *Introspection) look(ctx context.Context, key digest, token string) (*mc
 }
 
 func (i *Introspection) ask(ctx context.Context, token string) (*mcp.Principal, error) {
-	select {
-	case i.slots <- struct{}{}:
-		defer func() { <-i.slots }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("auth: introspection: %w", context.Cause(ctx))
-	}
 	r, err := i.request(ctx, token)
 	if err != nil {
 		return nil, fmt.Errorf("auth: introspection: %w", err)

@@ -50,8 +50,9 @@ type KeyOptions struct {
 
 // APIKeys is a [Verifier] of API keys: each has the principal whom it is for. A
 // principal whose Expiry has passed is refused. The map is copied, as hashes: see
-// [HashedAPIKeys]. opts may be nil. It panics if a key is shorter than 16 bytes, or has
-// no principal.
+// [HashedAPIKeys]. opts may be nil. It panics if a key is shorter than 16 bytes, has no
+// principal, or one without a Subject: two of these would be the same caller, with each
+// other's sessions.
 func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 	hashed := make(map[KeyHash]*mcp.Principal, len(keys))
 	for key, p := range keys {
@@ -66,11 +67,14 @@ func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 // HashedAPIKeys is as [APIKeys] for keys of which only the hashes are kept. A key is
 // found by its hash, which takes as long for a key that is almost right as for any
 // other, and nothing is remembered of keys that are wrong. It panics if a hash has no
-// principal.
+// principal, or one without a Subject.
 func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 	for h, p := range keys {
 		if p == nil {
 			panic(fmt.Sprintf("auth: the API key with the hash %v has no principal", h))
+		}
+		if p.Subject == "" {
+			panic(fmt.Sprintf("auth: the principal of the API key with the hash %v has no Subject, which tells it from others", h))
 		}
 	}
 	keys = maps.Clone(keys)
@@ -79,7 +83,7 @@ func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 
 // LookupAPIKeys is as [HashedAPIKeys] for keys that are kept elsewhere. lookup finds
 // the principal of a key by its hash, and returns nil if there is none; an error means
-// that it could not look. It is called with every request, at once for several. opts
+// that it could not look. The principal must have a Subject. It is called with every request, at once for several. opts
 // may be nil; LookupAPIKeys panics if lookup is.
 func LookupAPIKeys(lookup func(ctx context.Context, key KeyHash) (*mcp.Principal, error), opts *KeyOptions) Verifier {
 	if lookup == nil {

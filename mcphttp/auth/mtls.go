@@ -21,7 +21,7 @@ type mutualTLS struct {
 // verified is refused. It is for servers that clients connect to without a proxy that
 // ends TLS.
 //
-// identify makes the principal; its errors are as those of a [Verifier]. Nil means
+// identify makes the principal; it and its errors are as those of a [Verifier]. Nil means
 // that the issuer is the distinguished name of the certificate's issuer, the subject
 // its first URI (as SPIFFE has it) or, without one, its distinguished name, and the
 // expiry its own.

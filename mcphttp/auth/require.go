@@ -124,6 +124,9 @@ func (g *gate) verify(r *http.Request) (*mcp.Principal, error) {
 	if p == nil {
 		return nil, errors.New("auth: the verifier returned neither a principal nor an error")
 	}
+	if p.Subject == "" {
+		return nil, errors.New("auth: the verifier returned a principal without a Subject, which tells it from others")
+	}
 	for _, needed := range g.opts.Scopes {
 		if !g.granted(p, needed) {
 			return nil, &Error{Code: CodeInsufficientScope, Scheme: schemeOf(r)}

@@ -14,11 +14,12 @@ import (
 
 // A Verifier tells who makes a request. It is called for many requests at once.
 type Verifier interface {
-	// Verify returns the caller, who is not nil if the error is. It must not read
-	// the body. Of the errors, [ErrNoCredentials] means that there is nothing to
-	// verify, and an [*Error], such as one of [Invalid], that the credentials are
-	// refused. Any other means that it could not be found out: the caller gets a
-	// 503, does not throw its credentials away, and is told nothing of the error.
+	// Verify returns the caller, who is not nil if the error is, and has a Subject:
+	// callers with the same Issuer and Subject are one. It must not read the body. Of
+	// the errors, [ErrNoCredentials] means that there is nothing to verify, and an
+	// [*Error], such as one of [Invalid], that the credentials are refused. Any other
+	// means that it could not be found out: the caller gets a 503, does not throw its
+	// credentials away, and is told nothing of the error.
 	//
 	// The same principal may be returned for many requests: nobody may change it.
 	Verify(r *http.Request) (*mcp.Principal, error)
@@ -36,6 +37,18 @@ func (f VerifierFunc) Verify(r *http.Request) (*mcp.Principal, error) { return f
 // and [NewDPoP]. Confirmation claims (cnf) have to be in [mcp.Principal.Claims].
 type TokenVerifier interface {
 	VerifyToken(ctx context.Context, token string) (*mcp.Principal, error)
+}
+
+// requestVerifier is a TokenVerifier to which it matters where a token comes from.
+type requestVerifier interface {
+	verifyTokenOf(r *http.Request, token string) (*mcp.Principal, error)
+}
+
+func verifyToken(tokens TokenVerifier, r *http.Request, token string) (*mcp.Principal, error) {
+	if v, ok := tokens.(requestVerifier); ok {
+		return v.verifyTokenOf(r, token)
+	}
+	return tokens.VerifyToken(r.Context(), token)
 }
 
 // A Challenger is a [Verifier] that knows how to ask for its credentials. One that is

@@ -37,6 +37,13 @@ type AuthorizationCode struct {
 	Registration Registration
 	// NoRegistration means that it does not.
 	NoRegistration bool
+	// RequireIssuer refuses a user who comes back without the name of the authorization
+	// server (iss, RFC 9207), unless the user was sent to the origin of the issuer or of
+	// the token endpoint. Otherwise a hostile authorization server can send users to an
+	// honest one, and is given the code that they bring back. By default the client logs
+	// a warning and continues, because some authorization servers send no iss and have
+	// their pages on another host.
+	RequireIssuer bool
 }
 
 func (a *AuthorizationCode) silent() bool { return false }
@@ -123,6 +130,9 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, err
 		return nil, err
 	}
 	code, err := r.code(params)
+	if err == nil && !r.isFrom(params) {
+		err = a.unnamed(ctx, g, to)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,4 +210,31 @@ func (r *redirect) code(params url.Values) (string, error) {
 		return code, nil
 	}
 	return "", fmt.Errorf("%w: it has no code", ErrState)
+}
+
+// isFrom reports whether it is certain that a redirect comes from where its code is
+// sent to: it says so, or the user was sent to the origin that gets the code.
+func (r *redirect) isFrom(params url.Values) bool {
+	return params.Has("iss") || sameOrigin(r.as.AuthorizationEndpoint, r.as.Issuer) || sameOrigin(r.as.AuthorizationEndpoint, r.as.TokenEndpoint)
+}
+
+func sameOrigin(a, b string) bool {
+	u, err := parseURL(a)
+	if err != nil {
+		return false
+	}
+	v, err := parseURL(b)
+	return err == nil && origin(u) == origin(v)
+}
+
+// unnamed is for a redirect that may come from another authorization server than the
+// one that gets its code.
+func (a *AuthorizationCode) unnamed(ctx context.Context, g *getting, page *url.URL) error {
+	as := g.site.as
+	if a.RequireIssuer {
+		return fmt.Errorf("%w: the redirect has no iss, and users of %q are sent to %s", ErrIssuer, as.Issuer, origin(page))
+	}
+	g.t.opts.Logger.WarnContext(ctx, "oauth: the redirect does not name the authorization server, whose pages are on another origin; see AuthorizationCode.RequireIssuer",
+		"issuer", as.Issuer, "pages", origin(page), "token_endpoint", as.TokenEndpoint)
+	return nil
 }

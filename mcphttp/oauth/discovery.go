@@ -4,6 +4,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,43 +81,53 @@ func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers
 	return &site{prm.Resource, scopeSet(prm.Scopes), prm.DPoPRequired, as, near}, nil
 }
 
-// resource gets the server's metadata, and makes sure that it is the server's.
+const resourceWellKnown = "/.well-known/oauth-protected-resource"
+
+// resource gets the server's metadata. A document that is about something else is
+// passed over: an honest one may follow.
 func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
-	const root = "/.well-known/oauth-protected-resource"
-	places := slices.Compact([]string{rooted(t.server, strings.TrimSuffix(root+t.server.EscapedPath(), "/")), rooted(t.server, root)})
-	if path := t.server.EscapedPath(); strings.HasSuffix(path, "/") && path != "/" {
-		places = append([]string{rooted(t.server, root+path)}, places...) // literally
+	path := t.server.EscapedPath()
+	places := []string{rooted(t.server, strings.TrimSuffix(resourceWellKnown+path, "/")), rooted(t.server, resourceWellKnown)}
+	if strings.HasSuffix(path, "/") && path != "/" {
+		places = append([]string{rooted(t.server, resourceWellKnown+path)}, places...) // literally
 	}
 	if advertised != "" {
 		places = append([]string{advertised}, places...)
 	}
-	var absent error
-	for _, place := range places {
+	var absent, foreign error
+	for _, place := range slices.Compact(places) {
 		var prm resourceMetadata
 		err := t.egress.document(ctx, &call{url: place, reach: near, header: t.version()}, &prm)
-		if errors.Is(err, errAbsent) {
+		switch {
+		case errors.Is(err, errAbsent):
 			absent = err
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
+		case t.isResource(prm.Resource, place):
+			return &prm, nil
+		case foreign == nil:
+			foreign = fmt.Errorf("%w: %.200q, found at %.200q, is not %q", ErrResource, prm.Resource, place, t.server)
 		}
-		if !isResource(prm.Resource, t.server) {
-			return nil, fmt.Errorf("%w: %.200q is not %q", ErrResource, prm.Resource, t.server)
-		}
-		return &prm, nil
 	}
-	return nil, absent
+	return nil, cmp.Or(foreign, absent)
 }
 
-// isResource reports whether an identifier stands for the server: it is its URL, or
-// one above it.
-func isResource(id string, server *url.URL) bool {
+// isResource reports whether metadata found at a place may call the server by an
+// identifier (RFC 9728, section 3.3). Its own URL is fine anywhere. The URL of a
+// resource above it is one that tenants of a shared host have in common: only that
+// resource can agree to it, at its own well-known URL, which no tenant controls.
+func (t *Transport) isResource(id, place string) bool {
 	u, err := parseURL(id)
-	if err != nil || origin(u) != origin(server) || u.RawQuery != "" && u.RawQuery != server.RawQuery {
+	if err != nil || origin(u) != t.home || !isBelow(t.server, u) {
 		return false
 	}
-	return isBelow(server, u)
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	if path == strings.TrimRight(t.server.EscapedPath(), "/") && u.RawQuery == t.server.RawQuery {
+		return true
+	}
+	at, err := url.Parse(place)
+	return err == nil && !t.opts.ExactResource && u.RawQuery == "" &&
+		origin(at) == t.home && at.EscapedPath() == resourceWellKnown+path && at.RawQuery == ""
 }
 
 // isBelow reports whether u's path is that of top or below it.

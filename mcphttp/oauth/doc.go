@@ -22,7 +22,8 @@
 // and registrations outlive the process in a [Store], such as that of [NewFileStore].
 //
 // What a server says of where to go is not trusted. Its metadata must be about the
-// server, an authorization server's must be about itself, addresses within networks
+// server, or be that of a resource above it, at the well-known URL of that resource;
+// an authorization server's must be about itself, addresses within networks
 // that the server is not part of are refused when they are dialled, redirects stay
 // within their origin, and everything that is read or repeated is bounded. A token
 // is sent to the server that it is for and nowhere else, and never in the clear,

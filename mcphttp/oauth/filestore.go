@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,8 +17,11 @@ import (
 
 // A FileStore keeps every value in a file of its own, which nobody but its owner can
 // read, below a directory that nobody else can enter. Files are replaced in one
-// step, so that several processes may share the directory. The values are not
-// encrypted: for that, wrap the store.
+// step, so that several processes of one user may share the directory. The values are
+// not encrypted: for that, wrap the store.
+//
+// On Unix, files and directories of another user are refused, unless it is root, and so
+// are files that others can use and directories in which others can replace files.
 type FileStore struct{ dir string }
 
 // NewFileStore makes a store in a directory, which is made when something is saved.
@@ -32,21 +36,60 @@ func (s *FileStore) path(key StoreKey) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:])+".json")
 }
 
-// Load implements [Store]. It refuses files that others can read or write.
+// Load implements [Store]. It refuses what others can read, write or replace.
 func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
 	path := s.path(key)
 	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, fmt.Errorf("oauth: %s is no file of the store", path)
-	case tooOpen(info.Mode()):
-		return nil, fmt.Errorf("oauth: %s can be used by others: its mode is %v, want 0600", path, info.Mode().Perm())
 	}
-	return os.ReadFile(path) //nolint:gosec // the name is a hash
+	if err == nil {
+		err = checkFile(path, info)
+	}
+	if err == nil {
+		err = s.checkDir()
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the name is a hash
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil {
+		err = checkFile(path, info) // it may be another one by now
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+func checkFile(path string, info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return fmt.Errorf("oauth: %s is no file of the store", path)
+	case tooOpen(info):
+		return fmt.Errorf("oauth: %s can be used by others: its mode is %v, want 0600", path, info.Mode().Perm())
+	case isForeign(info):
+		return fmt.Errorf("oauth: %s belongs to another user", path)
+	}
+	return nil
+}
+
+// checkDir makes sure that nobody else can replace files.
+func (s *FileStore) checkDir() error {
+	info, err := os.Stat(s.dir)
+	switch {
+	case err != nil:
+		return err
+	case isForeign(info):
+		return fmt.Errorf("oauth: the store's directory %s belongs to another user", s.dir)
+	case tooOpen(info) && info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("oauth: others can write to the store's directory %s: its mode is %v, want 0700", s.dir, info.Mode().Perm())
+	}
+	return nil
 }
 
 // Save implements [Store].
@@ -88,8 +131,10 @@ func (s *FileStore) prepare() error {
 	if err != nil {
 		return err
 	}
-	if tooOpen(info.Mode()) {
-		return os.Chmod(s.dir, 0o700) //nolint:gosec // a directory has to be entered
+	if tooOpen(info) && !isForeign(info) {
+		if err := os.Chmod(s.dir, 0o700); err != nil { //nolint:gosec // a directory has to be entered
+			return err
+		}
 	}
-	return nil
+	return s.checkDir()
 }

@@ -27,6 +27,12 @@ type Options struct {
 	// private ones. A server that itself has a private address may do so anyway, and
 	// one on this machine may name other ports of it, in plain HTTP as well.
 	PrivateNetworks bool
+	// ExactResource accepts no token for a resource above the server's URL, such as
+	// its origin. By default such a token is accepted if the resource above publishes
+	// metadata of its own: many servers have only that. Set it where the paths of a
+	// host belong to parties that do not trust each other, because each of them is
+	// sent a token that is good for all.
+	ExactResource bool
 
 	// Grant is how tokens are got. Nil means &AuthorizationCode{}.
 	Grant Grant

@@ -1,0 +1,26 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package network_test
+
+import (
+	"testing"
+
+	"github.com/go-psi/psi/internal/network"
+)
+
+func TestOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:80":              "192.0.2.1",
+		"192.0.2.1":                 "192.0.2.1",
+		"[::ffff:192.0.2.1]:80":     "192.0.2.1",
+		"[2001:db8::1]:80":          "2001:db8::/64",
+		"2001:db8:0:1:ffff::1%eth0": "2001:db8:0:1::/64",
+		"/run/socket":               "/run/socket",
+		"":                          "",
+	} {
+		if got := network.Of(address); got != want {
+			t.Errorf("%q: got %q, want %q", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth
+
+import (
+	"context"
+	"time"
+)
+
+// Replay is the memory of used proofs, without the signatures that would slow down a
+// model test.
+type Replay struct{ memory *memoryReplay }
+
+// NewReplay makes a memory of so many proofs.
+func NewReplay(window time.Duration, limit int) Replay {
+	return Replay{newMemoryReplay(window, limit)}
+}
+
+// First reports whether a proof is used for the first time.
+func (r Replay) First(jkt, id string, issued time.Time) bool {
+	first, _ := r.memory.first(context.Background(), usedProof{jkt, id, issued}, time.Time{})
+	return first
+}
+
+// Size is how many proofs are kept, and of how many keys.
+func (r Replay) Size() (proofs, keys int) {
+	for _, k := range r.memory.keys {
+		for _, slice := range k.slices {
+			proofs += len(slice)
+		}
+	}
+	return proofs, len(r.memory.keys)
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// flood sends tokens that nobody knows, from addresses in turn. They are all under way
+// when it returns.
+func flood(wg *sync.WaitGroup, v *auth.Introspection, tokens, addresses int) {
+	for n := range tokens {
+		r := bearing(fmt.Sprint("garbage-", n))
+		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:%d", n%addresses+1, 1024+n)
+		wg.Go(func() { _, _ = v.Verify(r) })
+	}
+	synctest.Wait()
+}
+
+// Garbage costs its sender nothing, but does not keep out those with tokens: not those
+// from another address, nor those whose token was good before, from wherever they come.
+func TestFindingS24GarbageStarvesNobody(t *testing.T) {
+	for name, test := range map[string]struct {
+		from      string
+		addresses int // of the flood
+		before    bool
+	}{
+		"another address, new token":        {"198.51.100.7:1", 1, false},
+		"another address, flood of many":    {"198.51.100.7:1", 200, false},
+		"another network of IPv6":           {"[2001:db8::1]:1", 1, false},
+		"the same address, known token":     {"192.0.2.1:1", 1, true},
+		"another address, known, of many":   {"198.51.100.7:1", 200, true},
+		"the address of the proxy, of many": {"192.0.2.1:1", 200, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})
+				v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, CacheAge: time.Second})
+				ask := func() error {
+					r := bearing("good")
+					r.RemoteAddr = test.from
+					_, err := v.Verify(r)
+					return err
+				}
+				if test.before {
+					if err := ask(); err != nil {
+						t.Fatal(err)
+					}
+					pass(time.Minute) // it is not remembered any more
+				}
+				i.mu.Lock()
+				i.delay = 10 * time.Millisecond
+				i.mu.Unlock()
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				flood(&wg, v, 3000, test.addresses)
+				start := time.Now()
+				if err := ask(); err != nil {
+					t.Errorf("kept out: %v", err)
+				}
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// Behind a proxy, Source says who is who.
+func TestFindingS24Source(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
+		i.delay = 10 * time.Millisecond
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, Source: func(r *http.Request) string { return r.Header.Get("X-Real-Ip") }})
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		flood(&wg, v, 3000, 1)
+		r := bearing("good")
+		r.Header.Set("X-Real-Ip", "198.51.100.7")
+		r.RemoteAddr = "192.0.2.1:1"
+		if _, err := v.Verify(r); err != nil {
+			t.Errorf("kept out: %v", err)
+		}
+	})
+}
+
+// Turns come back: of those who waited in vain, and of those who were turned away.
+func TestFindingS24TurnsComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
+		i.delay = time.Hour
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4})
+		var wg sync.WaitGroup
+		for range 3 {
+			flood(&wg, v, 2000, 3)
+			wg.Wait() // all have given up
+		}
+		i.mu.Lock()
+		i.delay, i.most = 10*time.Millisecond, 0
+		i.mu.Unlock()
+		pass(time.Minute)
+		start := time.Now()
+		flood(&wg, v, 40, 1)
+		wg.Wait()
+		if took := time.Since(start); took != 100*time.Millisecond || i.most != 4 {
+			t.Errorf("40 questions of 10 ms took %v, %d at once", took, i.most)
+		}
+		if _, err := v.Verify(bearing("good")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A token that was good goes first only until it is not good any more.
+func TestFindingS24RevokedToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 1, CacheAge: time.Second, RefusedAge: time.Second})
+		if _, err := v.Verify(bearing("good")); err != nil {
+			t.Fatal(err)
+		}
+		i.mu.Lock()
+		clear(i.answers)
+		i.mu.Unlock()
+		pass(time.Minute)
+		if _, err := v.Verify(bearing("good")); !isRefusal(err) {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		i.mu.Lock()
+		i.delay = 100 * time.Millisecond
+		i.mu.Unlock()
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		flood(&wg, v, 20, 1)
+		start := time.Now()
+		r := bearing("good")
+		r.RemoteAddr = "192.0.2.1:1" // of the flood
+		if _, err := v.Verify(r); !isRefusal(err) || time.Since(start) < 2*time.Second {
+			t.Errorf("%v, after %v", err, time.Since(start))
+		}
+	})
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// Whatever comes, no proof is good twice, and no more is kept than is allowed: a model of
+// any number of keys with proofs of any time that is accepted.
+func TestFindingS12ReplayModel(t *testing.T) {
+	const window = 5 * time.Minute
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same each time
+			limit := []int{1, 5, 32, 200, 1000}[seed%5]
+			memory := auth.NewReplay(window, limit)
+			type proof struct {
+				jkt, id string
+				issued  time.Time
+			}
+			var used []proof
+			for step := range 4000 {
+				p := proof{fmt.Sprint(random.IntN(1 + random.IntN(300))), fmt.Sprint(step), time.Now().Add(time.Duration(random.IntN(360)-300) * time.Second)}
+				if memory.First(p.jkt, p.id, p.issued) {
+					used = append(used, p)
+				}
+				if old := used[max(0, len(used)-1-random.IntN(100))]; time.Since(old.issued) < window && memory.First(old.jkt, old.id, old.issued) {
+					t.Fatalf("seed %d, step %d: a proof is good twice", seed, step)
+				}
+				if proofs, keys := memory.Size(); proofs > limit || keys > max(limit/8, 16) {
+					t.Fatalf("seed %d, step %d: %d proofs of %d keys are kept, with a limit of %d", seed, step, proofs, keys, limit)
+				}
+				<-time.After(time.Duration(random.IntN(50)) * time.Millisecond)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+//go:build unix
+
+package oauth_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// oneFile is a store with a value, its directory, and the file of the value.
+func oneFile(t *testing.T) (store *oauth.FileStore, dir, file string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "tokens")
+	store = oauth.NewFileStore(dir)
+	if err := store.Save(t.Context(), oneKey, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	return store, dir, files[0]
+}
+
+var oneKey = oauth.StoreKey{Issuer: "https://login.example"}
+
+// A program that runs as root neither reads what another user has put there for it, nor
+// puts its tokens where another user can take them away.
+func TestFindingS36FilesOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to others")
+	}
+	const other = 12345
+	store, _, file := oneFile(t)
+	if err := os.Chown(file, other, other); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Load(t.Context(), oneKey); err == nil {
+		t.Errorf("read %q from the file of another user", got)
+	}
+	store, dir, _ := oneFile(t)
+	if err := os.Chown(dir, other, other); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Load(t.Context(), oneKey); err == nil {
+		t.Errorf("read %q from the directory of another user", got)
+	}
+	if err := store.Save(t.Context(), oneKey, []byte("{}")); err == nil {
+		t.Error("saved into the directory of another user")
+	}
+	if info, err := os.Stat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != other {
+		t.Errorf("the directory was changed: %v", err)
+	}
+}
+
+// Where others can replace files, nothing is read before it is closed to them.
+func TestFindingS36OpenDirectory(t *testing.T) {
+	store, dir, _ := oneFile(t)
+	for mode, readable := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false, 0o702: false} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := store.Load(t.Context(), oneKey); (err == nil) != readable {
+			t.Errorf("with the mode %v: read %q, %v", mode, got, err)
+		}
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Save(t.Context(), oneKey, []byte("[]")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Load(t.Context(), oneKey); err != nil || string(got) != "[]" {
+		t.Errorf("after saving: %q, %v", got, err)
+	}
+}

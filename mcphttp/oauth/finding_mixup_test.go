@@ -1,0 +1,83 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// mixUp is a world whose server names a hostile authorization server, which sends users
+// to the pages of an honest one that does not name itself in redirects.
+func mixUp(t *testing.T) (w *world, evil *issuer) {
+	t.Helper()
+	w = newWorld(t)
+	w.login.noIss = true // the honest one
+	evil = newIssuer("https://evil.example")
+	evil.metadata["authorization_endpoint"] = loginURL + "/authorize"
+	evil.metadata["authorization_response_iss_parameter_supported"] = false
+	w.hosts["https://evil.example"] = evil
+	w.server.metadata["authorization_servers"] = []string{"https://evil.example"}
+	return w, evil
+}
+
+// A code of an honest authorization server does not go to the hostile one that sent the
+// user there.
+func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
+	w, evil := mixUp(t)
+	w.mustFail(w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Receiver: w.receiver, RequireIssuer: true}}), oauth.ErrIssuer)
+	w.wantAuthorizations(1)
+	if n := w.asked("POST https://evil.example/token"); n != 0 || len(evil.granted("")) != 0 {
+		t.Errorf("the hostile one got %d codes", n)
+	}
+	// An honest one that names itself needs no option.
+	w, _ = mixUp(t)
+	w.login.noIss = false
+	w.mustFail(w.transport(nil), oauth.ErrIssuer)
+	if n := w.asked("POST https://evil.example/token"); n != 0 {
+		t.Errorf("the hostile one got %d codes", n)
+	}
+}
+
+// What real authorization servers do goes on: pages beside the token endpoint but not
+// beside the issuer, tokens of another host, and an iss that was not promised.
+func TestFindingS38RealServers(t *testing.T) {
+	for name, arrange := range map[string]func(w *world){
+		"no iss, all on one origin": func(w *world) { w.login.noIss = true },
+		"no iss, tokens of another host": func(w *world) {
+			w.login.noIss = true
+			w.login.metadata["token_endpoint"] = "https://tokens.example/token"
+			w.hosts["https://tokens.example"] = w.login
+		},
+		"no iss, pages and tokens of another host": func(w *world) {
+			w.login.noIss = true
+			w.login.metadata["token_endpoint"] = "https://pages.example/token"
+			w.login.metadata["authorization_endpoint"] = "https://pages.example/authorize"
+			w.hosts["https://pages.example"] = w.login
+		},
+		"pages of another host, and an iss that was not promised": func(w *world) {
+			w.login.metadata["authorization_endpoint"] = "https://pages.example/authorize"
+			w.hosts["https://pages.example"] = w.login
+		},
+	} {
+		for _, strict := range []bool{false, true} {
+			w := newWorld(t)
+			w.login.metadata["authorization_response_iss_parameter_supported"] = false
+			arrange(w)
+			got, err := post(t.Context(), w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Receiver: w.receiver, RequireIssuer: strict}}), "", "hello")
+			if err != nil || got != served {
+				t.Errorf("%s, RequireIssuer %v: %q, %v", name, strict, got, err)
+			}
+		}
+	}
+	// By default, pages of a host of their own work without iss, too.
+	w := newWorld(t)
+	w.login.metadata["authorization_response_iss_parameter_supported"] = false
+	w.login.metadata["authorization_endpoint"] = "https://pages.example/authorize"
+	w.login.redirect = func(params url.Values) { params.Del("iss") }
+	w.hosts["https://pages.example"] = w.login
+	w.mustPost(w.transport(nil), "", served)
+}
