@@ -1,0 +1,276 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package matrix_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// A way sends one request of one caller, and returns the whole response message: for
+// subscriptions/listen, the acknowledgement.
+type way func(t *testing.T, method, params string) string
+
+// A path leads callers to a server.
+type path struct {
+	name   string
+	legacy bool   // it is of the older era, where clients subscribe one resource at a time
+	prefix string // of the mount that is on it, or ""
+	// open returns a way for callers whose token says so.
+	open func(t *testing.T, h mcp.Handler, who string) way
+}
+
+// tool is the name that a tool or prompt has at the end of the path.
+func (p path) tool(name string) string { return p.prefix + name }
+
+// uri is the URI that a resource has at the end of the path.
+func (p path) uri(uri string) string {
+	if p.prefix == "" {
+		return uri
+	}
+	return "mount:" + p.prefix + ":" + uri
+}
+
+func paths() []path {
+	return []path{
+		{name: "in process", open: inProcess},
+		{name: "modern", open: modern},
+		{name: "session", legacy: true, open: session(mcp.Version20251125, false)},
+		{name: "oldest session", legacy: true, open: session(mcp.Version20241105, false)},
+		{name: "batch", legacy: true, open: session(mcp.Version20250326, true)},
+		{name: "restored session", legacy: true, open: restored},
+		{name: "HTTP+SSE", legacy: true, open: events},
+		{name: "mount", prefix: "in_", open: mounted(modern)},
+		{name: "mount in a session", legacy: true, prefix: "in_", open: mounted(session(mcp.Version20251125, false))},
+	}
+}
+
+// authenticate believes X-User: a subject and scopes, as in "ann read write".
+func authenticate(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, mcphttp.WithPrincipal(r, principal(r.Header.Get("X-User"))))
+	})
+}
+
+func principal(who string) *mcp.Principal {
+	words := strings.Fields(who)
+	return &mcp.Principal{Issuer: "test", Subject: words[0], Scopes: words[1:]}
+}
+
+var lastID atomic.Int64
+
+func message(method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, lastID.Add(1), method, params)
+}
+
+func inProcess(_ *testing.T, h mcp.Handler, who string) way {
+	client := &mcptest.Client{Principal: principal(who)}
+	return func(t *testing.T, method, params string) string {
+		t.Helper()
+		req := client.NewRequest(method, json.RawMessage(params))
+		if method == mcp.MethodListen {
+			return acknowledgement(t, h, req)
+		}
+		res, _, err := mcptest.Do(t, h, req)
+		return string(mcp.AppendResponse(nil, req, res, err))
+	}
+}
+
+// acknowledgement listens until the server has acknowledged.
+func acknowledgement(t *testing.T, h mcp.Handler, req *mcp.Request) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ack := &firstNotification{end: cancel}
+	_, err := mcp.Serve(ctx, h, req, ack, quiet)
+	if ack.params == nil {
+		return string(mcp.AppendErrorResponse(nil, req.ID, err))
+	}
+	return string(ack.params)
+}
+
+type firstNotification struct {
+	end    context.CancelFunc
+	params json.RawMessage
+}
+
+func (f *firstNotification) Notify(_ context.Context, _ string, params json.RawMessage) error {
+	if f.params == nil {
+		f.params = append(f.params, params...)
+	}
+	f.end()
+	return nil
+}
+
+// post sends a message and returns the response: of a stream, the first message.
+func post(t *testing.T, to string, h http.Header, body string) (string, http.Header) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = h.Clone()
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return firstMessage(t, bufio.NewReader(res.Body)), res.Header
+	}
+	whole, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(whole), res.Header
+}
+
+// firstMessage is the data of the next event that has some.
+func firstMessage(t *testing.T, r *bufio.Reader) string {
+	t.Helper()
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream ended: %v", err)
+		}
+		if data, ok := strings.CutPrefix(line, "data:"); ok && strings.TrimSpace(data) != "" {
+			return strings.TrimSpace(data)
+		}
+	}
+}
+
+// endpoint serves h over HTTP, streamable and with HTTP+SSE.
+func endpoint(t *testing.T, h mcp.Handler, opts *mcphttp.Options) string {
+	t.Helper()
+	opts.Logger = quiet
+	router := mcphttp.NewRouter(h, &mcphttp.RouterOptions{Options: opts})
+	server := httptest.NewServer(authenticate(router))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // what still streams need not be waited for
+		_ = router.Shutdown(ctx)
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+func modern(t *testing.T, h mcp.Handler, who string) way {
+	at := endpoint(t, h, &mcphttp.Options{}) + "/mcp"
+	return func(t *testing.T, method, params string) string {
+		t.Helper()
+		req := mcptest.NewRequest(method, json.RawMessage(params))
+		headers := http.Header{"X-User": {who}, "Mcp-Protocol-Version": {mcp.LatestVersion}, "Mcp-Method": {method}}
+		if req.Name() != "" {
+			headers.Set("Mcp-Name", mcp.EncodeHeaderValue(req.Name()))
+		}
+		got, _ := post(t, at, headers, message(method, string(req.Params())))
+		return got
+	}
+}
+
+func initialize(version string) string {
+	return message("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"c","version":"v1"}}`, version))
+}
+
+// session opens a session with a token that may do everything, and then uses it with the
+// caller's own, as one who comes back with a weaker token does.
+func session(version string, batch bool) func(*testing.T, mcp.Handler, string) way {
+	return func(t *testing.T, h mcp.Handler, who string) way {
+		at := endpoint(t, h, &mcphttp.Options{}) + "/mcp"
+		headers := enter(t, at, version, who)
+		return func(t *testing.T, method, params string) string {
+			t.Helper()
+			body := message(method, params)
+			if batch {
+				body = "[" + body + "]"
+			}
+			got, _ := post(t, at, headers, body)
+			return got
+		}
+	}
+}
+
+// enter opens a session for the subject of who, with all scopes.
+func enter(t *testing.T, at, version, who string) http.Header {
+	t.Helper()
+	strong := http.Header{"X-User": {strings.Fields(who)[0] + " s"}}
+	_, opened := post(t, at, strong, initialize(version))
+	headers := http.Header{"X-User": {who}, "Mcp-Protocol-Version": {version}, "Mcp-Session-Id": {opened.Get("Mcp-Session-Id")}}
+	post(t, at, headers, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return headers
+}
+
+// restored opens a session at one replica and uses it at another.
+func restored(t *testing.T, h mcp.Handler, who string) way {
+	shared := store.NewMemory(nil)
+	first := endpoint(t, h, &mcphttp.Options{Store: shared}) + "/mcp"
+	second := endpoint(t, h, &mcphttp.Options{Store: shared}) + "/mcp"
+	headers := enter(t, first, mcp.Version20251125, who)
+	return func(t *testing.T, method, params string) string {
+		t.Helper()
+		got, _ := post(t, second, headers, message(method, params))
+		return got
+	}
+}
+
+// events opens the stream of HTTP+SSE with a token that may do everything, and sends
+// messages with the caller's own.
+func events(t *testing.T, h mcp.Handler, who string) way {
+	base := endpoint(t, h, &mcphttp.Options{}) + "/sse"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-User", strings.Fields(who)[0]+" s")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	stream := bufio.NewReader(res.Body)
+	where, err := url.Parse(firstMessage(t, stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := req.URL.ResolveReference(where).String()
+	send := func(body string) { post(t, at, http.Header{"X-User": {who}}, body) }
+	send(initialize(mcp.Version20241105))
+	firstMessage(t, stream)
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return func(t *testing.T, method, params string) string {
+		t.Helper()
+		send(message(method, params))
+		return firstMessage(t, stream)
+	}
+}
+
+// mounted puts the server behind a mount.
+func mounted(open func(*testing.T, mcp.Handler, string) way) func(*testing.T, mcp.Handler, string) way {
+	return func(t *testing.T, h mcp.Handler, who string) way {
+		outer := mcp.NewMux("outer", "v1", &mcp.MuxOptions{Logger: quiet})
+		outer.Mount("in_", h)
+		return open(t, outer, who)
+	}
+}
