@@ -1,0 +1,153 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// The tests of this file are for mutations of the code that no test noticed.
+
+// Structured content that is no object is left out for revisions that have objects only.
+func TestFindingMutation24(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("list", mcp.ToolFunc(func(context.Context, none) ([]int, error) { return []int{1, 2}, nil }, nil))
+	for version, want := range map[string]string{
+		mcp.LatestVersion: "[1,2]", mcp.Version20251125: "", mcp.Version20250618: "", mcp.Version20250326: "",
+	} {
+		c := (&mcptest.Client{Version: version}).Connect(t, mux)
+		res, err := c.CallTool(t.Context(), tool("list", ""))
+		if err != nil || string(res.StructuredContent) != want || textOf(res) != "[1,2]" {
+			t.Errorf("%s: got %+v, %v", version, res, err)
+		}
+	}
+}
+
+// A question whose call is cancelled is withdrawn.
+func TestFindingMutation17(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
+		return "", err
+	}, nil))
+	p := newPeer(t, mux, eras[1])
+	p.send(eras[1].request("7", "tools/call", `"name":"ask"`))
+	var question struct {
+		ID     mcp.ID `json:"id"`
+		Method string `json:"method"`
+	}
+	if err := json.Unmarshal([]byte(p.receive()), &question); err != nil || question.Method != mcp.MethodElicit {
+		t.Fatalf("got %+v, %v", question, err)
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	if got := p.receive(); !strings.Contains(got, mcp.NotificationCancelled) || !strings.Contains(got, `"requestId":`+question.ID.String()) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A listener that does not read is kept a limited number of updates; beyond it, the
+// directory that it subscribed to stands for what is below.
+func TestFindingMutation7(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("note"))
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked, told := make(chan struct{}), map[string]int{}
+		listener := notifierFunc(func(method string, params json.RawMessage) {
+			if method == mcp.NotificationResourceUpdated {
+				var p mcp.ResourceUpdatedParams
+				_ = json.Unmarshal(params, &p)
+				told[p.URI]++
+			}
+			<-blocked
+		})
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = mcp.Serve(ctx, mux, req, listener, quiet().Logger)
+		}()
+		synctest.Wait()
+		for i := range 5000 {
+			mux.ResourceUpdated(fmt.Sprint("notes://", i))
+		}
+		close(blocked)
+		synctest.Wait()
+		cancel()
+		<-done
+		if len(told) > 1025 || told["notes://"] != 1 {
+			t.Errorf("told of %d resources, and of the directory %d times", len(told), told["notes://"])
+		}
+	})
+}
+
+type notifierFunc func(method string, params json.RawMessage)
+
+func (f notifierFunc) Notify(_ context.Context, method string, params json.RawMessage) error {
+	f(method, params)
+	return nil
+}
+
+// What changes at the same time as the server ends a subscription is still told.
+func TestFindingMutation9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("a", says("a"))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var told []string
+		blocked := make(chan struct{})
+		listener := notifierFunc(func(method string, _ json.RawMessage) {
+			told = append(told, method)
+			<-blocked
+		})
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = mcp.Serve(ctx, mux, req, listener, quiet().Logger)
+		}()
+		synctest.Wait() // in the acknowledgement
+		mux.Tool("b", says("b"))
+		cancel(mcp.ErrClosed)
+		close(blocked)
+		<-done
+		if len(told) != 2 || told[1] != mcp.NotificationToolsListChanged {
+			t.Errorf("told of %v", told)
+		}
+	})
+}
+
+// A response that has a method as well is none.
+func TestFindingMutation29(t *testing.T) {
+	for _, raw := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","error":{"code":1,"message":"x"}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`,
+	} {
+		if _, err := mcp.ParseMessage([]byte(raw)); mcp.CodeOf(err) != mcp.CodeInvalidRequest {
+			t.Errorf("%s: got %v", raw, err)
+		}
+	}
+}
+
+// An object of very many members is read in a time that grows with it: a comparison of
+// each with each would take this test minutes.
+func TestFindingMutation86(t *testing.T) {
+	members := make([]string, 300_000)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"member%d":1`, i)
+	}
+	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{` + strings.Join(members, ",") + `}}}`
+	if _, err := mcp.ParseMessage([]byte(message)); err != nil {
+		t.Error(err)
+	}
+}
