@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-psi/psi/internal/validator"
 )
 
 // An explainer turns a validator's tree of failures into a list of problems.
@@ -23,15 +21,15 @@ type explainer struct {
 }
 
 // explain returns what f says about tree.
-func explain(document, tree any, limit int, f *validator.Failure) *ValidationError {
-	e := explainer{document: document, tree: tree, limit: limit, more: f.More}
+func explain(document, tree any, limit int, f *failure) *ValidationError {
+	e := explainer{document: document, tree: tree, limit: limit}
 	e.collect(f)
 	return e.err()
 }
 
 func (e *explainer) err() *ValidationError {
 	if len(e.problems) == 0 {
-		e.add(&validator.Failure{}, Problem{Keyword: "schema", Expected: "a value that conforms to the schema"})
+		e.add(&failure{}, Problem{Keyword: "schema", Expected: "a value that conforms to the schema"})
 	}
 	err := newError(e.problems, e.limit)
 	err.More += e.more
@@ -39,16 +37,16 @@ func (e *explainer) err() *ValidationError {
 }
 
 // collect adds the problems of f and what caused it.
-func (e *explainer) collect(f *validator.Failure) {
-	switch f.Keyword {
+func (e *explainer) collect(f *failure) {
+	switch f.keyword {
 	case "":
-		for _, c := range f.Causes {
+		for _, c := range f.causes {
 			e.collect(c)
 		}
 	case "anyOf":
 		e.alternatives(f)
 	case "oneOf":
-		both, ok := f.Got.([2]int)
+		both, ok := f.got.([2]int)
 		if !ok {
 			e.alternatives(f)
 			return
@@ -67,12 +65,12 @@ func (e *explainer) collect(f *validator.Failure) {
 }
 
 // add records p at the location of f, and what is found there unless p says so.
-func (e *explainer) add(f *validator.Failure, p Problem) {
+func (e *explainer) add(f *failure, p Problem) {
 	if p.Pointer == "" {
-		p.Pointer = joinPointer(f.At)
+		p.Pointer = joinPointer(f.at)
 	}
 	if p.Got == "" {
-		p.Got = e.found(f.At)
+		p.Got = e.found(f.at)
 	}
 	e.problems = append(e.problems, p)
 }
@@ -86,24 +84,24 @@ func (e *explainer) found(at []string) string {
 
 // named returns the properties that f is about, as many as will be shown: to find
 // out what was meant takes time, and a stranger chooses how often.
-func (e *explainer) named(f *validator.Failure) []string {
-	names := slices.Sorted(slices.Values(f.Names))
+func (e *explainer) named(f *failure) []string {
+	names := slices.Sorted(slices.Values(f.names))
 	shown := names[:min(len(names), e.limit)]
 	e.more += len(names) - len(shown)
 	return shown
 }
 
 // missing adds one problem for each property that is not there.
-func (e *explainer) missing(f *validator.Failure) {
-	props := append(slices.Clone(f.Schema), "properties")
+func (e *explainer) missing(f *failure) {
+	props := append(slices.Clone(f.schema), "properties")
 	got := "nothing (the property is required)"
-	if f.Because != "" {
-		got = "nothing (the property is required next to " + quote(f.Because) + ")"
+	if f.because != "" {
+		got = "nothing (the property is required next to " + quote(f.because) + ")"
 	}
 	for _, name := range e.named(f) {
 		e.add(f, Problem{
-			Pointer:  joinPointer(f.At) + "/" + escapeToken(name),
-			Keyword:  f.Keyword,
+			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
+			Keyword:  f.keyword,
 			Expected: describeSchema(e.document, append(slices.Clone(props), name)),
 			Got:      got,
 		})
@@ -111,8 +109,8 @@ func (e *explainer) missing(f *validator.Failure) {
 }
 
 // unknown adds one problem for each property that the schema does not know.
-func (e *explainer) unknown(f *validator.Failure) {
-	props, _ := lookup(e.document, append(slices.Clone(f.Schema), "properties"))
+func (e *explainer) unknown(f *failure) {
+	props, _ := lookup(e.document, append(slices.Clone(f.schema), "properties"))
 	obj, _ := props.(map[string]any)
 	known := slices.Sorted(maps.Keys(obj))
 	allowed := make([]string, len(known))
@@ -121,7 +119,7 @@ func (e *explainer) unknown(f *validator.Failure) {
 	}
 	for _, name := range e.named(f) {
 		e.add(f, Problem{
-			Pointer:  joinPointer(f.At) + "/" + escapeToken(name),
+			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
 			Keyword:  "additionalProperties",
 			Expected: "a known property",
 			Got:      "unknown property " + quote(name),
@@ -132,15 +130,15 @@ func (e *explainer) unknown(f *validator.Failure) {
 }
 
 // badName adds the problems of a property's name. The causes have no location
-// of their own, and that of f cannot be trusted: the full validator reuses its
+// of their own, and that of f cannot be trusted: the validator reuses its
 // memory.
-func (e *explainer) badName(f *validator.Failure) {
-	at, name := f.At, f.Names[0]
+func (e *explainer) badName(f *failure) {
+	at, name := f.at, f.names[0]
 	if _, ok := lookup(e.tree, append(slices.Clone(at), name)); !ok {
 		at = ownerOf(e.tree, name, len(at))
 	}
 	inner := explainer{limit: e.limit, tree: name}
-	for _, c := range f.Causes {
+	for _, c := range f.causes {
 		inner.collect(c)
 	}
 	for _, p := range inner.err().Problems {
@@ -182,15 +180,15 @@ func ownerOf(tree any, name string, depth int) []string {
 // alternatives explains a value that fits none of several schemas: by the values
 // it could have been, by the types it could have had if its type fits none, else by
 // the alternative that it is closest to.
-func (e *explainer) alternatives(f *validator.Failure) {
+func (e *explainer) alternatives(f *failure) {
 	if values := constantsWanted(f); values != nil {
-		e.add(f, oneOf(f.Keyword, f.Causes[0].Got, values))
+		e.add(f, oneOf(f.keyword, f.causes[0].got, values))
 		return
 	}
-	at := joinPointer(f.At)
+	at := joinPointer(f.at)
 	var types []string
 	var best *explainer
-	for _, cause := range f.Causes {
+	for _, cause := range f.causes {
 		branch := &explainer{document: e.document, tree: e.tree, limit: e.limit}
 		branch.collect(cause)
 		if t, ok := typeProblem(branch.problems, at); ok {
@@ -206,15 +204,15 @@ func (e *explainer) alternatives(f *validator.Failure) {
 		return
 	}
 	slices.Sort(types)
-	e.add(f, Problem{Keyword: f.Keyword, Expected: typeList(slices.Compact(types))})
+	e.add(f, Problem{Keyword: f.keyword, Expected: typeList(slices.Compact(types))})
 }
 
 // constantsWanted returns the values of alternatives that are constants, nil if
 // they are not.
-func constantsWanted(f *validator.Failure) (values []any) {
-	for _, c := range f.Causes {
-		want, _ := c.Want.([]any)
-		if c.Keyword != "const" || len(c.At) != len(f.At) {
+func constantsWanted(f *failure) (values []any) {
+	for _, c := range f.causes {
+		want, _ := c.want.([]any)
+		if c.keyword != "const" || len(c.at) != len(f.at) {
 			return nil
 		}
 		values = append(values, want...)

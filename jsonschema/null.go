@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-
-	"github.com/go-psi/psi/internal/validator"
 )
 
 // maxNullRounds bounds how often removing a null may bring up another one. Only
@@ -20,7 +18,7 @@ const maxNullRounds = 8
 //
 // Which nulls these are is learnt from the validator: a null that it complained
 // about goes; one that it then misses was required and comes back for good.
-func withoutNulls(validate validator.Validate, tree any, failure *validator.Failure) (any, *validator.Failure) {
+func withoutNulls(validate validator, tree any, failure *failure) (any, *failure) {
 	removed, needed := map[string]bool{}, map[string]bool{}
 	for round := 0; failure != nil && round < maxNullRounds; round++ {
 		changed := false
@@ -45,25 +43,25 @@ func withoutNulls(validate validator.Validate, tree any, failure *validator.Fail
 }
 
 // refused appends the locations of values that failed by themselves.
-func refused(f *validator.Failure, to [][]string) [][]string {
-	switch f.Keyword {
+func refused(f *failure, to [][]string) [][]string {
+	switch f.keyword {
 	case "type", "enum", "const":
-		to = append(to, f.At)
+		to = append(to, f.at)
 	}
-	for _, c := range f.Causes {
+	for _, c := range f.causes {
 		to = refused(c, to)
 	}
 	return to
 }
 
 // missing appends the locations of properties that were not there.
-func missing(f *validator.Failure, to [][]string) [][]string {
-	if f.Keyword == "required" {
-		for _, name := range f.Names {
-			to = append(to, append(slices.Clone(f.At), name))
+func missing(f *failure, to [][]string) [][]string {
+	if f.keyword == "required" {
+		for _, name := range f.names {
+			to = append(to, append(slices.Clone(f.at), name))
 		}
 	}
-	for _, c := range f.Causes {
+	for _, c := range f.causes {
 		to = missing(c, to)
 	}
 	return to

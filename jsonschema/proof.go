@@ -11,10 +11,10 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// A node is a schema of the subset, made to be held against the bytes of a value
-// in one pass. It can prove the value valid; that it cannot says nothing. Whatever
-// is rare or hard to decide is left to the checker, which also knows how to
-// explain. Schemas that go beyond the subset have no node.
+// A node is a schema made to be compared with the bytes of a value in one pass. It
+// can prove the value valid; that it cannot says nothing. Whatever is rare or hard
+// to decide is left to the validator, which also explains. Schemas beyond the
+// provable subset (see buildProof) have no node.
 type node struct {
 	nullOr *node // null, or else this; the other fields are unused
 	types  typeSet
@@ -28,7 +28,7 @@ type node struct {
 	// Numbers.
 	minimum, maximum, above, below *bound
 	multipleOf                     int64 // 0 for none
-	fraction                       bool  // multiples of a fraction are left to the checker
+	fraction                       bool  // multiples of a fraction are left to the validator
 
 	// Arrays.
 	items              *node

@@ -128,9 +128,9 @@ func TestManyProperties(t *testing.T) {
 	}
 }
 
-// FuzzProof holds the proof, the checker and the full validator together: what is
-// proved is valid, and the other two say the same. Schemas are made from the seed; data is taken as it is and also made to
-// resemble the schema.
+// FuzzProof compares the proof with the validator: what is proved is valid. Schemas
+// are made from the seed; data is taken as it is and also made to resemble the
+// schema.
 func FuzzProof(f *testing.F) {
 	f.Add(uint64(1), []byte(`{"a":1,"b":[null],"c":"x"}`))
 	f.Add(uint64(2), []byte(`9007199254740993`))
@@ -156,24 +156,16 @@ func checkProof(t *testing.T, seed uint64, data []byte) (proved int) {
 	schema := g.root()
 	for _, opts := range []*jsonschema.Options{nil, {OptionalNull: true, AssertFormats: true}} {
 		s := compile(t, schema, opts)
-		full, err := jsonschema.Full(s)
-		if err != nil {
-			t.Fatalf("%s: %v", schema, err)
-		}
 		for i := range 8 {
 			if i > 0 {
 				data = []byte(g.value(3))
-			}
-			got, want := jsonschema.ValidateTree(s, data), jsonschema.ValidateTree(full, data)
-			if (got == nil) != (want == nil) || opts == nil && fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Fatalf("%+v\nschema  %s\ndata    %s\nchecker %v\nfull    %v", opts, schema, data, got, want)
 			}
 			if !jsonschema.Proves(s, data) {
 				continue
 			}
 			proved++
-			if got != nil {
-				t.Fatalf("proved, but not valid (%+v)\nschema %s\ndata   %s\n%v", opts, schema, data, got)
+			if err := jsonschema.ValidateTree(s, data); err != nil {
+				t.Fatalf("proved, but not valid (%+v)\nschema %s\ndata   %s\n%v", opts, schema, data, err)
 			}
 		}
 	}

@@ -38,9 +38,13 @@ func (s *Schema) validateTree(data []byte) error {
 			Got:      terr.reason,
 		}}}
 	}
-	failure := s.validate(tree)
-	if failure != nil && s.nullsByTrial {
-		tree, failure = withoutNulls(s.validate, tree, failure)
+	validate, err := s.validator()
+	if err != nil {
+		return err
+	}
+	failure := validate(tree)
+	if failure != nil && s.options.OptionalNull {
+		tree, failure = withoutNulls(validate, tree, failure)
 	}
 	if failure == nil {
 		return nil

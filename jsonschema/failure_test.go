@@ -33,8 +33,7 @@ func TestManyFailures(t *testing.T) {
 	}
 }
 
-// What decides and explains is the same whether the full validator is there or not,
-// where it would have been of another opinion too: constants are listed.
+// Constants of which a value may be one are listed, titles and all.
 func TestChoiceOfConstants(t *testing.T) {
 	s := compile(t, `{"properties":{"size":{"type":"string","oneOf":[{"const":"small","title":"S"},{"const":"large","title":"L"}]}}}`, nil)
 	if err := s.Validate([]byte(`{"size":"large"}`)); err != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package full
+package jsonschema
 
 import (
 	"errors"
@@ -10,29 +10,31 @@ import (
 	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/go-psi/psi/internal/validator"
 )
 
-func init() { validator.Full = compile } //nolint:gochecknoinits // the package is imported for this effect
+// A validator validates a value, decoded as its schema was, and returns nil if the
+// value conforms.
+type validator func(value any) *failure
 
 // location is the address that the schema document gets. It exists nowhere.
 const location = "psi:///schema"
 
-func compile(document any, formats map[string]func([]byte) bool) (validator.Validate, error) {
+// newValidator compiles a document, decoded by readTree, of any dialect. The
+// formats are those to check, by name; all others are annotations.
+func newValidator(document any, formats map[string]func([]byte) bool) (validator, error) {
 	c := santhosh.NewCompiler()
 	c.DefaultDraft(santhosh.Draft2020)
 	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(lenientRegexp)
 	setFormats(c, formats)
 	if err := c.AddResource(location, document); err != nil {
-		return nil, compileError(err)
+		return nil, compileError(err, document)
 	}
 	schema, err := c.Compile(location)
 	if err != nil {
-		return nil, compileError(err)
+		return nil, compileError(err, document)
 	}
-	return func(value any) *validator.Failure {
+	return func(value any) *failure {
 		err := schema.Validate(value)
 		if err == nil {
 			return nil
@@ -63,15 +65,15 @@ func lenientRegexp(pattern string) (santhosh.Regexp, error) {
 	return re, nil
 }
 
-// known are the formats that the validator knows. Dialects before 2019-09 would
+// knownFormats are those that the validator knows. Dialects before 2019-09 would
 // check them unasked.
-var known = []string{
+var knownFormats = []string{
 	"date-time", "date", "email", "uri", "json-pointer", "relative-json-pointer", "uuid", "duration", "period", "ipv4", "ipv6",
 	"hostname", "time", "iri", "uri-reference", "iri-reference", "uri-template", "semver",
 }
 
 func setFormats(c *santhosh.Compiler, formats map[string]func([]byte) bool) {
-	for _, name := range known {
+	for _, name := range knownFormats {
 		holds := formats[name]
 		c.RegisterFormat(&santhosh.Format{Name: name, Validate: func(v any) error {
 			if s, ok := v.(string); ok && holds != nil && !holds([]byte(s)) {
@@ -87,15 +89,16 @@ func setFormats(c *santhosh.Compiler, formats map[string]func([]byte) bool) {
 
 var errFormat = errors.New("not of the format")
 
-// compileError says what is wrong with a schema in terms that this package shares.
-func compileError(err error) error {
+// compileError says what is wrong with a schema in the terms of this package.
+func compileError(err error, document any) error {
 	if load, ok := errors.AsType[*santhosh.LoadURLError](err); ok {
-		return &validator.ExternalError{URL: load.URL}
+		return fmt.Errorf("jsonschema: reference to %q leaves the schema; only references within it are followed", load.URL)
 	}
 	if invalid, ok := errors.AsType[*santhosh.SchemaValidationError](err); ok {
 		if verr, ok := errors.AsType[*santhosh.ValidationError](invalid.Err); ok {
-			return &validator.InvalidError{Failure: failureOf(verr)}
+			const shown = 3
+			return fmt.Errorf("jsonschema: not a valid schema: %w", explain(nil, document, shown, failureOf(verr)))
 		}
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), location, ""))
+	return errors.New("jsonschema: " + strings.ReplaceAll(err.Error(), location, ""))
 }

@@ -1,0 +1,178 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	"math/big"
+	"net/url"
+	"strings"
+
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/go-psi/psi/internal/decimal"
+)
+
+// A failure is a keyword that a value does not satisfy, or several of them.
+type failure struct {
+	// keyword is "" for a failure that only brackets its causes, and "false" for a
+	// schema that admits nothing.
+	keyword string
+
+	// schema and at are the tokens of JSON pointers: to the schema that has the
+	// keyword, within its document, and to the value that failed.
+	schema, at []string
+
+	// want and got are the value of the keyword and what it was compared with:
+	//
+	//	type                                    []string
+	//	enum, const                             []any, and the value
+	//	format, pattern                         string
+	//	bounds of a number, multipleOf          string
+	//	bounds of a length or size, contains    int, and the int that was found
+	//	uniqueItems, oneOf if two alternatives  nil, and their indexes, [2]int
+	//	additionalItems                         nil, and how many there are
+	want, got any
+
+	// names are the properties that required, dependentRequired and dependencies
+	// miss, because of the property named by because if it is not "", those that
+	// additionalProperties refuses, or the one whose name propertyNames refuses.
+	names   []string
+	because string
+
+	// causes are what a bracket holds, why each alternative of anyOf and oneOf
+	// failed, and what propertyNames has against a name.
+	causes []*failure
+}
+
+// failureOf translates what the validator found, with all its causes.
+func failureOf(v *santhosh.ValidationError) *failure {
+	f := &failure{}
+	if !bracketFailure(v.ErrorKind, f) && !valueFailure(v.ErrorKind, f) && !numberFailure(v.ErrorKind, f) && !sizeFailure(v.ErrorKind, f) {
+		f.keyword = strings.Join(v.ErrorKind.KeywordPath(), "/")
+	}
+	f.schema, f.at = schemaTokens(v.SchemaURL), v.InstanceLocation
+	for _, cause := range v.Causes {
+		f.causes = append(f.causes, failureOf(cause))
+	}
+	return f
+}
+
+// schemaTokens returns where in the document the schema of a URL is.
+func schemaTokens(schemaURL string) []string {
+	_, fragment, _ := strings.Cut(schemaURL, "#")
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil || !strings.HasPrefix(pointer, "/") {
+		return nil
+	}
+	tokens := strings.Split(pointer[1:], "/")
+	for i, t := range tokens {
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return tokens
+}
+
+// bracketFailure is for what brackets its causes, and for what is about properties.
+func bracketFailure(k santhosh.ErrorKind, f *failure) bool {
+	switch k := k.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+	case *kind.AnyOf:
+		f.keyword = "anyOf"
+	case *kind.OneOf:
+		f.keyword = "oneOf"
+		if len(k.Subschemas) == 2 {
+			f.got = [2]int(k.Subschemas)
+		}
+	case *kind.Required:
+		f.keyword, f.names = "required", k.Missing
+	case *kind.DependentRequired:
+		f.keyword, f.names, f.because = "dependentRequired", k.Missing, k.Prop
+	case *kind.Dependency:
+		f.keyword, f.names, f.because = "dependencies", k.Missing, k.Prop
+	case *kind.AdditionalProperties:
+		f.keyword, f.names = "additionalProperties", k.Properties
+	case *kind.PropertyNames:
+		f.keyword, f.names = "propertyNames", []string{k.Property}
+	default:
+		return false
+	}
+	return true
+}
+
+// valueFailure is for keywords about values of every type, and about texts.
+func valueFailure(k santhosh.ErrorKind, f *failure) bool {
+	switch k := k.(type) {
+	case *kind.Type:
+		f.keyword, f.want = "type", k.Want
+	case *kind.Enum:
+		f.keyword, f.want, f.got = "enum", k.Want, k.Got
+	case *kind.Const:
+		f.keyword, f.want, f.got = "const", []any{k.Want}, k.Got
+	case *kind.Format:
+		f.keyword, f.want = "format", k.Want
+	case *kind.Pattern:
+		f.keyword, f.want = "pattern", k.Want
+	case *kind.FalseSchema:
+		f.keyword = "false"
+	case *kind.Not:
+		f.keyword = "not"
+	case *kind.RefCycle:
+		f.keyword = "$ref"
+	default:
+		return false
+	}
+	return true
+}
+
+func numberFailure(k santhosh.ErrorKind, f *failure) bool {
+	var want *big.Rat
+	switch k := k.(type) {
+	case *kind.Minimum:
+		f.keyword, want = "minimum", k.Want
+	case *kind.Maximum:
+		f.keyword, want = "maximum", k.Want
+	case *kind.ExclusiveMinimum:
+		f.keyword, want = "exclusiveMinimum", k.Want
+	case *kind.ExclusiveMaximum:
+		f.keyword, want = "exclusiveMaximum", k.Want
+	case *kind.MultipleOf:
+		f.keyword, want = "multipleOf", k.Want
+	default:
+		return false
+	}
+	digits, _ := want.FloatPrec() // exact: it was read from JSON
+	n, _ := decimal.Parse(want.FloatString(digits))
+	f.want = n.String()
+	return true
+}
+
+func sizeFailure(k santhosh.ErrorKind, f *failure) bool {
+	switch k := k.(type) {
+	case *kind.MinLength:
+		f.keyword, f.want, f.got = "minLength", k.Want, k.Got
+	case *kind.MaxLength:
+		f.keyword, f.want, f.got = "maxLength", k.Want, k.Got
+	case *kind.MinItems:
+		f.keyword, f.want, f.got = "minItems", k.Want, k.Got
+	case *kind.MaxItems:
+		f.keyword, f.want, f.got = "maxItems", k.Want, k.Got
+	case *kind.MinProperties:
+		f.keyword, f.want, f.got = "minProperties", k.Want, k.Got
+	case *kind.MaxProperties:
+		f.keyword, f.want, f.got = "maxProperties", k.Want, k.Got
+	case *kind.MinContains:
+		f.keyword, f.want, f.got = "minContains", k.Want, len(k.Got)
+	case *kind.MaxContains:
+		f.keyword, f.want, f.got = "maxContains", k.Want, len(k.Got)
+	case *kind.Contains:
+		f.keyword, f.want, f.got = "contains", 1, 0
+	case *kind.AdditionalItems:
+		f.keyword, f.got = "additionalItems", k.Count
+	case *kind.UniqueItems:
+		f.keyword, f.got = "uniqueItems", k.Duplicates
+	default:
+		return false
+	}
+	return true
+}
