@@ -30,7 +30,7 @@ func Parse(text string) (n Number, ok bool) {
 	}
 	if hasExponent {
 		e, err := strconv.Atoi(exponent)
-		if err != nil || max(e, -e) > maxExponent {
+		if err != nil || e > maxExponent || e < -maxExponent {
 			return Number{}, false
 		}
 		n.exponent = e
