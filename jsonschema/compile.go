@@ -5,7 +5,6 @@ package jsonschema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 )
@@ -19,7 +18,9 @@ type Schema struct {
 
 	// validator is compiled when the proof fails for the first time: most schemas
 	// never need it.
-	validator func() (validator, error)
+	validator func() (*validator, error)
+
+	patterns patterns
 
 	unchecked []string
 }
@@ -47,13 +48,16 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 		return nil, err
 	}
 	s.document = doc
-	s.unchecked = dropBadPatterns(doc)
+	if s.patterns, err = patternsOf(doc); err != nil {
+		return nil, err
+	}
+	s.unchecked = s.patterns.dropBad(doc)
 	if err := checkWork(doc); err != nil {
 		return nil, err
 	}
 	s.validator = sync.OnceValues(s.newValidator)
 	var beyond string
-	if s.proof, beyond = buildProof(doc, dialect, s.options); beyond == "" {
+	if s.proof, beyond = buildProof(doc, dialect, s.patterns, s.options); beyond == "" {
 		return s, nil // it is a valid schema
 	}
 	if _, err := s.validator(); err != nil {
@@ -62,11 +66,11 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	return s, nil
 }
 
-func (s *Schema) newValidator() (validator, error) {
+func (s *Schema) newValidator() (*validator, error) {
 	if s.options.AssertFormats {
-		return newValidator(s.document, formats)
+		return newValidator(s.document, s.patterns, formats)
 	}
-	return newValidator(s.document, nil)
+	return newValidator(s.document, s.patterns, nil)
 }
 
 // Unchecked returns JSON pointers to the keywords of the schema that
@@ -76,30 +80,25 @@ func (s *Schema) newValidator() (validator, error) {
 // patternProperties, additionalProperties cannot be checked either.
 func (s *Schema) Unchecked() []string { return slices.Clone(s.unchecked) }
 
-// dropBadPatterns removes from the schema what has a regular expression that
-// does not compile, and returns where that was.
-func dropBadPatterns(doc any) (dropped []string) {
+// dropBad removes from the schema what has a regular expression that does not
+// compile, and returns where that was.
+func (p patterns) dropBad(doc any) (dropped []string) {
 	walkSchemas(doc, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
-		if p, ok := obj["pattern"].(string); ok && !compiles(p) {
+		if text, ok := obj["pattern"].(string); ok && p[text] == nil {
 			delete(obj, "pattern")
 			dropped = append(dropped, pointer+"/pattern")
 		}
 		byPattern, _ := obj["patternProperties"].(map[string]any)
-		for p := range byPattern {
-			if compiles(p) {
+		for text := range byPattern {
+			if p[text] != nil {
 				continue
 			}
-			delete(byPattern, p)
-			obj["additionalProperties"] = true // any name may have been meant by p
-			dropped = append(dropped, pointer+"/patternProperties/"+escapeToken(p))
+			delete(byPattern, text)
+			obj["additionalProperties"] = true // any name may have been meant by it
+			dropped = append(dropped, pointer+"/patternProperties/"+escapeToken(text))
 		}
 	})
 	slices.Sort(dropped)
 	return dropped
-}
-
-func compiles(pattern string) bool {
-	_, err := regexp.Compile(pattern)
-	return err == nil
 }

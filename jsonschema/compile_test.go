@@ -76,7 +76,7 @@ func TestDialects(t *testing.T) {
 		{`false`, `1`, false},
 	}
 	for _, tt := range tests {
-		if err := compile(t, tt.schema, nil).Validate([]byte(tt.data)); (err == nil) != tt.valid {
+		if err := compile(t, tt.schema, nil).Validate(t.Context(), []byte(tt.data)); (err == nil) != tt.valid {
 			t.Errorf("%s against %s: %v", tt.data, tt.schema, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestUnchecked(t *testing.T) {
 	for data, valid := range map[string]bool{
 		`{"a/b":"x"}`: true, `{"a/b":1}`: false, `{"c":"d"}`: false, `{"pq":1}`: true, `{"n_":"x"}`: false,
 	} {
-		if err := s.Validate([]byte(data)); (err == nil) != valid {
+		if err := s.Validate(t.Context(), []byte(data)); (err == nil) != valid {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
@@ -129,10 +129,10 @@ func TestFormats(t *testing.T) {
 		for _, dialect := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
 			schema := `{"$schema":"` + dialect + `","format":"` + tt.format + `"}`
 			on := compile(t, schema, &jsonschema.Options{AssertFormats: true})
-			if err := on.Validate([]byte(tt.data)); (err == nil) != tt.valid {
+			if err := on.Validate(t.Context(), []byte(tt.data)); (err == nil) != tt.valid {
 				t.Errorf("%s as %s: %v", tt.data, tt.format, err)
 			}
-			if err := compile(t, schema, nil).Validate([]byte(tt.data)); err != nil {
+			if err := compile(t, schema, nil).Validate(t.Context(), []byte(tt.data)); err != nil {
 				t.Errorf("%s as %s, formats off: %v", tt.data, tt.format, err)
 			}
 		}
@@ -161,7 +161,7 @@ func FuzzCompile(f *testing.F) {
 		if jsonschema.Proves(s, []byte(data)) && jsonschema.ValidateTree(s, []byte(data)) != nil {
 			t.Errorf("proved, but the validator says %v", jsonschema.ValidateTree(s, []byte(data)))
 		}
-		err = s.Validate([]byte(data))
+		err = s.Validate(t.Context(), []byte(data))
 		if err != nil && (err.Error() == "" || strings.Contains(err.Error(), "%!")) {
 			t.Errorf("%q", err)
 		}

@@ -7,7 +7,7 @@
 //
 //	raw, err := jsonschema.For[Forecast]()
 //	schema, err := jsonschema.Compile(raw, nil)
-//	err = schema.Validate([]byte(`{"city":"Lisbon"}`))
+//	err = schema.Validate(ctx, []byte(`{"city":"Lisbon"}`))
 //	findings := jsonschema.Lint(raw)
 //
 // Package mcp does that for typed functions: to write a tool, nobody has to begin
@@ -74,6 +74,12 @@
 // decides, which knows all of JSON Schema from draft-04 to 2020-12, and a
 // [ValidationError] says, one line for each problem, where it is, what was expected,
 // what was found, what is allowed, and what was probably meant.
+//
+// Whatever schema and value are, the work is bounded ([Options.MaxWork]) and ends with
+// the context. It grows with the size of the value, not with the power of its depth:
+// what came of a schema and a part of the value is remembered. That is so except for
+// schemas with unevaluatedProperties, unevaluatedItems or dynamic references, where
+// the outcome can depend on the schemas around them.
 //
 // # Lint
 //

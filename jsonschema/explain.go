@@ -6,23 +6,27 @@ package jsonschema
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// An explainer turns a validator's tree of failures into a list of problems.
+// An explainer turns a tree of failures into a list of problems.
 type explainer struct {
 	document any // the schema, nil if it is not known
 	tree     any // the value
 	limit    int
 	problems []Problem
 	more     int // problems that were not even put in words
+
+	// known are the problems of failures that have causes: these may have several
+	// causes in common.
+	known map[*failure]*explainer
 }
 
 // explain returns what f says about tree.
 func explain(document, tree any, limit int, f *failure) *ValidationError {
-	e := explainer{document: document, tree: tree, limit: limit}
+	e := explainer{document: document, tree: tree, limit: limit, known: map[*failure]*explainer{}}
 	e.collect(f)
 	return e.err()
 }
@@ -38,6 +42,31 @@ func (e *explainer) err() *ValidationError {
 
 // collect adds the problems of f and what caused it.
 func (e *explainer) collect(f *failure) {
+	if len(f.causes) == 0 {
+		e.explain(f)
+		return
+	}
+	of := e.of(f)
+	e.problems = append(e.problems, of.problems...)
+	e.more += of.more
+}
+
+// of returns the problems of f alone, the first ones of them.
+func (e *explainer) of(f *failure) *explainer {
+	of := e.known[f]
+	if of == nil {
+		of = &explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
+		of.explain(f)
+		of.more = min(of.more+f.more, math.MaxInt32)
+		if err := newError(of.problems, of.limit); len(of.problems) > 0 {
+			of.problems, of.more = err.Problems, of.more+err.More
+		}
+		e.known[f] = of
+	}
+	return of
+}
+
+func (e *explainer) explain(f *failure) {
 	switch f.keyword {
 	case "":
 		for _, c := range f.causes {
@@ -129,52 +158,20 @@ func (e *explainer) unknown(f *failure) {
 	}
 }
 
-// badName adds the problems of a property's name. The causes have no location
-// of their own, and that of f cannot be trusted: the validator reuses its
-// memory.
+// badName adds the problems of a property's name.
 func (e *explainer) badName(f *failure) {
-	at, name := f.at, f.names[0]
-	if _, ok := lookup(e.tree, append(slices.Clone(at), name)); !ok {
-		at = ownerOf(e.tree, name, len(at))
-	}
-	inner := explainer{limit: e.limit, tree: name}
+	name := f.names[0]
+	inner := explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
 	for _, c := range f.causes {
 		inner.collect(c)
 	}
 	for _, p := range inner.err().Problems {
-		p.Pointer = joinPointer(at) + "/" + escapeToken(name)
+		p.Pointer = joinPointer(f.at)
 		p.Keyword = "propertyNames"
 		p.Expected = "a property name that is a " + p.Expected
 		p.Got = "property name " + quote(name)
 		e.problems = append(e.problems, p)
 	}
-}
-
-// ownerOf returns where, depth levels down, the first object with a member of
-// the given name is, or nil.
-func ownerOf(tree any, name string, depth int) []string {
-	obj, isObject := tree.(map[string]any)
-	if depth == 0 {
-		if _, ok := obj[name]; ok {
-			return []string{}
-		}
-		return nil
-	}
-	if list, ok := tree.([]any); ok {
-		for i, v := range list {
-			if rest := ownerOf(v, name, depth-1); rest != nil {
-				return append([]string{strconv.Itoa(i)}, rest...)
-			}
-		}
-	}
-	if isObject {
-		for _, key := range slices.Sorted(maps.Keys(obj)) {
-			if rest := ownerOf(obj[key], name, depth-1); rest != nil {
-				return append([]string{key}, rest...)
-			}
-		}
-	}
-	return nil
 }
 
 // alternatives explains a value that fits none of several schemas: by the values
@@ -189,7 +186,7 @@ func (e *explainer) alternatives(f *failure) {
 	var types []string
 	var best *explainer
 	for _, cause := range f.causes {
-		branch := &explainer{document: e.document, tree: e.tree, limit: e.limit}
+		branch := &explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
 		branch.collect(cause)
 		if t, ok := typeProblem(branch.problems, at); ok {
 			types = append(types, strings.Split(t, " or ")...)
@@ -201,6 +198,7 @@ func (e *explainer) alternatives(f *failure) {
 	}
 	if best != nil {
 		e.problems = append(e.problems, best.problems...)
+		e.more += best.more
 		return
 	}
 	slices.Sort(types)
@@ -234,7 +232,7 @@ func typeProblem(problems []Problem, pointer string) (expected string, ok bool) 
 // score is lower the closer a value is to an alternative. A wrong constant
 // weighs most: it is how alternatives are usually told apart.
 func (e *explainer) score(at string) int {
-	score := len(e.problems)
+	score := len(e.problems) + e.more
 	for _, p := range e.problems {
 		child := strings.Count(strings.TrimPrefix(p.Pointer, at), "/") <= 1
 		if child && (p.Keyword == "const" || p.Keyword == "enum") {

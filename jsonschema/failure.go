@@ -4,8 +4,11 @@
 package jsonschema
 
 import (
+	"cmp"
+	"math"
 	"math/big"
 	"net/url"
+	"slices"
 	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
@@ -21,7 +24,8 @@ type failure struct {
 	keyword string
 
 	// schema and at are the tokens of JSON pointers: to the schema that has the
-	// keyword, within its document, and to the value that failed.
+	// keyword, within its document, and to the value that failed. Of propertyNames,
+	// that is the member.
 	schema, at []string
 
 	// want and got are the value of the keyword and what it was compared with:
@@ -42,21 +46,115 @@ type failure struct {
 	because string
 
 	// causes are what a bracket holds, why each alternative of anyOf and oneOf
-	// failed, and what propertyNames has against a name.
+	// failed, and what propertyNames has against a name. More counts the problems of
+	// causes that were left out.
 	causes []*failure
+	more   int
 }
 
-// failureOf translates what the validator found, with all its causes.
-func failureOf(v *santhosh.ValidationError) *failure {
-	f := &failure{}
+// Bounds on what is explained, after which problems are only counted.
+const (
+	maxFailures = 4096 // of one value
+	maxCauses   = 64   // of one failure
+)
+
+// failureOf translates what the library found. It removes the given number of tokens
+// from the front of locations.
+func failureOf(v *santhosh.ValidationError, tokens int) *failure {
+	t := translator{tokens: tokens, left: maxFailures,
+		failures: map[*santhosh.ValidationError]*failure{}, counts: map[*santhosh.ValidationError]int{}}
+	return t.failure(v)
+}
+
+// A translator translates errors of the library. They can have causes in common.
+type translator struct {
+	tokens   int
+	left     int // how many failures there may still be
+	failures map[*santhosh.ValidationError]*failure
+	counts   map[*santhosh.ValidationError]int
+}
+
+func (t *translator) failure(v *santhosh.ValidationError) *failure {
+	if f := t.failures[v]; f != nil {
+		return f
+	}
+	t.left--
+	f := &failure{schema: schemaTokens(v.SchemaURL), at: v.InstanceLocation[min(t.tokens, len(v.InstanceLocation)):]}
+	t.failures[v] = f
 	if !bracketFailure(v.ErrorKind, f) && !valueFailure(v.ErrorKind, f) && !numberFailure(v.ErrorKind, f) && !sizeFailure(v.ErrorKind, f) {
 		f.keyword = strings.Join(v.ErrorKind.KeywordPath(), "/")
 	}
-	f.schema, f.at = schemaTokens(v.SchemaURL), v.InstanceLocation
+	for _, cause := range firstCauses(v.Causes) {
+		if t.left > 0 {
+			f.causes = append(f.causes, t.failure(cause))
+			f.more -= t.count(cause)
+		}
+	}
 	for _, cause := range v.Causes {
-		f.causes = append(f.causes, failureOf(cause))
+		f.more = min(f.more+t.count(cause), math.MaxInt32)
 	}
 	return f
+}
+
+// firstCauses returns those of many causes that are to be explained.
+func firstCauses(causes []*santhosh.ValidationError) []*santhosh.ValidationError {
+	if len(causes) <= maxCauses {
+		return causes
+	}
+	first := make([]*santhosh.ValidationError, 0, maxCauses+1)
+	for _, cause := range causes {
+		if len(first) == maxCauses && compareCauses(cause, first[maxCauses-1]) >= 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(first, cause, compareCauses)
+		first = slices.Insert(first, i, cause)
+		first = first[:min(len(first), maxCauses)]
+	}
+	return first
+}
+
+// compareCauses puts values that are wrong before values that are missing, and then
+// orders them by location.
+func compareCauses(a, b *santhosh.ValidationError) int {
+	return cmp.Or(missingLast(a)-missingLast(b), slices.Compare(a.InstanceLocation, b.InstanceLocation))
+}
+
+func missingLast(v *santhosh.ValidationError) int {
+	if _, ok := v.ErrorKind.(*kind.Required); ok {
+		return 1
+	}
+	return 0
+}
+
+// count returns how many problems an error is.
+func (t *translator) count(v *santhosh.ValidationError) int {
+	n, known := t.counts[v]
+	if known || len(v.Causes) == 0 {
+		return max(n, leafCount(v.ErrorKind))
+	}
+	t.counts[v] = 1
+	for i, cause := range v.Causes {
+		switch c := t.count(cause); v.ErrorKind.(type) {
+		case *kind.AnyOf, *kind.OneOf: // the nearest alternative is explained
+			if i == 0 || c < n {
+				n = c
+			}
+		default:
+			n = min(n+c, math.MaxInt32)
+		}
+	}
+	t.counts[v] = n
+	return n
+}
+
+func leafCount(k santhosh.ErrorKind) int {
+	switch k := k.(type) {
+	case *kind.Required:
+		return len(k.Missing)
+	case *kind.AdditionalProperties:
+		return len(k.Properties)
+	}
+	return 1
 }
 
 // schemaTokens returns where in the document the schema of a URL is.

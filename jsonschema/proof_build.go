@@ -20,11 +20,11 @@ import (
 // additionalProperties, anyOf of a schema and null, anyOf and oneOf of constants,
 // references within the document that stand alone, annotations, and definitions of
 // the same.
-func buildProof(document any, d dialect, opts Options) (proof *node, beyond string) {
+func buildProof(document any, d dialect, known patterns, opts Options) (proof *node, beyond string) {
 	if d < draft7 {
 		return nil, "/$schema"
 	}
-	b := &proofBuilder{document: document, opts: opts, known: map[string]*node{}, annotated: map[string]bool{}}
+	b := &proofBuilder{document: document, patterns: known, opts: opts, known: map[string]*node{}, annotated: map[string]bool{}}
 	root := b.schema("", document)
 	switch {
 	case b.beyond != "":
@@ -55,6 +55,7 @@ func (b *proofBuilder) circular() bool {
 // beyond the subset, the rest of the work is in vain but harmless.
 type proofBuilder struct {
 	document  any
+	patterns  patterns
 	opts      Options
 	known     map[string]*node // by pointer, which is also how recursion ends
 	annotated map[string]bool  // by pointer: the annotations have been looked at

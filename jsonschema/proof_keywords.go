@@ -5,7 +5,6 @@ package jsonschema
 
 import (
 	jsonv1 "encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -120,9 +119,8 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 		return exact(factor).Sign() > 0
 	case "pattern":
 		text, ok := value.(string)
-		re, err := regexp.Compile(text)
-		n.pattern = re
-		return ok && err == nil
+		n.pattern = b.patterns[text]
+		return ok && n.pattern != nil
 	case "format":
 		name, ok := value.(string)
 		if b.opts.AssertFormats {

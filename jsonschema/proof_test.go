@@ -4,6 +4,7 @@
 package jsonschema_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -16,11 +17,11 @@ import (
 func TestProofAllocatesNothing(t *testing.T) {
 	s := compile(t, order, &jsonschema.Options{AssertFormats: true})
 	data := []byte(`{"item":"abc","colour":"red","qty":95,"size":1.25,"when":"2026-01-31T13:00:00Z","tags":["a","b"],"to":{"zip":"x"},"v":2}`)
-	if !jsonschema.HasProof(s) || s.Validate(data) != nil {
-		t.Fatalf("proof %t, %v", jsonschema.HasProof(s), s.Validate(data))
+	if !jsonschema.HasProof(s) || s.Validate(context.Background(), data) != nil {
+		t.Fatalf("proof %t, %v", jsonschema.HasProof(s), s.Validate(context.Background(), data))
 	}
 	allocs := testing.AllocsPerRun(200, func() {
-		if s.Validate(data) != nil {
+		if s.Validate(context.Background(), data) != nil {
 			t.Fatal("not valid")
 		}
 	})
@@ -272,9 +273,9 @@ func BenchmarkValidate(b *testing.B) {
 	}]())
 	data := []byte(`{"city":"Lisbon","unit":"c","days":3,"flags":[true,false]}`)
 	for name, validate := range map[string]func() error{
-		"proof":   func() error { return small.Validate(data) },
+		"proof":   func() error { return small.Validate(context.Background(), data) },
 		"tree":    func() error { return jsonschema.ValidateTree(small, data) },
-		"invalid": func() error { _ = small.Validate([]byte(`{"city":1}`)); return nil },
+		"invalid": func() error { _ = small.Validate(context.Background(), []byte(`{"city":1}`)); return nil },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -42,7 +42,7 @@ func TestTypedInput(t *testing.T) {
 		`{"item":"tea","count":2,"gift":{"count":2}}`: `/gift/item: expected string, got nothing (the property is required)`,
 		`{"item":"tea","count":2,"cuont":2}`:          `/cuont: expected a known property, got unknown property "cuont"; allowed: "code", "count", "extras", "gift", "item", "mail", "notes", "price", "when"; did you mean "count"?`,
 	} {
-		if got := errorText(s.Validate([]byte(arguments))); got != want {
+		if got := errorText(s.Validate(t.Context(), []byte(arguments))); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", arguments, got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestChoicesOfForms(t *testing.T) {
 		}
 		isList := strings.Contains(form, "array")
 		for value, valid := range map[string]bool{`"r"`: !isList, `["r"]`: isList, `"b"`: false, `["b"]`: false} {
-			if err := s.Validate([]byte(`{"a":` + value + `}`)); (err == nil) != valid {
+			if err := s.Validate(t.Context(), []byte(`{"a":`+value+`}`)); (err == nil) != valid {
 				t.Errorf("%s: %v", value, err)
 			}
 		}

@@ -6,45 +6,93 @@ package jsonschema
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A validator validates a value, decoded as its schema was, and returns nil if the
-// value conforms.
-type validator func(value any) *failure
+// A validator validates trees (see readTree). It is safe for concurrent use.
+type validator struct {
+	root *santhosh.Schema // with a gate before it and before every schema in it
+	bare *santhosh.Schema // without keywords, at the place of root
+
+	// contextual says that schemas use unevaluatedItems, unevaluatedProperties,
+	// dynamic references, or references in a circle. What came of a schema and a
+	// value then cannot be used again.
+	contextual bool
+
+	rememberAfter int // the work after which outcomes are remembered
+
+	runs sync.Map // the *run of each token
+	last atomic.Uint64
+}
 
 // location is the address that the schema document gets. It exists nowhere.
 const location = "psi:///schema"
 
-// newValidator compiles a document, decoded by readTree, of any dialect. The
-// formats are those to check, by name; all others are annotations.
-func newValidator(document any, formats map[string]func([]byte) bool) (validator, error) {
+// newValidator returns the validator of a document that readTree decoded, of any
+// dialect. The formats are those to check, by name; all others are annotations.
+func newValidator(document any, known patterns, formats map[string]func([]byte) bool) (*validator, error) {
+	c := newCompiler(known, formats)
+	root, err := compileAt(c, document)
+	if err != nil {
+		return nil, err
+	}
+	return validatorOf(root, append(anchored(c, document), root)), nil
+}
+
+func newCompiler(known patterns, formats map[string]func([]byte) bool) *santhosh.Compiler {
 	c := santhosh.NewCompiler()
 	c.DefaultDraft(santhosh.Draft2020)
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(lenientRegexp)
+	c.UseRegexpEngine(known.engine)
 	setFormats(c, formats)
+	return c
+}
+
+// compileAt compiles a document at the location that documents have.
+func compileAt(c *santhosh.Compiler, document any) (*santhosh.Schema, error) {
 	if err := c.AddResource(location, document); err != nil {
 		return nil, compileError(err, document)
 	}
-	schema, err := c.Compile(location)
+	root, err := c.Compile(location)
 	if err != nil {
 		return nil, compileError(err, document)
 	}
-	return func(value any) *failure {
-		err := schema.Validate(value)
-		if err == nil {
-			return nil
+	return root, nil
+}
+
+// validatorOf puts gates into the graph of schemas that begins at roots.
+func validatorOf(root *santhosh.Schema, roots []*santhosh.Schema) *validator {
+	s := surveyOf(roots)
+	bare := *root
+	clearKeywords(&bare)
+	v := &validator{root: root, bare: &bare, contextual: s.contextual, rememberAfter: rememberAfter}
+	for _, schema := range s.schemas {
+		if schema.Bool == nil { // the others are part of the cost of the schema around them
+			v.shut(schema, s.targets[schema])
 		}
-		verr, ok := errors.AsType[*santhosh.ValidationError](err)
-		if !ok {
-			panic(fmt.Sprintf("jsonschema: validator returned a %T", err))
+	}
+	return v
+}
+
+// anchored returns the schemas that only a dynamic reference may lead to.
+func anchored(c *santhosh.Compiler, document any) (schemas []*santhosh.Schema) {
+	walkSchemas(document, "", func(pointer string, schema any) {
+		obj, _ := schema.(map[string]any)
+		if _, ok := obj["$dynamicAnchor"]; !ok {
+			return
 		}
-		return failureOf(verr)
-	}, nil
+		fragment := (&url.URL{Fragment: pointer}).EscapedFragment()
+		if s, err := c.Compile(location + "#" + fragment); err == nil {
+			schemas = append(schemas, s)
+		}
+	})
+	return schemas
 }
 
 // noLoader refuses every reference out of the document.
@@ -54,15 +102,13 @@ func (noLoader) Load(string) (any, error) { return nil, errExternal }
 
 var errExternal = errors.New("external reference")
 
-// lenientRegexp never fails. Bad patterns have been removed from every schema
-// where they could be found; one that only an odd reference makes a schema matches
-// everything.
-func lenientRegexp(pattern string) (santhosh.Regexp, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return regexp.MustCompile(""), nil //nolint:nilerr // a pattern that cannot be read matches everything
+// engine never fails. Bad patterns have been removed from every schema where they
+// could be found; one that only an odd reference makes a schema matches everything.
+func (p patterns) engine(text string) (santhosh.Regexp, error) {
+	if known := p[text]; known != nil {
+		return known, nil
 	}
-	return re, nil
+	return &pattern{regexp.MustCompile(""), 1}, nil
 }
 
 // knownFormats are those that the validator knows. Dialects before 2019-09 would
@@ -97,7 +143,7 @@ func compileError(err error, document any) error {
 	if invalid, ok := errors.AsType[*santhosh.SchemaValidationError](err); ok {
 		if verr, ok := errors.AsType[*santhosh.ValidationError](invalid.Err); ok {
 			const shown = 3
-			return fmt.Errorf("jsonschema: not a valid schema: %w", explain(nil, document, shown, failureOf(verr)))
+			return fmt.Errorf("jsonschema: not a valid schema: %w", explain(nil, document, shown, failureOf(verr, 0)))
 		}
 	}
 	return errors.New("jsonschema: " + strings.ReplaceAll(err.Error(), location, ""))

@@ -110,13 +110,13 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 		filled.Content = nil // only who accepts a form sends what he wrote
 		return &filled, nil
 	}
-	if filled.Content, err = fillForm(p.RequestedSchema, res.Content); err != nil {
+	if filled.Content, err = fillForm(ctx, p.RequestedSchema, res.Content); err != nil {
 		return nil, err
 	}
 	return &filled, nil
 }
 
-func fillForm(schema, content json.RawMessage) (json.RawMessage, error) {
+func fillForm(ctx context.Context, schema, content json.RawMessage) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if content != nil {
 		if err := unmarshal(content, &members); err != nil {
@@ -137,7 +137,7 @@ func fillForm(schema, content json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return filled, nil //nolint:nilerr // a schema that nobody can read is the server's to check
 	}
-	if err := compiled.Validate(filled); err != nil {
+	if err := compiled.Validate(ctx, filled); err != nil {
 		return nil, Errorf(CodeInvalidParams, "the answer does not fit the form: %w", err)
 	}
 	return filled, nil

@@ -80,7 +80,7 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	if err != nil {
 		return nil, err
 	}
-	if err := c.tools.checkOutput(p.Name, res); err != nil {
+	if err := c.tools.checkOutput(ctx, p.Name, res); err != nil {
 		return nil, err
 	}
 	return res, nil

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -85,7 +86,7 @@ func (p *toolPlans) headers(req *Request) []HeaderParam {
 
 // checkOutput holds structured content to the schema of its tool. A schema that
 // cannot be read is not checked against.
-func (p *toolPlans) checkOutput(tool string, res *CallToolResult) error {
+func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
 	plan := p.of(tool)
 	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
 		return nil
@@ -94,7 +95,7 @@ func (p *toolPlans) checkOutput(tool string, res *CallToolResult) error {
 	if plan.output == nil {
 		return nil
 	}
-	if err := plan.output.Validate(res.StructuredContent); err != nil {
+	if err := plan.output.Validate(ctx, res.StructuredContent); err != nil {
 		return fmt.Errorf("mcp: the output of %q does not fit its schema: %w", tool, err)
 	}
 	return nil
