@@ -34,7 +34,7 @@ type Options struct {
 	// how often a schema is applied to a value; what takes longer than half a
 	// microsecond, as long texts and large numbers do, counts more than once. If it
 	// does not suffice, Validate returns an error that wraps ErrTooMuchWork. Zero
-	// means 5 million.
+	// means 3 million, which is a few seconds at most.
 	MaxWork int
 }
 
@@ -49,6 +49,6 @@ func (o *Options) withDefaults() Options {
 	c.MaxNodes = cmp.Or(c.MaxNodes, 10_000)
 	c.MaxInputBytes = cmp.Or(c.MaxInputBytes, 16<<20)
 	c.MaxInputDepth = cmp.Or(c.MaxInputDepth, 128)
-	c.MaxWork = cmp.Or(c.MaxWork, 5_000_000)
+	c.MaxWork = cmp.Or(c.MaxWork, 3_000_000)
 	return c
 }

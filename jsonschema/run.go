@@ -4,6 +4,7 @@
 package jsonschema
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -84,7 +85,7 @@ func (r *run) remember(at visit, failed *santhosh.ValidationError) {
 
 // explainStop says where a validation was stopped, and why it took so long.
 func (v *validator) explainStop(stop stopped) error {
-	if stop.err != ErrTooMuchWork { //nolint:errorlint // it is not wrapped
+	if !errors.Is(stop.err, ErrTooMuchWork) {
 		return stop.err
 	}
 	why := "too many schemas apply to too many values"

@@ -143,7 +143,7 @@ func compileError(err error, document any) error {
 	if invalid, ok := errors.AsType[*santhosh.SchemaValidationError](err); ok {
 		if verr, ok := errors.AsType[*santhosh.ValidationError](invalid.Err); ok {
 			const shown = 3
-			return fmt.Errorf("jsonschema: not a valid schema: %w", explain(nil, document, shown, failureOf(verr, 0)))
+			return errors.New("jsonschema: not a valid schema: " + explain(nil, document, shown, failureOf(verr, 0)).Error())
 		}
 	}
 	return errors.New("jsonschema: " + strings.ReplaceAll(err.Error(), location, ""))
