@@ -46,24 +46,22 @@ func (e *explainer) collect(f *failure) {
 		e.explain(f)
 		return
 	}
-	of := e.of(f)
-	e.problems = append(e.problems, of.problems...)
-	e.more += of.more
+	own := e.problemsOf(f)
+	e.problems = append(e.problems, own.problems...)
+	e.more += own.more
 }
 
-// of returns the problems of f alone, the first ones of them.
-func (e *explainer) of(f *failure) *explainer {
-	of := e.known[f]
-	if of == nil {
-		of = &explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
-		of.explain(f)
-		of.more = min(of.more+f.more, math.MaxInt32)
-		if err := newError(of.problems, of.limit); len(of.problems) > 0 {
-			of.problems, of.more = err.Problems, of.more+err.More
-		}
-		e.known[f] = of
+// problemsOf returns an explainer with the first problems of f alone.
+func (e *explainer) problemsOf(f *failure) *explainer {
+	if known := e.known[f]; known != nil {
+		return known
 	}
-	return of
+	own := &explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
+	own.explain(f)
+	first := newError(own.problems, own.limit)
+	own.problems, own.more = first.Problems, min(own.more+f.more+first.More, math.MaxInt32)
+	e.known[f] = own
+	return own
 }
 
 func (e *explainer) explain(f *failure) {

@@ -54,7 +54,7 @@ type failure struct {
 
 // Bounds on what is explained, after which problems are only counted.
 const (
-	maxFailures = 4096 // of one value
+	maxFailures = 2048 // of one value
 	maxCauses   = 64   // of one failure
 )
 

@@ -83,8 +83,8 @@ type prover struct {
 	budget budget
 }
 
-// may reports whether the proof may do more work.
-func (p *prover) may(work int) bool { return p.budget.spend(work) == nil }
+// affords reports whether the proof can do more work.
+func (p *prover) affords(work int) bool { return p.budget.spend(work) == nil }
 
 // proves takes the next value of scan and reports whether it is valid. After
 // false the scanner is of no further use.
@@ -107,7 +107,7 @@ func (n *node) proves(scan *prover) bool {
 		return raw != nil && n.types&stringSet != 0 && n.provesString(scan, raw)
 	case '0':
 		raw := scan.Value()
-		return raw != nil && scan.may(len(n.enum)/16) && n.provesNumber(raw)
+		return raw != nil && scan.affords(len(n.enum)/16) && n.provesNumber(raw)
 	case 't', 'f':
 		raw := scan.Value()
 		return raw != nil && n.types&booleanSet != 0 && n.provesLiteral(raw)
@@ -188,8 +188,8 @@ func (n *node) provesString(scan *prover, raw []byte) bool {
 	if bytes.IndexByte(text, '\\') >= 0 {
 		text = jsonscan.Unquote(raw)
 	}
-	return n.provesLength(text) && scan.may(len(n.enum)/64) &&
-		(n.pattern == nil || scan.may(n.pattern.cost(len(text))) && n.pattern.Match(text)) &&
+	return n.provesLength(text) && scan.affords(len(n.enum)/64) &&
+		(n.pattern == nil || scan.affords(n.pattern.cost(len(text))) && n.pattern.Match(text)) &&
 		(n.format == nil || n.format(text)) &&
 		(n.enum == nil || slices.ContainsFunc(n.enum, func(c constant) bool {
 			return c.isText && c.text == string(text)

@@ -25,7 +25,7 @@ type run struct {
 const (
 	// rememberAfter is the work that is done before outcomes are remembered. Most
 	// values never need them.
-	rememberAfter = 1 << 12
+	rememberAfter = 1 << 10
 
 	// maxOutcomes bounds the memory for outcomes, to some 100 MB.
 	maxOutcomes = 1 << 20
