@@ -85,7 +85,12 @@ func (g *graphGenerator) document() string {
 		g.current = i
 		defs = append(defs, fmt.Sprintf(`"d%d":%s`, i, g.object(2)))
 	}
-	return fmt.Sprintf(`{"$dynamicAnchor":"node","$ref":"#/$defs/d0","$defs":{%s}}`, strings.Join(defs, ","))
+	dialect := []string{
+		`"$schema":"https://json-schema.org/draft/2020-12/schema","$dynamicAnchor":"node"`,
+		`"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"$anchor":"node"`,
+		`"$schema":"http://json-schema.org/draft-07/schema#"`,
+	}[max(0, g.IntN(6)-3)]
+	return fmt.Sprintf(`{%s,"$ref":"#/$defs/d0","$defs":{%s}}`, dialect, strings.Join(defs, ","))
 }
 
 func (g *graphGenerator) object(depth int) string {
@@ -129,7 +134,7 @@ func (g *graphGenerator) keyword(depth int) string {
 	name := string("ab"[g.IntN(2)])
 	kinds := 21
 	if g.contextual {
-		kinds = 24
+		kinds = 25
 	}
 	switch g.IntN(kinds) {
 	case 0, 1, 2:
@@ -170,6 +175,8 @@ func (g *graphGenerator) keyword(depth int) string {
 		return "unevaluatedItems " + g.part(depth)
 	case 23:
 		return `$dynamicRef "#node"`
+	case 24:
+		return `$recursiveRef "#"`
 	}
 	return `type ` + []string{`"object"`, `"integer"`, `["array","object"]`, `"string"`}[g.IntN(4)]
 }
