@@ -43,11 +43,11 @@ func Work(s *Schema, data []byte) (work int, err error) {
 	return s.options.MaxWork - b.left, err
 }
 
-// Remember makes s remember outcomes from the first on.
-func Remember(s *Schema) error {
+// RememberAfter makes s remember outcomes after so much work.
+func RememberAfter(s *Schema, work int) error {
 	v, err := s.validator()
 	if err == nil {
-		v.rememberAfter = 0
+		v.rememberAfter = work
 	}
 	return err
 }

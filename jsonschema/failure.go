@@ -54,8 +54,8 @@ type failure struct {
 
 // Bounds on what is explained, after which problems are only counted.
 const (
-	maxFailures = 2048 // of one value
-	maxCauses   = 64   // of one failure
+	maxFailures = 8192 // of one value
+	maxCauses   = 64   // of one failure, alternatives aside
 )
 
 // failureOf translates what the library found. It removes the given number of tokens
@@ -84,7 +84,7 @@ func (t *translator) failure(v *santhosh.ValidationError) *failure {
 	if !bracketFailure(v.ErrorKind, f) && !valueFailure(v.ErrorKind, f) && !numberFailure(v.ErrorKind, f) && !sizeFailure(v.ErrorKind, f) {
 		f.keyword = strings.Join(v.ErrorKind.KeywordPath(), "/")
 	}
-	for _, cause := range firstCauses(v.Causes) {
+	for _, cause := range causesOf(v) {
 		if t.left > 0 {
 			f.causes = append(f.causes, t.failure(cause))
 			f.more -= t.count(cause)
@@ -96,13 +96,15 @@ func (t *translator) failure(v *santhosh.ValidationError) *failure {
 	return f
 }
 
-// firstCauses returns those of many causes that are to be explained.
-func firstCauses(causes []*santhosh.ValidationError) []*santhosh.ValidationError {
-	if len(causes) <= maxCauses {
-		return causes
+// causesOf returns the causes to explain: all alternatives, since the nearest may be
+// any of them, and otherwise the first, for the library looks at members in no order.
+func causesOf(v *santhosh.ValidationError) []*santhosh.ValidationError {
+	switch v.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		return v.Causes
 	}
-	first := make([]*santhosh.ValidationError, 0, maxCauses+1)
-	for _, cause := range causes {
+	first := make([]*santhosh.ValidationError, 0, min(len(v.Causes), maxCauses)+1)
+	for _, cause := range v.Causes {
 		if len(first) == maxCauses && compareCauses(cause, first[maxCauses-1]) >= 0 {
 			continue
 		}

@@ -212,3 +212,17 @@ func TestFindingW18ManyWrongMembers(t *testing.T) {
 		t.Errorf("the fourth problem is at %s", got)
 	}
 }
+
+// The nearest of many alternatives is found, wherever it stands and wherever it fails.
+func TestFindingS4NearestOfManyAlternatives(t *testing.T) {
+	var b strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&b, `,{"type":"object","properties":{"kind":{"const":"k%d"},"size":{"type":"integer"}},"required":["kind"]}`, i)
+	}
+	s := compile(t, `{"type":"array","items":{"anyOf":[`+b.String()[1:]+`]}}`, nil)
+	err := s.Validate(t.Context(), []byte(`[{"kind":"k90","size":"x"},{"kind":"k7","size":1},{"kind":"k3","size":null}]`))
+	want := "/0/size: expected integer, got string \"x\"\n/2/size: expected integer, got null"
+	if errorText(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
