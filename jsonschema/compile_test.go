@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/jsonschema"
-	_ "github.com/go-psi/psi/jsonschema/full"
 )
 
 func TestCompileErrors(t *testing.T) {
@@ -77,7 +76,7 @@ func TestDialects(t *testing.T) {
 		{`false`, `1`, false},
 	}
 	for _, tt := range tests {
-		if err := compile(t, tt.schema, nil).Validate([]byte(tt.data)); (err == nil) != tt.valid {
+		if err := compile(t, tt.schema, nil).Validate(t.Context(), []byte(tt.data)); (err == nil) != tt.valid {
 			t.Errorf("%s against %s: %v", tt.data, tt.schema, err)
 		}
 	}
@@ -97,7 +96,7 @@ func TestUnchecked(t *testing.T) {
 	for data, valid := range map[string]bool{
 		`{"a/b":"x"}`: true, `{"a/b":1}`: false, `{"c":"d"}`: false, `{"pq":1}`: true, `{"n_":"x"}`: false,
 	} {
-		if err := s.Validate([]byte(data)); (err == nil) != valid {
+		if err := s.Validate(t.Context(), []byte(data)); (err == nil) != valid {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
@@ -130,10 +129,10 @@ func TestFormats(t *testing.T) {
 		for _, dialect := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
 			schema := `{"$schema":"` + dialect + `","format":"` + tt.format + `"}`
 			on := compile(t, schema, &jsonschema.Options{AssertFormats: true})
-			if err := on.Validate([]byte(tt.data)); (err == nil) != tt.valid {
+			if err := on.Validate(t.Context(), []byte(tt.data)); (err == nil) != tt.valid {
 				t.Errorf("%s as %s: %v", tt.data, tt.format, err)
 			}
-			if err := compile(t, schema, nil).Validate([]byte(tt.data)); err != nil {
+			if err := compile(t, schema, nil).Validate(t.Context(), []byte(tt.data)); err != nil {
 				t.Errorf("%s as %s, formats off: %v", tt.data, tt.format, err)
 			}
 		}
@@ -156,17 +155,13 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if jsonschema.IsBuiltIn(s) {
-			full, err := jsonschema.Full(s)
-			if err != nil {
-				t.Fatalf("there is a checker for a schema that is none: %v", err)
-			}
-			got, want := jsonschema.ValidateTree(s, []byte(data)), jsonschema.ValidateTree(full, []byte(data))
-			if (got == nil) != (want == nil) {
-				t.Errorf("the checker says %v, the full validator %v", got, want)
-			}
+		if err := jsonschema.CompileValidator(s); err != nil {
+			t.Fatalf("there is a proof for a schema that is none: %v", err)
 		}
-		err = s.Validate([]byte(data))
+		if jsonschema.Proves(s, []byte(data)) && jsonschema.ValidateTree(s, []byte(data)) != nil {
+			t.Errorf("proved, but the validator says %v", jsonschema.ValidateTree(s, []byte(data)))
+		}
+		err = s.Validate(t.Context(), []byte(data))
 		if err != nil && (err.Error() == "" || strings.Contains(err.Error(), "%!")) {
 			t.Errorf("%q", err)
 		}

@@ -7,7 +7,7 @@
 //
 //	raw, err := jsonschema.For[Forecast]()
 //	schema, err := jsonschema.Compile(raw, nil)
-//	err = schema.Validate([]byte(`{"city":"Lisbon"}`))
+//	err = schema.Validate(ctx, []byte(`{"city":"Lisbon"}`))
 //	findings := jsonschema.Lint(raw)
 //
 // Package mcp does that for typed functions: to write a tool, nobody has to begin
@@ -70,22 +70,16 @@
 // [Compile] takes a JSON Schema, of a stranger too: sizes are bounded and nothing is
 // ever fetched. [Schema.Validate] first tries to prove, in one pass over the bytes
 // and without allocating, that the value is valid. It succeeds for nearly every
-// valid value of an inferred schema. Otherwise a [ValidationError] says, one line
-// for each problem, where it is, what was expected, what was found, what is allowed,
-// and what was probably meant.
+// valid value of an inferred schema. Otherwise github.com/santhosh-tekuri/jsonschema
+// decides, which knows all of JSON Schema from draft-04 to 2020-12, and a
+// [ValidationError] says, one line for each problem, where it is, what was expected,
+// what was found, what is allowed, and what was probably meant.
 //
-// The package validates by itself what [For] infers and what forms are made of, a
-// subset of draft-07 and later: type, enum and const; the bounds of lengths, numbers
-// and lists, pattern, format, multipleOf and uniqueItems; properties, required,
-// additionalProperties and items; anyOf a schema and null, anyOf and oneOf of
-// constants; "$ref" to a place in the document, on its own; "$defs" and annotations.
-// For all of JSON Schema, in all its drafts, a program imports
-//
-//	import _ "github.com/go-psi/psi/jsonschema/full"
-//
-// as package mcphttp does. Without it, Compile refuses a schema that goes beyond the
-// subset, and says so. What is within it is validated in the same way with and
-// without.
+// Whatever schema and value are, the work is bounded ([Options.MaxWork]) and ends with
+// the context. It grows with the size of the value, not with the power of its depth:
+// what came of a schema and a part of the value is remembered. That is so except for
+// schemas with unevaluatedProperties, unevaluatedItems or dynamic references, where
+// the outcome can depend on the schemas around them.
 //
 // # Lint
 //

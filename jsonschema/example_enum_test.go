@@ -4,6 +4,7 @@
 package jsonschema_test
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
@@ -53,6 +54,6 @@ func ExampleForType() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(compiled.Validate([]byte(`{"x":1,"y":-1}`)))
+	fmt.Println(compiled.Validate(context.Background(), []byte(`{"x":1,"y":-1}`)))
 	// Output: /y: expected number of at least 0, got number -1
 }

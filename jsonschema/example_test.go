@@ -4,6 +4,7 @@
 package jsonschema_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -40,8 +41,8 @@ func ExampleCompile() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(schema.Validate([]byte(`{"city": "Lisbon", "unit": "celsius", "days": null}`)))
-	fmt.Println(schema.Validate([]byte(`{"City": "Lisbon", "unit": "Celsius", "days": 15}`)))
+	fmt.Println(schema.Validate(context.Background(), []byte(`{"city": "Lisbon", "unit": "celsius", "days": null}`)))
+	fmt.Println(schema.Validate(context.Background(), []byte(`{"City": "Lisbon", "unit": "Celsius", "days": 15}`)))
 	// Output:
 	// <nil>
 	// /City: expected a known property, got unknown property "City"; allowed: "city", "days", "unit"; did you mean "city"?
@@ -56,7 +57,7 @@ func ExampleSchema_Validate() {
 		fmt.Println(err)
 		return
 	}
-	if invalid, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate([]byte(`[1, "2"]`))); ok {
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(context.Background(), []byte(`[1, "2"]`))); ok {
 		for _, p := range invalid.Problems {
 			fmt.Println(p.Pointer, p.Keyword, p.Expected)
 		}

@@ -6,32 +6,34 @@ package jsonschema
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/go-psi/psi/internal/validator"
 )
 
-// An explainer turns a validator's tree of failures into a list of problems.
+// An explainer turns a tree of failures into a list of problems.
 type explainer struct {
 	document any // the schema, nil if it is not known
 	tree     any // the value
 	limit    int
 	problems []Problem
 	more     int // problems that were not even put in words
+
+	// known are the problems of failures that have causes: these may have several
+	// causes in common.
+	known map[*failure]*explainer
 }
 
 // explain returns what f says about tree.
-func explain(document, tree any, limit int, f *validator.Failure) *ValidationError {
-	e := explainer{document: document, tree: tree, limit: limit, more: f.More}
+func explain(document, tree any, limit int, f *failure) *ValidationError {
+	e := explainer{document: document, tree: tree, limit: limit, known: map[*failure]*explainer{}}
 	e.collect(f)
 	return e.err()
 }
 
 func (e *explainer) err() *ValidationError {
 	if len(e.problems) == 0 {
-		e.add(&validator.Failure{}, Problem{Keyword: "schema", Expected: "a value that conforms to the schema"})
+		e.add(&failure{}, Problem{Keyword: "schema", Expected: "a value that conforms to the schema"})
 	}
 	err := newError(e.problems, e.limit)
 	err.More += e.more
@@ -39,16 +41,39 @@ func (e *explainer) err() *ValidationError {
 }
 
 // collect adds the problems of f and what caused it.
-func (e *explainer) collect(f *validator.Failure) {
-	switch f.Keyword {
+func (e *explainer) collect(f *failure) {
+	if len(f.causes) == 0 {
+		e.explain(f)
+		return
+	}
+	own := e.problemsOf(f)
+	e.problems = append(e.problems, own.problems...)
+	e.more += own.more
+}
+
+// problemsOf returns an explainer with the first problems of f alone.
+func (e *explainer) problemsOf(f *failure) *explainer {
+	if known := e.known[f]; known != nil {
+		return known
+	}
+	own := &explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
+	own.explain(f)
+	first := newError(own.problems, own.limit)
+	own.problems, own.more = first.Problems, min(own.more+f.more+first.More, math.MaxInt32)
+	e.known[f] = own
+	return own
+}
+
+func (e *explainer) explain(f *failure) {
+	switch f.keyword {
 	case "":
-		for _, c := range f.Causes {
+		for _, c := range f.causes {
 			e.collect(c)
 		}
 	case "anyOf":
 		e.alternatives(f)
 	case "oneOf":
-		both, ok := f.Got.([2]int)
+		both, ok := f.got.([2]int)
 		if !ok {
 			e.alternatives(f)
 			return
@@ -67,12 +92,12 @@ func (e *explainer) collect(f *validator.Failure) {
 }
 
 // add records p at the location of f, and what is found there unless p says so.
-func (e *explainer) add(f *validator.Failure, p Problem) {
+func (e *explainer) add(f *failure, p Problem) {
 	if p.Pointer == "" {
-		p.Pointer = joinPointer(f.At)
+		p.Pointer = joinPointer(f.at)
 	}
 	if p.Got == "" {
-		p.Got = e.found(f.At)
+		p.Got = e.found(f.at)
 	}
 	e.problems = append(e.problems, p)
 }
@@ -86,24 +111,24 @@ func (e *explainer) found(at []string) string {
 
 // named returns the properties that f is about, as many as will be shown: to find
 // out what was meant takes time, and a stranger chooses how often.
-func (e *explainer) named(f *validator.Failure) []string {
-	names := slices.Sorted(slices.Values(f.Names))
+func (e *explainer) named(f *failure) []string {
+	names := slices.Sorted(slices.Values(f.names))
 	shown := names[:min(len(names), e.limit)]
 	e.more += len(names) - len(shown)
 	return shown
 }
 
 // missing adds one problem for each property that is not there.
-func (e *explainer) missing(f *validator.Failure) {
-	props := append(slices.Clone(f.Schema), "properties")
+func (e *explainer) missing(f *failure) {
+	props := append(slices.Clone(f.schema), "properties")
 	got := "nothing (the property is required)"
-	if f.Because != "" {
-		got = "nothing (the property is required next to " + quote(f.Because) + ")"
+	if f.because != "" {
+		got = "nothing (the property is required next to " + quote(f.because) + ")"
 	}
 	for _, name := range e.named(f) {
 		e.add(f, Problem{
-			Pointer:  joinPointer(f.At) + "/" + escapeToken(name),
-			Keyword:  f.Keyword,
+			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
+			Keyword:  f.keyword,
 			Expected: describeSchema(e.document, append(slices.Clone(props), name)),
 			Got:      got,
 		})
@@ -111,8 +136,8 @@ func (e *explainer) missing(f *validator.Failure) {
 }
 
 // unknown adds one problem for each property that the schema does not know.
-func (e *explainer) unknown(f *validator.Failure) {
-	props, _ := lookup(e.document, append(slices.Clone(f.Schema), "properties"))
+func (e *explainer) unknown(f *failure) {
+	props, _ := lookup(e.document, append(slices.Clone(f.schema), "properties"))
 	obj, _ := props.(map[string]any)
 	known := slices.Sorted(maps.Keys(obj))
 	allowed := make([]string, len(known))
@@ -121,7 +146,7 @@ func (e *explainer) unknown(f *validator.Failure) {
 	}
 	for _, name := range e.named(f) {
 		e.add(f, Problem{
-			Pointer:  joinPointer(f.At) + "/" + escapeToken(name),
+			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
 			Keyword:  "additionalProperties",
 			Expected: "a known property",
 			Got:      "unknown property " + quote(name),
@@ -131,20 +156,15 @@ func (e *explainer) unknown(f *validator.Failure) {
 	}
 }
 
-// badName adds the problems of a property's name. The causes have no location
-// of their own, and that of f cannot be trusted: the full validator reuses its
-// memory.
-func (e *explainer) badName(f *validator.Failure) {
-	at, name := f.At, f.Names[0]
-	if _, ok := lookup(e.tree, append(slices.Clone(at), name)); !ok {
-		at = ownerOf(e.tree, name, len(at))
-	}
-	inner := explainer{limit: e.limit, tree: name}
-	for _, c := range f.Causes {
+// badName adds the problems of a property's name.
+func (e *explainer) badName(f *failure) {
+	name := f.names[0]
+	inner := explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
+	for _, c := range f.causes {
 		inner.collect(c)
 	}
 	for _, p := range inner.err().Problems {
-		p.Pointer = joinPointer(at) + "/" + escapeToken(name)
+		p.Pointer = joinPointer(f.at)
 		p.Keyword = "propertyNames"
 		p.Expected = "a property name that is a " + p.Expected
 		p.Got = "property name " + quote(name)
@@ -152,46 +172,19 @@ func (e *explainer) badName(f *validator.Failure) {
 	}
 }
 
-// ownerOf returns where, depth levels down, the first object with a member of
-// the given name is, or nil.
-func ownerOf(tree any, name string, depth int) []string {
-	obj, isObject := tree.(map[string]any)
-	if depth == 0 {
-		if _, ok := obj[name]; ok {
-			return []string{}
-		}
-		return nil
-	}
-	if list, ok := tree.([]any); ok {
-		for i, v := range list {
-			if rest := ownerOf(v, name, depth-1); rest != nil {
-				return append([]string{strconv.Itoa(i)}, rest...)
-			}
-		}
-	}
-	if isObject {
-		for _, key := range slices.Sorted(maps.Keys(obj)) {
-			if rest := ownerOf(obj[key], name, depth-1); rest != nil {
-				return append([]string{key}, rest...)
-			}
-		}
-	}
-	return nil
-}
-
 // alternatives explains a value that fits none of several schemas: by the values
 // it could have been, by the types it could have had if its type fits none, else by
 // the alternative that it is closest to.
-func (e *explainer) alternatives(f *validator.Failure) {
+func (e *explainer) alternatives(f *failure) {
 	if values := constantsWanted(f); values != nil {
-		e.add(f, oneOf(f.Keyword, f.Causes[0].Got, values))
+		e.add(f, oneOf(f.keyword, f.causes[0].got, values))
 		return
 	}
-	at := joinPointer(f.At)
+	at := joinPointer(f.at)
 	var types []string
 	var best *explainer
-	for _, cause := range f.Causes {
-		branch := &explainer{document: e.document, tree: e.tree, limit: e.limit}
+	for _, cause := range f.causes {
+		branch := &explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
 		branch.collect(cause)
 		if t, ok := typeProblem(branch.problems, at); ok {
 			types = append(types, strings.Split(t, " or ")...)
@@ -203,18 +196,19 @@ func (e *explainer) alternatives(f *validator.Failure) {
 	}
 	if best != nil {
 		e.problems = append(e.problems, best.problems...)
+		e.more += best.more
 		return
 	}
 	slices.Sort(types)
-	e.add(f, Problem{Keyword: f.Keyword, Expected: typeList(slices.Compact(types))})
+	e.add(f, Problem{Keyword: f.keyword, Expected: typeList(slices.Compact(types))})
 }
 
 // constantsWanted returns the values of alternatives that are constants, nil if
 // they are not.
-func constantsWanted(f *validator.Failure) (values []any) {
-	for _, c := range f.Causes {
-		want, _ := c.Want.([]any)
-		if c.Keyword != "const" || len(c.At) != len(f.At) {
+func constantsWanted(f *failure) (values []any) {
+	for _, c := range f.causes {
+		want, _ := c.want.([]any)
+		if c.keyword != "const" || len(c.at) != len(f.at) {
 			return nil
 		}
 		values = append(values, want...)
@@ -236,7 +230,7 @@ func typeProblem(problems []Problem, pointer string) (expected string, ok bool) 
 // score is lower the closer a value is to an alternative. A wrong constant
 // weighs most: it is how alternatives are usually told apart.
 func (e *explainer) score(at string) int {
-	score := len(e.problems)
+	score := len(e.problems) + e.more
 	for _, p := range e.problems {
 		child := strings.Count(strings.TrimPrefix(p.Pointer, at), "/") <= 1
 		if child && (p.Keyword == "const" || p.Keyword == "enum") {

@@ -6,23 +6,21 @@ package jsonschema
 import (
 	"fmt"
 	"strconv"
-
-	"github.com/go-psi/psi/internal/validator"
 )
 
 // leaf words a failure that stands for itself.
-func leaf(f *validator.Failure) Problem {
-	p := Problem{Keyword: f.Keyword}
-	switch want := f.Want.(type) {
+func leaf(f *failure) Problem {
+	p := Problem{Keyword: f.keyword}
+	switch want := f.want.(type) {
 	case []string:
 		p.Expected = typeList(want)
 	case []any:
-		return oneOf(f.Keyword, f.Got, want)
+		return oneOf(f.keyword, f.got, want)
 	case string:
-		p.Expected = textExpected(f.Keyword, want)
+		p.Expected = textExpected(f.keyword, want)
 	case int:
-		s := sizes[f.Keyword]
-		p.Expected, p.Got = s.what+count(want, s.unit), count(asInt(f.Got), s.unit)
+		s := sizes[f.keyword]
+		p.Expected, p.Got = s.what+count(want, s.unit), count(asInt(f.got), s.unit)
 	default:
 		p.Expected, p.Got = expected(f)
 	}
@@ -87,8 +85,8 @@ var sizes = map[string]struct{ what, unit string }{
 }
 
 // expected is for keywords whose value says nothing.
-func expected(f *validator.Failure) (expected, got string) {
-	switch f.Keyword {
+func expected(f *failure) (expected, got string) {
+	switch f.keyword {
 	case "false":
 		return "nothing here", ""
 	case "not":
@@ -96,9 +94,9 @@ func expected(f *validator.Failure) (expected, got string) {
 	case "$ref":
 		return "a schema whose references end", ""
 	case "additionalItems":
-		return "no further items", strconv.Itoa(asInt(f.Got)) + " more"
+		return "no further items", strconv.Itoa(asInt(f.got)) + " more"
 	case "uniqueItems":
-		both, _ := f.Got.([2]int)
+		both, _ := f.got.([2]int)
 		return "array without repeated items", fmt.Sprintf("equal items at %d and %d", both[0], both[1])
 	}
 	return "a value that conforms to the schema", ""

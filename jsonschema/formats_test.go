@@ -39,7 +39,7 @@ func TestTextFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Validate(data); (err == nil) != valid {
+			if err := s.Validate(t.Context(), data); (err == nil) != valid {
 				t.Errorf("%s %s: %v", format, data, err)
 			}
 		}

@@ -136,11 +136,11 @@ func TestForConcurrent(t *testing.T) {
 func TestRecursive(t *testing.T) {
 	s := compileFor(t, reflect.TypeFor[node]())
 	deep := `{"value":1,"next":{"value":2,"next":{"value":3,"next":{"value":4,"next":{"value":5}}}}}`
-	if err := s.Validate([]byte(deep)); err != nil {
+	if err := s.Validate(t.Context(), []byte(deep)); err != nil {
 		t.Error(err)
 	}
 	bad := strings.Replace(deep, "5", `"five"`, 1)
-	err := s.Validate([]byte(bad))
+	err := s.Validate(t.Context(), []byte(bad))
 	if err == nil || !strings.Contains(err.Error(), "/next/next/next/next/value: expected integer, got string") {
 		t.Errorf("got %v", err)
 	}
@@ -175,7 +175,7 @@ func TestTimes(t *testing.T) {
 		`{"plain":` + moment + `,"pointer":"yesterday","outer":` + moment + `}`:    false,
 		`{"plain":` + moment + `,"pointer":` + moment + `,"outer":` + moment + `}`: true,
 	} {
-		if err := s.Validate([]byte(data)); (err == nil) != valid {
+		if err := s.Validate(t.Context(), []byte(data)); (err == nil) != valid {
 			t.Errorf("%s: %v", data, err)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-psi/psi/internal/validator"
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // maxNullRounds bounds how often removing a null may bring up another one. Only
@@ -20,17 +21,19 @@ const maxNullRounds = 8
 //
 // Which nulls these are is learnt from the validator: a null that it complained
 // about goes; one that it then misses was required and comes back for good.
-func withoutNulls(validate validator.Validate, tree any, failure *validator.Failure) (any, *validator.Failure) {
+func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.ValidationError) (any, *santhosh.ValidationError, error) {
 	removed, needed := map[string]bool{}, map[string]bool{}
-	for round := 0; failure != nil && round < maxNullRounds; round++ {
+	for round := 0; failed != nil && round < maxNullRounds; round++ {
 		changed := false
-		for _, at := range missing(failure, nil) {
+		found := nullSearch{seen: map[*santhosh.ValidationError]bool{}}
+		found.add(failed)
+		for _, at := range found.missing {
 			if p := joinPointer(at); removed[p] && !needed[p] {
 				needed[p], changed = true, true
 				delete(removed, p)
 			}
 		}
-		for _, at := range refused(failure, nil) {
+		for _, at := range found.refused {
 			p := joinPointer(at)
 			if !removed[p] && !needed[p] && isNullMember(tree, at) {
 				removed[p], changed = true, true
@@ -39,34 +42,40 @@ func withoutNulls(validate validator.Validate, tree any, failure *validator.Fail
 		if !changed {
 			break
 		}
-		failure = validate(prune(tree, "", removed))
-	}
-	return prune(tree, "", removed), failure
-}
-
-// refused appends the locations of values that failed by themselves.
-func refused(f *validator.Failure, to [][]string) [][]string {
-	switch f.Keyword {
-	case "type", "enum", "const":
-		to = append(to, f.At)
-	}
-	for _, c := range f.Causes {
-		to = refused(c, to)
-	}
-	return to
-}
-
-// missing appends the locations of properties that were not there.
-func missing(f *validator.Failure, to [][]string) [][]string {
-	if f.Keyword == "required" {
-		for _, name := range f.Names {
-			to = append(to, append(slices.Clone(f.At), name))
+		var err error
+		if failed, err = v.validate(b, prune(tree, "", removed)); err != nil {
+			return nil, nil, err
 		}
 	}
-	for _, c := range f.Causes {
-		to = missing(c, to)
+	return prune(tree, "", removed), failed, nil
+}
+
+// A nullSearch collects locations from an error of the validator.
+type nullSearch struct {
+	refused [][]string // values that failed by themselves
+	missing [][]string // properties that were not there
+	seen    map[*santhosh.ValidationError]bool
+}
+
+func (n *nullSearch) add(v *santhosh.ValidationError) {
+	if n.seen[v] {
+		return
 	}
-	return to
+	at := v.InstanceLocation[min(1, len(v.InstanceLocation)):] // without the token
+	switch k := v.ErrorKind.(type) {
+	case *kind.Type, *kind.Enum, *kind.Const:
+		n.refused = append(n.refused, at)
+	case *kind.Required:
+		for _, name := range k.Missing {
+			n.missing = append(n.missing, append(slices.Clone(at), name))
+		}
+	}
+	if len(v.Causes) > 0 {
+		n.seen[v] = true
+	}
+	for _, cause := range v.Causes {
+		n.add(cause)
+	}
 }
 
 func isNullMember(tree any, at []string) bool {

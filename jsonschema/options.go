@@ -29,6 +29,13 @@ type Options struct {
 	// MaxInputBytes and MaxInputDepth bound what is validated: its length and its
 	// nesting. Zero means 16 MiB and 128.
 	MaxInputBytes, MaxInputDepth int
+
+	// MaxWork bounds the work of validating one value, and so the time. It counts
+	// how often a schema is applied to a value; what takes longer than half a
+	// microsecond, as long texts and large numbers do, counts more than once. If it
+	// does not suffice, Validate returns an error that wraps ErrTooMuchWork. Zero
+	// means 3 million, which is a few seconds at most.
+	MaxWork int
 }
 
 // withDefaults returns a copy of o, which may be nil, with every bound set.
@@ -42,5 +49,6 @@ func (o *Options) withDefaults() Options {
 	c.MaxNodes = cmp.Or(c.MaxNodes, 10_000)
 	c.MaxInputBytes = cmp.Or(c.MaxInputBytes, 16<<20)
 	c.MaxInputDepth = cmp.Or(c.MaxInputDepth, 128)
+	c.MaxWork = cmp.Or(c.MaxWork, 3_000_000)
 	return c
 }

@@ -5,16 +5,16 @@ package jsonschema
 
 import (
 	"bytes"
-	"regexp"
+	"context"
 	"slices"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// A node is a schema of the subset, made to be held against the bytes of a value
-// in one pass. It can prove the value valid; that it cannot says nothing. Whatever
-// is rare or hard to decide is left to the checker, which also knows how to
-// explain. Schemas that go beyond the subset have no node.
+// A node is a schema made to be compared with the bytes of a value in one pass. It
+// can prove the value valid; that it cannot says nothing. Whatever is rare or hard
+// to decide is left to the validator, which also explains. Schemas beyond the
+// provable subset (see buildProof) have no node.
 type node struct {
 	nullOr *node // null, or else this; the other fields are unused
 	types  typeSet
@@ -22,13 +22,13 @@ type node struct {
 
 	// Strings.
 	minLength, maxLength int // maxLength is -1 for none
-	pattern              *regexp.Regexp
+	pattern              *pattern
 	format               func([]byte) bool
 
 	// Numbers.
 	minimum, maximum, above, below *bound
 	multipleOf                     int64 // 0 for none
-	fraction                       bool  // multiples of a fraction are left to the checker
+	fraction                       bool  // multiples of a fraction are left to the validator
 
 	// Arrays.
 	items              *node
@@ -68,18 +68,27 @@ var typeSets = map[string]typeSet{
 }
 
 // proves reports whether data is certainly valid.
-func (s *Schema) proves(data []byte) bool {
+func (s *Schema) proves(ctx context.Context, data []byte) bool {
 	if s.proof == nil {
 		return false
 	}
-	scan := jsonscan.Get(data, s.options.MaxInputDepth)
+	scan := prover{jsonscan.Get(data, s.options.MaxInputDepth), budgetOf(ctx, s.options.MaxWork)}
 	defer scan.Release()
-	return s.proof.proves(scan) && scan.End() == nil
+	return s.proof.proves(&scan) && scan.End() == nil
 }
+
+// A prover reads a value, and gives up when the proof takes too much work.
+type prover struct {
+	*jsonscan.Scanner
+	budget budget
+}
+
+// affords reports whether the proof can do more work.
+func (p *prover) affords(work int) bool { return p.budget.spend(work) == nil }
 
 // proves takes the next value of scan and reports whether it is valid. After
 // false the scanner is of no further use.
-func (n *node) proves(scan *jsonscan.Scanner) bool {
+func (n *node) proves(scan *prover) bool {
 	kind := scan.Kind()
 	if n.nullOr != nil {
 		if kind != 'n' {
@@ -95,10 +104,10 @@ func (n *node) proves(scan *jsonscan.Scanner) bool {
 		return n.types&arraySet != 0 && n.enum == nil && n.provesArray(scan)
 	case '"':
 		raw := scan.Value()
-		return raw != nil && n.types&stringSet != 0 && n.provesString(raw)
+		return raw != nil && n.types&stringSet != 0 && n.provesString(scan, raw)
 	case '0':
 		raw := scan.Value()
-		return raw != nil && n.provesNumber(raw)
+		return raw != nil && scan.affords(len(n.enum)/16) && n.provesNumber(raw)
 	case 't', 'f':
 		raw := scan.Value()
 		return raw != nil && n.types&booleanSet != 0 && n.provesLiteral(raw)
@@ -121,7 +130,7 @@ func (n *node) provesLiteral(raw []byte) bool {
 	})
 }
 
-func (n *node) provesArray(scan *jsonscan.Scanner) bool {
+func (n *node) provesArray(scan *prover) bool {
 	length := 0
 	for ok := scan.Array() && scan.Element(); ok; ok = scan.Element() {
 		if !n.items.proves(scan) {
@@ -132,7 +141,7 @@ func (n *node) provesArray(scan *jsonscan.Scanner) bool {
 	return length >= n.minItems && (n.maxItems < 0 || length <= n.maxItems) && (!n.unique || length < 2)
 }
 
-func (n *node) provesObject(scan *jsonscan.Scanner) bool {
+func (n *node) provesObject(scan *prover) bool {
 	var seen uint64
 	for ok := scan.Object() && scan.Member(); ok; ok = scan.Member() {
 		value, bit := n.others, uint64(0)
@@ -171,7 +180,7 @@ func (n *node) find(name []byte) *property {
 	return nil
 }
 
-func (n *node) provesString(raw []byte) bool {
+func (n *node) provesString(scan *prover, raw []byte) bool {
 	if n.enum == nil && n.minLength <= 0 && n.maxLength < 0 && n.pattern == nil && n.format == nil {
 		return true
 	}
@@ -179,8 +188,8 @@ func (n *node) provesString(raw []byte) bool {
 	if bytes.IndexByte(text, '\\') >= 0 {
 		text = jsonscan.Unquote(raw)
 	}
-	return n.provesLength(text) &&
-		(n.pattern == nil || n.pattern.Match(text)) &&
+	return n.provesLength(text) && scan.affords(len(n.enum)/64) &&
+		(n.pattern == nil || scan.affords(n.pattern.cost(len(text))) && n.pattern.Match(text)) &&
 		(n.format == nil || n.format(text)) &&
 		(n.enum == nil || slices.ContainsFunc(n.enum, func(c constant) bool {
 			return c.isText && c.text == string(text)

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// buildProof reports in beyond where the document uses more than the subset of
-// JSON Schema that this package checks by itself, or is not valid; "" if it does
-// neither. What is well-formed throughout need not be held against its metaschema.
-// The proof is nil also for a few schemas of the subset.
+// buildProof returns the proof of a document, and vouches for the document: beyond
+// is "" if it is certainly a valid schema, and need not be validated against its
+// metaschema. Otherwise beyond is a pointer to a keyword that a proof does not know
+// or that is not well-formed. The proof can be nil also for a valid schema.
 //
-// The subset is that of draft-07 and later without $id and anchors: type, enum,
-// const, the bounds of lengths, numbers and items, multipleOf, pattern, format,
+// The provable subset is that of draft-07 and later without $id and anchors: type,
+// enum, const, the bounds of lengths, numbers and items, multipleOf, pattern, format,
 // uniqueItems, items that are one schema, properties, required,
 // additionalProperties, anyOf of a schema and null, anyOf and oneOf of constants,
 // references within the document that stand alone, annotations, and definitions of
 // the same.
-func buildProof(document any, d dialect, opts Options) (proof *node, beyond string) {
+func buildProof(document any, d dialect, known patterns, opts Options) (proof *node, beyond string) {
 	if d < draft7 {
 		return nil, "/$schema"
 	}
-	b := &proofBuilder{document: document, opts: opts, known: map[string]*node{}, annotated: map[string]bool{}}
+	b := &proofBuilder{document: document, patterns: known, opts: opts, known: map[string]*node{}, annotated: map[string]bool{}}
 	root := b.schema("", document)
 	switch {
 	case b.beyond != "":
@@ -55,6 +55,7 @@ func (b *proofBuilder) circular() bool {
 // beyond the subset, the rest of the work is in vain but harmless.
 type proofBuilder struct {
 	document  any
+	patterns  patterns
 	opts      Options
 	known     map[string]*node // by pointer, which is also how recursion ends
 	annotated map[string]bool  // by pointer: the annotations have been looked at

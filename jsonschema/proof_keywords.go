@@ -5,7 +5,6 @@ package jsonschema
 
 import (
 	jsonv1 "encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -117,12 +116,11 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 		factor, _ := value.(jsonv1.Number)
 		whole, ok := wholeNumber([]byte(factor))
 		n.multipleOf, n.fraction = whole, !ok
-		return exact(factor).IsFactor()
+		return exact(factor).Sign() > 0
 	case "pattern":
 		text, ok := value.(string)
-		re, err := regexp.Compile(text)
-		n.pattern = re
-		return ok && err == nil
+		n.pattern = b.patterns[text]
+		return ok && n.pattern != nil
 	case "format":
 		name, ok := value.(string)
 		if b.opts.AssertFormats {
@@ -144,12 +142,11 @@ func (b *proofBuilder) choice(n *node, pointer string, value any) bool {
 		}
 	}
 	n.allow(values)
-	_, _, twice := duplicates(values) // fits two alternatives
-	return values != nil && !twice
+	return values != nil && !repeats(values) // which would fit two alternatives
 }
 
 // allow narrows the values to the given ones. A second list, a const beside an
-// enum, allows nothing: rare enough to be left to the checker.
+// enum, allows nothing: rare enough to be left to the validator.
 func (n *node) allow(values []any) {
 	if n.enum != nil {
 		values = nil

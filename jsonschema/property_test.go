@@ -69,7 +69,7 @@ func (g generator) check(t *testing.T, typ reflect.Type) {
 	if !jsonschema.HasProof(s) {
 		t.Fatalf("%v has no proof", typ)
 	}
-	if !jsonschema.Proves(s, data) && !bytes.ContainsAny(data, "eE") { // exponents are left to the checker
+	if !jsonschema.Proves(s, data) && !bytes.ContainsAny(data, "eE") { // exponents are left to the validator
 		t.Fatalf("no proof for %s of type %v", data, typ)
 	}
 }

@@ -73,7 +73,7 @@ func TestExplanations(t *testing.T) {
 	odd := regexp.MustCompile(`%!|jsonschema|json\.|map\[|\*|0x`)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := s.Validate([]byte(tt.data))
+			err := s.Validate(t.Context(), []byte(tt.data))
 			if _, ok := errors.AsType[*jsonschema.ValidationError](err); !ok {
 				t.Fatalf("got a %T", err)
 			}
@@ -110,7 +110,7 @@ func TestExplainCombinators(t *testing.T) {
 		{`{"maximum":1e-3}`, `0.25`, `(root): expected number of at most 0.001, got number 0.25`},
 	}
 	for _, tt := range tests {
-		err := compile(t, tt.schema, nil).Validate([]byte(tt.data))
+		err := compile(t, tt.schema, nil).Validate(t.Context(), []byte(tt.data))
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s against %s:\ngot  %v\nwant %s", tt.data, tt.schema, err, tt.want)
 		}
@@ -126,7 +126,7 @@ func TestExplanationIsBounded(t *testing.T) {
 		b.WriteString(`,"` + strings.Repeat("x", i+1) + `":true`)
 	}
 	b.WriteString("}")
-	err := s.Validate([]byte(b.String()))
+	err := s.Validate(t.Context(), []byte(b.String()))
 	var verr *jsonschema.ValidationError
 	if !errors.As(err, &verr) {
 		t.Fatal(err)
@@ -170,14 +170,14 @@ func TestOptionalNull(t *testing.T) {
 			t.Errorf("proof: %t", !full)
 		}
 		for _, tt := range tests {
-			err := s.Validate([]byte(tt.data))
+			err := s.Validate(t.Context(), []byte(tt.data))
 			if got := errorText(err); got != tt.want {
 				t.Errorf("%s:\ngot  %q\nwant %q", tt.data, got, tt.want)
 			}
 		}
 	}
 	strict := compile(t, schema, nil)
-	if err := strict.Validate([]byte(`{"need":"x","opt":null}`)); err == nil {
+	if err := strict.Validate(t.Context(), []byte(`{"need":"x","opt":null}`)); err == nil {
 		t.Error("null is absent even without the option")
 	}
 }
@@ -208,7 +208,7 @@ func TestExactNumbers(t *testing.T) {
 		{`{"multipleOf":0.01}`, `4.02`, true},
 	}
 	for _, tt := range tests {
-		err := compile(t, tt.schema, nil).Validate([]byte(tt.data))
+		err := compile(t, tt.schema, nil).Validate(t.Context(), []byte(tt.data))
 		if (err == nil) != tt.valid {
 			t.Errorf("%s against %s: %v", tt.data, tt.schema, err)
 		}
@@ -225,7 +225,7 @@ func TestInputBounds(t *testing.T) {
 		{"[[],[1e-999999999]]", "/1/0: "},
 	}
 	for _, tt := range tests {
-		if got := errorText(s.Validate([]byte(tt.data))); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+		if got := errorText(s.Validate(t.Context(), []byte(tt.data))); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%.20s: got %q, want %q", tt.data, got, tt.want)
 		}
 	}

@@ -14,79 +14,19 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// typeNames are the types in the order in which they are listed.
-var typeNames = []string{"null", "boolean", "number", "integer", "string", "array", "object"}
-
-// hasType reports whether a value of a tree has a type, or one of a list of types.
-func hasType(value, want any) bool {
-	if list, ok := want.([]any); ok {
-		return slices.ContainsFunc(list, func(w any) bool { return hasType(value, w) })
-	}
-	switch v := value.(type) {
-	case nil:
-		return want == "null"
-	case bool:
-		return want == "boolean"
-	case jsonv1.Number:
-		return want == "number" || want == "integer" && exact(v).IsInteger()
-	case string:
-		return want == "string"
-	case []any:
-		return want == "array"
-	case map[string]any:
-		return want == "object"
-	}
-	return false
-}
-
-// sortedTypes returns the value of a keyword "type" as a list.
-func sortedTypes(want any) []string {
-	if name, ok := want.(string); ok {
-		return []string{name}
-	}
-	names := stringsOf(listOf(want))
-	slices.SortFunc(names, func(a, b string) int { return slices.Index(typeNames, a) - slices.Index(typeNames, b) })
-	return names
-}
-
 // exact returns the value of a number of a tree, which readTree has read.
 func exact(n jsonv1.Number) decimal.Number {
 	d, _ := decimal.Parse(n.String())
 	return d
 }
 
-// equal compares two trees. Numbers are equal if they have the same value.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case jsonv1.Number:
-		b, ok := b.(jsonv1.Number)
-		return ok && (a == b || exact(a) == exact(b))
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, equal)
+// repeats reports whether two of the values are equal.
+func repeats(values []any) bool {
+	seen := make(map[string]bool, len(values))
+	for _, v := range values {
+		seen[string(appendKey(nil, v))] = true
 	}
-	switch b.(type) {
-	case []any, map[string]any:
-		return false // cannot be compared with ==
-	}
-	return a == b
-}
-
-// duplicates returns the first item that is equal to one before it, and that one.
-func duplicates(list []any) (first, second int, found bool) {
-	seen := make(map[string]int, len(list))
-	var key []byte
-	for i, v := range list {
-		key = appendKey(key[:0], v)
-		if first, found := seen[string(key)]; found {
-			return first, i, true
-		}
-		seen[string(key)] = i
-	}
-	return 0, 0, false
+	return len(seen) < len(values)
 }
 
 // appendKey appends a text that two values share if they are equal.
@@ -106,7 +46,7 @@ func appendKey(to []byte, v any) []byte {
 		return append(to, ']')
 	case map[string]any:
 		to = append(to, '{')
-		for _, name := range sortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			to = append(jsonscan.AppendString(to, name), ':')
 			to = append(appendKey(to, v[name]), ',')
 		}
@@ -129,22 +69,10 @@ func constants(schemas []any) (values []any) {
 	return values
 }
 
-// sizeOf returns the value of a keyword that bounds a length.
-func sizeOf(v any) (int, bool) {
-	n, ok := v.(jsonv1.Number)
-	if !ok {
-		return 0, false
-	}
-	whole, ok := wholeNumber([]byte(n))
-	return int(whole), ok
-}
-
 func listOf(v any) []any {
 	list, _ := v.([]any)
 	return list
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func stringsOf(values []any) []string {
 	var list []string

@@ -5,59 +5,71 @@ package jsonschema
 
 import "fmt"
 
-// maxWork bounds how many schemas may be applied to one and the same value. A
-// reasonable schema applies a handful; one made of definitions that each combine
-// the next one twice needs no length to apply more than can ever be done.
-const maxWork = 10_000
+// Bounds on how schemas may be applied to one and the same value. A reasonable
+// schema applies a handful; one made of definitions that each combine the next one
+// twice needs no length to apply more than can ever be done. Each schema in a chain
+// takes time in proportion to those before it, as the library looks for circles.
+const (
+	maxWork  = 10_000
+	maxChain = 500
+)
 
 // inPlace are the applicators that apply their schemas to the value itself, not
 // to a part of it.
 var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 
 // checkWork returns an error if some schema in the document multiplies itself
-// beyond maxWork.
+// beyond maxWork, or begins a chain longer than maxChain.
 func checkWork(document any) error {
-	w := worker{document: document, known: map[string]int{}}
-	worst, where := 0, ""
+	w := worker{document: document, known: map[string]extent{}}
+	var err error
 	walkSchemas(document, "", func(pointer string, schema any) {
-		if n := w.work(pointer, schema); n > worst {
-			worst, where = n, pointer
+		switch e := w.extent(pointer, schema); {
+		case err != nil:
+		case e.work > maxWork:
+			err = fmt.Errorf("jsonschema: the schema at %q applies more than %d schemas to one value", pointer, maxWork)
+		case e.chain > maxChain:
+			err = fmt.Errorf("jsonschema: the schema at %q applies a chain of more than %d schemas to one value", pointer, maxChain)
 		}
 	})
-	if worst > maxWork {
-		return fmt.Errorf("jsonschema: the schema at %q applies more than %d schemas to one value", where, maxWork)
-	}
-	return nil
+	return err
 }
 
 type worker struct {
 	document any
-	known    map[string]int // by pointer
+	known    map[string]extent // by pointer
 }
 
-// work counts the schemas that are applied to a value together with schema. A
-// cycle, which the validator detects, counts once.
-func (w *worker) work(pointer string, schema any) int {
-	if n, ok := w.known[pointer]; ok {
-		return n
+// An extent is how many schemas are applied to a value together with a schema, and
+// how many of them lead to each other at most.
+type extent struct{ work, chain int }
+
+// extent counts a circle, which the validator detects, once.
+func (w *worker) extent(pointer string, schema any) extent {
+	if e, ok := w.known[pointer]; ok {
+		return e
 	}
-	w.known[pointer] = 1
+	w.known[pointer] = extent{1, 1}
 	obj, _ := schema.(map[string]any)
-	n := 1
-	add := func(more int) { n = min(n+more, maxWork+1) }
+	e := extent{1, 1}
+	add := func(at string, sub any) {
+		more := w.extent(at, sub)
+		e.work = min(e.work+more.work, maxWork+1)
+		e.chain = max(e.chain, more.chain+1)
+	}
 	for _, key := range inPlace {
 		if sub, ok := obj[key]; ok {
-			walkDirect(sub, pointer+"/"+key, applicators[key], func(at string, s any) { add(w.work(at, s)) })
+			walkDirect(sub, pointer+"/"+key, applicators[key], add)
 		}
 	}
 	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		ref, _ := obj[key].(string)
 		if at, ok := localRef(ref); ok {
 			if target, found := lookup(w.document, splitPointer(at)); found {
-				add(w.work(at, target))
+				add(at, target)
 			}
 		}
 	}
-	w.known[pointer] = n
-	return n
+	w.known[pointer] = e
+	return e
 }

@@ -6,12 +6,9 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"time"
-
-	"github.com/go-psi/psi/internal/validator"
 )
 
 // ClientOptions configure a [Client]. Nil means the zero ClientOptions.
@@ -139,10 +136,6 @@ func (c *Client) capabilities() *ClientCapabilities {
 // Connect connects to a server and finds out which revision to speak. It remembers
 // that for the transport, and asks again if it is no longer true. The context bounds
 // connecting only.
-//
-// A server may send any JSON Schema, to which its results are then held, so that a
-// client needs package jsonschema/full. Package mcphttp imports it; a program that
-// does not import either gets an error.
 func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 	if c.opts.Version != "" {
 		return c.ConnectWith(ctx, t, c.opts.Version)
@@ -161,18 +154,12 @@ func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (
 	if err := checkRoots(c.opts.Roots); err != nil {
 		return nil, err
 	}
-	if validator.Full == nil {
-		return nil, errNoValidator
-	}
 	conn, err := c.connectWith(ctx, t, version)
 	if err == nil && c.opts.KeepAlive > 0 {
 		go conn.keepAlive(c.opts.KeepAlive) // it lasts as long as the connection
 	}
 	return conn, err
 }
-
-var errNoValidator = errors.New("mcp: a client checks results against any schema that a server has; " +
-	`import _ "github.com/go-psi/psi/jsonschema/full"`)
 
 func (c *Client) connectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
 	pinned := c.opts.Version != ""

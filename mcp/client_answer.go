@@ -101,6 +101,10 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	if p.Mode == "url" {
 		ask = c.client.opts.ElicitURL
 	}
+	form, err := compileForm(&p)
+	if err != nil {
+		return nil, err
+	}
 	res, err := ask(ctx, &p)
 	if err != nil || res == nil {
 		return answered(res, err)
@@ -110,13 +114,13 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 		filled.Content = nil // only who accepts a form sends what he wrote
 		return &filled, nil
 	}
-	if filled.Content, err = fillForm(p.RequestedSchema, res.Content); err != nil {
+	if filled.Content, err = fillForm(ctx, form, p.RequestedSchema, res.Content); err != nil {
 		return nil, err
 	}
 	return &filled, nil
 }
 
-func fillForm(schema, content json.RawMessage) (json.RawMessage, error) {
+func fillForm(ctx context.Context, form *jsonschema.Schema, schema, content json.RawMessage) (json.RawMessage, error) {
 	if content == nil {
 		content = json.RawMessage("{}")
 	}
@@ -124,14 +128,23 @@ func fillForm(schema, content json.RawMessage) (json.RawMessage, error) {
 		return nil, Errorf(CodeInvalidParams, "the answer to a form must be an object")
 	}
 	filled := defaultsOf(schema).fill(content)
-	compiled, err := jsonschema.Compile(schema, nil)
-	if err != nil {
-		return filled, nil //nolint:nilerr // a schema that nobody can read is the server's to check
-	}
-	if err := compiled.Validate(filled); err != nil {
+	if err := form.Validate(ctx, filled); err != nil {
 		return nil, Errorf(CodeInvalidParams, "the answer does not fit the form: %w", err)
 	}
 	return filled, nil
+}
+
+// compileForm refuses a form that answers cannot be validated against, before the
+// user fills it in. It returns nil for a URL.
+func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
+	if p.Mode == "url" {
+		return nil, nil
+	}
+	form, err := jsonschema.Compile(p.RequestedSchema, nil)
+	if err != nil {
+		return nil, Errorf(CodeInvalidParams, "requestedSchema is not the schema of a form: %w", err)
+	}
+	return form, nil
 }
 
 // Roots are the roots that the client answers with now.

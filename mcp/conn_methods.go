@@ -67,8 +67,9 @@ func (c *Conn) ListResourceTemplates(ctx context.Context, p *ListParams) (*ListR
 	return send[*ListResourceTemplatesResult](ctx, c, MethodListResourceTemplates, orEmpty(p))
 }
 
-// CallTool calls a tool (tools/call). Structured content that does not fit the
-// tool's output schema, if the tool was listed on this connection, is an error.
+// CallTool calls a tool (tools/call). If the tool was listed on this connection, its
+// structured content is validated against its output schema; see [OutputError]. That
+// takes no longer than the call itself may.
 func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error) {
 	p = orEmpty(p)
 	if p.Arguments == nil {
@@ -80,7 +81,9 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	if err != nil {
 		return nil, err
 	}
-	if err := c.tools.checkOutput(p.Name, res); err != nil {
+	ctx, done := c.bounded(ctx, MethodCallTool)
+	defer done()
+	if err := c.tools.checkOutput(ctx, p.Name, res); err != nil {
 		return nil, err
 	}
 	return res, nil

@@ -4,8 +4,8 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -25,9 +25,8 @@ const maxPlans = 100_000
 
 type toolPlan struct {
 	headers []paramHeader
-	schema  json.RawMessage // of the output, nil if there is none
-	once    sync.Once
-	output  *jsonschema.Schema // nil if it does not compile
+	schema  json.RawMessage                    // of the output, nil if there is none
+	output  func() (*jsonschema.Schema, error) // compiles schema once
 }
 
 // learn remembers the tools of a page, and drops those whose arguments are to be
@@ -53,7 +52,9 @@ func (p *toolPlans) remember(t *Tool, headers []paramHeader) {
 		p.plans = map[string]*toolPlan{}
 	}
 	if _, known := p.plans[t.Name]; known || len(p.plans) < maxPlans {
-		p.plans[t.Name] = &toolPlan{headers: headers, schema: t.OutputSchema}
+		p.plans[t.Name] = &toolPlan{headers: headers, schema: t.OutputSchema, output: sync.OnceValues(func() (*jsonschema.Schema, error) {
+			return jsonschema.Compile(t.OutputSchema, nil)
+		})}
 	}
 }
 
@@ -83,19 +84,19 @@ func (p *toolPlans) headers(req *Request) []HeaderParam {
 	return params
 }
 
-// checkOutput holds structured content to the schema of its tool. A schema that
-// cannot be read is not checked against.
-func (p *toolPlans) checkOutput(tool string, res *CallToolResult) error {
+// checkOutput validates structured content against the schema of its tool. Content
+// that cannot be validated does not pass for valid.
+func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
 	plan := p.of(tool)
 	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
 		return nil
 	}
-	plan.once.Do(func() { plan.output, _ = jsonschema.Compile(plan.schema, nil) })
-	if plan.output == nil {
-		return nil
+	schema, err := plan.output()
+	if err == nil {
+		err = schema.Validate(ctx, res.StructuredContent)
 	}
-	if err := plan.output.Validate(res.StructuredContent); err != nil {
-		return fmt.Errorf("mcp: the output of %q does not fit its schema: %w", tool, err)
+	if err != nil {
+		return &OutputError{tool, res, err}
 	}
 	return nil
 }

@@ -19,9 +19,8 @@
 //
 // A [Client] connects to a server in this process ([InProcess]), at a URL
 // ([github.com/go-psi/psi/mcphttp.NewTransport]) or in a program
-// ([github.com/go-psi/psi/mcpstdio.NewCommand]). A program that does not use package
-// mcphttp imports [github.com/go-psi/psi/jsonschema/full] for its effect. A [Conn]
-// has a method for every request of the specification, and is a Handler, too:
+// ([github.com/go-psi/psi/mcpstdio.NewCommand]). A [Conn] has a method for every
+// request of the specification, and is a Handler, too:
 //
 //	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
 //	…

@@ -39,61 +39,100 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	if !strings.Contains(string(schema), headerKeyword) {
 		return nil, nil
 	}
-	var c headerCollector
-	if err := c.object(schema, nil); err != nil {
-		return nil, err
+	c := headerCollector{scan: jsonscan.Get(schema, 0)}
+	defer c.scan.Release()
+	if c.object(); c.err != nil || c.scan.End() != nil {
+		return nil, c.err // what is not JSON is not annotated
 	}
-	return c.found, nil
+	slices.SortFunc(c.found, func(a, b paramHeader) int { return slices.Compare(a.path, b.path) })
+	return c.found, c.twice()
 }
 
 // plainNumber is what a header can have for an integer besides its JSON: 42.0, say.
 // What Go reads as a number beyond that, such as 0x2a, others do not.
 var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
-type headerCollector struct{ found []paramHeader }
-
-// object collects from a schema that was reached by properties only.
-func (c *headerCollector) object(schema json.RawMessage, path []string) error {
-	var node map[string]json.RawMessage
-	if unmarshal(schema, &node) != nil {
-		return nil //nolint:nilerr // a boolean schema
-	}
-	if raw, ok := node[headerKeyword]; ok {
-		if err := c.add(raw, node["type"], path); err != nil {
-			return err
-		}
-	}
-	for keyword, sub := range node {
-		if keyword != "properties" && keyword != headerKeyword && strings.Contains(string(sub), `"`+headerKeyword+`"`) {
-			return fmt.Errorf("%s at /%s is below %q: only properties may lead to it", headerKeyword, strings.Join(path, "/"), keyword)
-		}
-	}
-	var properties map[string]json.RawMessage
-	if node["properties"] == nil || unmarshal(node["properties"], &properties) != nil {
-		return nil //nolint:nilerr // whether it is a schema others say
-	}
-	for _, name := range sortedKeys(properties) {
-		if err := c.object(properties[name], append(slices.Clip(path), name)); err != nil {
-			return err
-		}
-	}
-	return nil
+// A headerCollector reads a schema once.
+type headerCollector struct {
+	scan  *jsonscan.Scanner
+	path  []string // of properties, to the schema that is read
+	found []paramHeader
+	err   error
 }
 
-func (c *headerCollector) add(raw, kind json.RawMessage, path []string) error {
-	at := "/" + strings.Join(path, "/")
+// object collects from a schema that only properties lead to.
+func (c *headerCollector) object() {
+	if c.scan.Kind() != '{' {
+		c.scan.Skip() // a boolean schema
+		return
+	}
+	var name, kind json.RawMessage
+	for ok := c.scan.Object() && c.scan.Member(); ok; ok = c.scan.Member() {
+		switch keyword := string(c.scan.Name()); keyword {
+		case headerKeyword:
+			name = c.scan.Value()
+		case "properties":
+			c.properties()
+		case "type":
+			kind = c.scan.Value()
+			c.below(keyword, kind)
+		default:
+			c.below(keyword, c.scan.Value())
+		}
+	}
+	if name != nil {
+		c.add(name, kind)
+	}
+}
+
+func (c *headerCollector) properties() {
+	if c.scan.Kind() != '{' {
+		c.scan.Skip() // whether it is a schema others say
+		return
+	}
+	for ok := c.scan.Object() && c.scan.Member(); ok; ok = c.scan.Member() {
+		c.path = append(c.path, string(c.scan.Name()))
+		c.object()
+		c.path = c.path[:len(c.path)-1]
+	}
+}
+
+// fail keeps the first of several errors.
+func (c *headerCollector) fail(what string) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%s at /%s %s", headerKeyword, strings.Join(c.path, "/"), what)
+	}
+}
+
+// below refuses annotations in the value of a keyword that is not "properties".
+func (c *headerCollector) below(keyword string, value json.RawMessage) {
+	if strings.Contains(string(value), `"`+headerKeyword+`"`) {
+		c.fail(fmt.Sprintf("is below %q: only properties may lead to it", keyword))
+	}
+}
+
+func (c *headerCollector) add(raw, kind json.RawMessage) {
 	var name, typ string
 	if unmarshal(raw, &name) != nil || !isHeaderToken(name) {
-		return fmt.Errorf("%s at %s is %s: it must be a header token", headerKeyword, at, raw)
+		c.fail(fmt.Sprintf("is %s: it must be a header token", raw))
+		return
 	}
 	if _ = unmarshal(kind, &typ); typ != "string" && typ != "integer" && typ != "boolean" {
-		return fmt.Errorf("%s at %s: the property must be of type string, integer or boolean, not %s", headerKeyword, at, kind)
+		c.fail(fmt.Sprintf("is on a property of type %s: it must be string, integer or boolean", kind))
+		return
 	}
-	key := canonicalHeader("Mcp-Param-" + name)
-	if slices.ContainsFunc(c.found, func(p paramHeader) bool { return p.key == key }) {
-		return fmt.Errorf("%s %q at %s stands twice in one schema", headerKeyword, name, at)
+	c.found = append(c.found, paramHeader{canonicalHeader("Mcp-Param-" + name), slices.Clone(c.path), typ})
+}
+
+// twice reports a header that two arguments are mirrored in.
+func (c *headerCollector) twice() error {
+	seen := make(map[string]bool, len(c.found))
+	for _, p := range c.found {
+		if seen[p.key] {
+			return fmt.Errorf("%s %q at /%s stands twice in one schema", headerKeyword, strings.TrimPrefix(p.key, "Mcp-Param-"), strings.Join(p.path, "/"))
+		}
+		seen[p.key] = true
 	}
-	c.found = append(c.found, paramHeader{key, path, typ})
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (f *promptFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Resul
 		return nil, err
 	}
 	var in In
-	if err := f.in.decode("params.arguments", p.Arguments, &in); err != nil {
+	if err := f.in.decode(ctx, "params.arguments", p.Arguments, &in); err != nil {
 		return nil, err
 	}
 	out, err := f.fn(ctx, in)

@@ -94,7 +94,7 @@ func (q *formQuestion) accept(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if err := f.compiled.Validate(answer.Content); err != nil {
+	if err := f.compiled.Validate(context.Background(), answer.Content); err != nil { // forms are flat
 		return Errorf(CodeInvalidParams, "the answer to %q does not fit the form: %w", q.key, err)
 	}
 	return decodeAnswer(q.key, answer.Content, q.dst)

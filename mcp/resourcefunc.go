@@ -57,7 +57,7 @@ func (f *resourceFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Res
 		}
 	}
 	var in In
-	if err := f.in.decode("params.uri", values, &in); err != nil {
+	if err := f.in.decode(ctx, "params.uri", values, &in); err != nil {
 		return nil, err
 	}
 	out, err := f.fn(ctx, in)

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -77,7 +78,7 @@ func memberNames(object json.RawMessage) []string {
 }
 
 // decode fills dst with values. Its error is meant for the peer.
-func (in *textInput) decode(what string, values map[string]string, dst any) error {
+func (in *textInput) decode(ctx context.Context, what string, values map[string]string, dst any) error {
 	for _, name := range in.required {
 		if _, ok := values[name]; !ok {
 			return Errorf(CodeInvalidParams, "%s: %q is missing", what, name)
@@ -96,7 +97,7 @@ func (in *textInput) decode(what string, values map[string]string, dst any) erro
 		object = f.append(object, values[name])
 	}
 	object = append(object, '}')
-	if err := in.schema.Validate(object); err != nil {
+	if err := in.schema.Validate(ctx, object); err != nil {
 		return Errorf(CodeInvalidParams, "%s:\n%w", what, err)
 	}
 	if err := unmarshal(in.defaults.fill(object), dst); err != nil {

@@ -54,7 +54,7 @@ type toolFunc[In, Out any] struct {
 	in       *jsonschema.Schema
 	defaults defaults
 	out      *jsonschema.Schema // nil if the output is not structured
-	result   func(f *toolFunc[In, Out], out Out) (Result, error)
+	result   func(ctx context.Context, f *toolFunc[In, Out], out Out) (Result, error)
 }
 
 func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
@@ -78,22 +78,25 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	var in In
-	if problem := f.decode(req.Arguments(), &in); problem != "" {
+	if problem := f.decode(ctx, req.Arguments(), &in); problem != "" {
 		return ErrorResult(problem), nil
 	}
 	out, err := f.fn(ctx, in)
 	if err != nil {
 		return failedTool(err)
 	}
-	return f.result(f, out)
+	return f.result(ctx, f, out)
 }
 
 // decode returns what is wrong with the arguments, or "".
-func (f *toolFunc[In, Out]) decode(args json.RawMessage, in *In) string {
+func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) string {
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
-	if err := f.in.Validate(args); err != nil {
+	if err := f.in.Validate(ctx, args); err != nil {
+		if _, invalid := errors.AsType[*jsonschema.ValidationError](err); !invalid {
+			return "the arguments could not be validated: " + err.Error()
+		}
 		return "invalid arguments:\n" + err.Error()
 	}
 	if err := unmarshal(f.defaults.fill(args), in); err != nil {
@@ -118,9 +121,11 @@ func (f *toolFunc[In, Out]) prepareOutput() error {
 	case t == reflect.TypeFor[*CallToolResult]():
 		f.result = asResult
 	case t == reflect.TypeFor[struct{}]():
-		f.result = func(*toolFunc[In, Out], Out) (Result, error) { return &CallToolResult{}, nil }
+		f.result = func(context.Context, *toolFunc[In, Out], Out) (Result, error) { return &CallToolResult{}, nil }
 	case t.Kind() == reflect.String && t.PkgPath() == "":
-		f.result = func(_ *toolFunc[In, Out], out Out) (Result, error) { return TextResult(any(out).(string)), nil }
+		f.result = func(_ context.Context, _ *toolFunc[In, Out], out Out) (Result, error) {
+			return TextResult(any(out).(string)), nil
+		}
 	case t.Implements(reflect.TypeFor[Content]()):
 		f.result = asContent
 	case t.Kind() == reflect.Slice && t.Elem().Implements(reflect.TypeFor[Content]()):
@@ -150,7 +155,7 @@ func (f *toolFunc[In, Out]) prepareGivenSchema() (err error) {
 	return err
 }
 
-func asResult[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
+func asResult[In, Out any](ctx context.Context, f *toolFunc[In, Out], out Out) (Result, error) {
 	res := any(out).(*CallToolResult)
 	if res == nil {
 		return nil, Errorf(CodeInternalError, "the tool returned neither a result nor an error")
@@ -158,15 +163,15 @@ func asResult[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
 	if f.out == nil || res.IsError || res.StructuredContent == nil {
 		return res, nil
 	}
-	return res, f.checkOutput(res.StructuredContent)
+	return res, f.checkOutput(ctx, res.StructuredContent)
 }
 
-func asContent[In, Out any](_ *toolFunc[In, Out], out Out) (Result, error) {
+func asContent[In, Out any](_ context.Context, _ *toolFunc[In, Out], out Out) (Result, error) {
 	block, _ := any(out).(Content) // nil is refused when it is encoded
 	return &CallToolResult{Content: Contents{block}}, nil
 }
 
-func asContents[In, Out any](_ *toolFunc[In, Out], out Out) (Result, error) {
+func asContents[In, Out any](_ context.Context, _ *toolFunc[In, Out], out Out) (Result, error) {
 	list := reflect.ValueOf(out)
 	contents := make(Contents, list.Len())
 	for i := range contents {
@@ -182,12 +187,12 @@ type structuredResult struct {
 	text  TextContent
 }
 
-func asStructured[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
+func asStructured[In, Out any](ctx context.Context, f *toolFunc[In, Out], out Out) (Result, error) {
 	raw, err := marshal(out)
 	if err != nil {
 		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
 	}
-	if err := f.checkOutput(raw); err != nil {
+	if err := f.checkOutput(ctx, raw); err != nil {
 		return nil, err
 	}
 	r := new(structuredResult)
@@ -197,8 +202,8 @@ func asStructured[In, Out any](f *toolFunc[In, Out], out Out) (Result, error) {
 	return &r.CallToolResult, nil
 }
 
-func (f *toolFunc[In, Out]) checkOutput(raw json.RawMessage) error {
-	if err := f.out.Validate(raw); err != nil {
+func (f *toolFunc[In, Out]) checkOutput(ctx context.Context, raw json.RawMessage) error {
+	if err := f.out.Validate(ctx, raw); err != nil {
 		return Errorf(CodeInternalError, "the tool's output does not fit its schema: %w", err)
 	}
 	return nil

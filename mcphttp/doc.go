@@ -31,5 +31,3 @@
 // [NewSSETransport] to one that has only the deprecated form. Servers that want to
 // know who calls are for [github.com/go-psi/psi/mcphttp/oauth].
 package mcphttp
-
-import _ "github.com/go-psi/psi/jsonschema/full" // what lives as long as an HTTP server or client can afford it

@@ -21,9 +21,6 @@
 //	transport := mcpstdio.NewCommand(exec.Command("./server"), nil)
 //	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, transport)
 //
-// For the schemas that a server may have, a client imports package
-// [github.com/go-psi/psi/jsonschema/full], if it does not import mcphttp.
-//
 // [ServeListener] and [NewSocket] do the same over sockets, for a server that runs
 // already; [NewStream] makes a stream of messages of any reader and writer.
 package mcpstdio

@@ -60,11 +60,11 @@ func (t *terminal) fill(ctx context.Context, name string, field json.RawMessage,
 		if err != nil || action != mcp.ActionAccept || line == "" && !needed {
 			return nil, action, err
 		}
-		if value = json.RawMessage(line); json.Valid(value) && schema.Validate(value) == nil {
+		if value = json.RawMessage(line); json.Valid(value) && schema.Validate(ctx, value) == nil {
 			return value, action, nil
 		}
 		if value, err = json.Marshal(line); err == nil {
-			err = schema.Validate(value)
+			err = schema.Validate(ctx, value)
 		}
 		if err == nil {
 			return value, action, nil

@@ -4,7 +4,6 @@
 package decimal
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 )
@@ -31,7 +30,7 @@ func Parse(text string) (n Number, ok bool) {
 	}
 	if hasExponent {
 		e, err := strconv.Atoi(exponent)
-		if err != nil || max(e, -e) > maxExponent {
+		if err != nil || e > maxExponent || e < -maxExponent {
 			return Number{}, false
 		}
 		n.exponent = e
@@ -70,44 +69,6 @@ func (n Number) Sign() int {
 
 // IsInteger reports whether n has no fraction.
 func (n Number) IsInteger() bool { return n.exponent >= 0 }
-
-// Compare returns -1 if n is less than m, 0 if they are equal, and +1 otherwise.
-func (n Number) Compare(m Number) int {
-	if n.Sign() != m.Sign() || n.Sign() == 0 {
-		return cmp.Compare(n.Sign(), m.Sign())
-	}
-	order := cmp.Or(
-		cmp.Compare(len(n.digits)+n.exponent, len(m.digits)+m.exponent),
-		strings.Compare(n.digits, m.digits)) // digits that are not there are zeros
-	return order * n.Sign()
-}
-
-// maxFactor is the most digits whose remainders, and a digit more, fit in 64 bits.
-const maxFactor = 18
-
-// IsFactor reports whether [Number.IsMultipleOf] can divide by n: it is positive
-// and has at most 18 digits, zeros at its ends not counted.
-func (n Number) IsFactor() bool { return n.Sign() > 0 && len(n.digits) <= maxFactor }
-
-// IsMultipleOf reports whether n is some integer times factor, which IsFactor.
-func (n Number) IsMultipleOf(factor Number) bool {
-	zeros := n.exponent - factor.exponent
-	if n.Sign() == 0 || zeros < 0 { // the digits of n do not end in a zero
-		return n.Sign() == 0
-	}
-	divisor, err := strconv.ParseUint(factor.digits, 10, 64)
-	if err != nil {
-		return false
-	}
-	var rest uint64
-	for i := range len(n.digits) {
-		rest = (rest*10 + uint64(n.digits[i]-'0')) % divisor
-	}
-	for ; zeros > 0 && rest != 0; zeros-- {
-		rest = rest * 10 % divisor
-	}
-	return rest == 0
-}
 
 // maxPlain is how long a number gets to avoid an exponent.
 const maxPlain = 64

@@ -25,7 +25,7 @@ func TestManyFailures(t *testing.T) {
 		"choices": {`{"items":{"oneOf":[{"const":"a"},{"const":"b"}]}}`, "[0" + strings.Repeat(",0", n-1) + "]"},
 		"unknown": {`{"properties":{"unknown":true},"additionalProperties":false}`, "{" + unknown.String()[1:] + "}"},
 	} {
-		err := compile(t, tt.schema, nil).Validate([]byte(tt.data))
+		err := compile(t, tt.schema, nil).Validate(t.Context(), []byte(tt.data))
 		invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 		if !ok || len(invalid.Problems) != 16 || invalid.More < n/2 || invalid.More > n-16 {
 			t.Errorf("%s: %.200v", name, err)
@@ -33,14 +33,13 @@ func TestManyFailures(t *testing.T) {
 	}
 }
 
-// What decides and explains is the same whether the full validator is there or not,
-// where it would have been of another opinion too: constants are listed.
+// Constants of which a value may be one are listed, titles and all.
 func TestChoiceOfConstants(t *testing.T) {
 	s := compile(t, `{"properties":{"size":{"type":"string","oneOf":[{"const":"small","title":"S"},{"const":"large","title":"L"}]}}}`, nil)
-	if err := s.Validate([]byte(`{"size":"large"}`)); err != nil {
+	if err := s.Validate(t.Context(), []byte(`{"size":"large"}`)); err != nil {
 		t.Error(err)
 	}
-	err := s.Validate([]byte(`{"size":"lagre"}`))
+	err := s.Validate(t.Context(), []byte(`{"size":"lagre"}`))
 	const want = `/size: expected one of the allowed values, got string "lagre"; allowed: "small", "large"; did you mean "large"?`
 	if fmt.Sprint(err) != want {
 		t.Errorf("%v, want %s", err, want)

@@ -1,0 +1,228 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// filter is the schema of a filter expression, as search tools have them: three
+// alternatives lead to the same member.
+const filter = `{"$ref":"#/$defs/filter","$defs":{"filter":{"oneOf":[
+	{"type":"object","properties":{"op":{"const":"and"},"args":{"type":"array","items":{"$ref":"#/$defs/filter"}}},"required":["op","args"]},
+	{"type":"object","properties":{"op":{"const":"or"}, "args":{"type":"array","items":{"$ref":"#/$defs/filter"}}},"required":["op","args"]},
+	{"type":"object","properties":{"op":{"const":"not"},"args":{"type":"array","items":{"$ref":"#/$defs/filter"}}},"required":["op","args"]},
+	{"type":"object","properties":{"field":{"type":"string"},"value":{"type":"integer"}},"required":["field","value"],"additionalProperties":false}
+]}}}`
+
+// expression returns a filter of the given depth.
+func expression(depth int, innermost string) []byte {
+	return []byte(strings.Repeat(`{"op":"not","args":[`, depth) + innermost + strings.Repeat(`]}`, depth))
+}
+
+// A filter of 260 bytes took 21 seconds, and each level three times as long as the
+// one before it.
+func TestFindingS4WorkIsLinearInDepth(t *testing.T) {
+	s := compile(t, filter, nil)
+	for _, innermost := range []string{`{"field":"a","value":1}`, `{"field":"a","value":"1"}`} {
+		var before int
+		for depth := 0; depth <= 60; depth += 10 {
+			work, err := jsonschema.Work(s, expression(depth, innermost))
+			if errors.Is(err, jsonschema.ErrTooMuchWork) {
+				t.Fatalf("depth %d: %v", depth, err)
+			}
+			if depth > 20 && work-before > 1000 {
+				t.Errorf("depth %d takes %d, ten levels less took %d", depth, work, before)
+			}
+			before = work
+		}
+		if before > 10_000 {
+			t.Errorf("sixty levels take %d", before)
+		}
+	}
+}
+
+// What is wrong deep within a filter is said as it is for a shallow one.
+func TestFindingS4DeepFilterIsExplained(t *testing.T) {
+	s := compile(t, filter, nil)
+	const depth = 13
+	if err := s.Validate(t.Context(), expression(depth, `{"field":"a","value":1}`)); err != nil {
+		t.Errorf("a valid filter: %v", err)
+	}
+	err := s.Validate(t.Context(), expression(depth, `{"field":"a","value":"1"}`))
+	want := strings.Repeat("/args/0", depth) + `/value: expected integer, got string "1"`
+	if errorText(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// The same in alternatives that only decide, whose errors the library leaves empty.
+func TestFindingS4NegationsAreRemembered(t *testing.T) {
+	s := compile(t, `{"$ref":"#/$defs/d","$defs":{"d":{"anyOf":[
+		{"not":{"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"]}},
+		{"not":{"properties":{"a":{"$ref":"#/$defs/d"},"b":true},"required":["a"]}},
+		{"if":{"properties":{"a":{"$ref":"#/$defs/d"}}},"then":false}
+	]}}}`, nil)
+	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat(`}`, 100)
+	if work, err := jsonschema.Work(s, []byte(deep)); work > 20_000 || errors.Is(err, jsonschema.ErrTooMuchWork) {
+		t.Errorf("took %d: %v", work, err)
+	}
+}
+
+// Outcomes are not remembered next to keywords for which they depend on the schemas
+// around them. Such alternatives cost what they cost, up to the bound.
+func TestFindingS4UnevaluatedIsBounded(t *testing.T) {
+	s := compile(t, strings.Replace(filter, `"oneOf"`, `"unevaluatedProperties":false,"oneOf"`, 1), &jsonschema.Options{MaxWork: 100_000})
+	if err := s.Validate(t.Context(), expression(4, `{"field":"a","value":1}`)); err != nil {
+		t.Errorf("four levels: %v", err)
+	}
+	err := s.Validate(t.Context(), expression(40, `{"field":"a","value":1}`))
+	if !errors.Is(err, jsonschema.ErrTooMuchWork) || !strings.Contains(err.Error(), "multiply with the depth") {
+		t.Errorf("forty levels: %v", err)
+	}
+	if _, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		t.Error("a value of which nothing is known is said to be invalid")
+	}
+}
+
+// A few KB of schema and of value took seconds: each of many schemas applied to each
+// of many items.
+func TestFindingCM17SchemasTimesValuesAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, `,{"maximum":%d}`, i+5)
+	}
+	s := compile(t, `{"items":{"allOf":[true`+b.String()+`]}}`, &jsonschema.Options{MaxWork: 50_000})
+	if err := s.Validate(t.Context(), []byte(`[1,2,3]`)); err != nil {
+		t.Error(err)
+	}
+	err := s.Validate(t.Context(), []byte("[1"+strings.Repeat(",1", 5000)+"]"))
+	if !errors.Is(err, jsonschema.ErrTooMuchWork) || !strings.Contains(err.Error(), "too many schemas") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Work is not only schemas: each of these has but a few.
+func TestFindingCM17CostlyKeywordsAreBounded(t *testing.T) {
+	list := func(of string, n int) string { return "[" + of + strings.Repeat(","+of, n-1) + "]" }
+	numbers, err := json.Marshal(make([]int, 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested := "0"
+	for i := range 100 {
+		nested = fmt.Sprintf("[%d,%s]", i, nested)
+	}
+	for name, tt := range map[string]struct{ schema, data string }{
+		"pattern":            {`{"minProperties":0,"pattern":"^(x+x+){100}z$"}`, `"` + strings.Repeat("x", 50_000) + `"`},
+		"pattern of a proof": {`{"pattern":"^(x+x+){100}z$"}`, `"` + strings.Repeat("x", 50_000) + `"`},
+		"names":              {`{"patternProperties":{"^(x+x+){100}z$":true}}`, `{"` + strings.Repeat("x", 50_000) + `":1}`},
+		"enum":               {`{"items":{"enum":` + string(numbers) + `}}`, list("1", 1000)},
+		"unique":             {`{"uniqueItems":true,"items":{"$ref":"#"}}`, nested},
+		"large numbers":      {`{"items":{"maximum":5,"minProperties":0}}`, list("1e-999", 2000)},
+		"property names":     {`{"propertyNames":{"allOf":[{"minLength":1}` + strings.Repeat(`,{"minLength":1}`, 500) + `]}}`, manyMembers(200)},
+	} {
+		s := compile(t, tt.schema, &jsonschema.Options{MaxWork: 20_000})
+		if err := s.Validate(t.Context(), []byte(tt.data)); !errors.Is(err, jsonschema.ErrTooMuchWork) {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+}
+
+func manyMembers(n int) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"member%d":1`, i)
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// A regular expression of a few bytes can expand to gigabytes.
+func TestFindingCM17PatternsAreBounded(t *testing.T) {
+	_, err := jsonschema.Compile([]byte(`{"pattern":"`+strings.Repeat("(a{1000}b{1000})", 100)+`"}`), nil)
+	if err == nil || !strings.Contains(err.Error(), "regular expressions") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The library looks for circles by comparing each schema of a chain with all before.
+func TestFindingCM17ChainsAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&b, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	_, err := jsonschema.Compile([]byte(`{"items":{"$ref":"#/$defs/d0"},"$defs":{`+b.String()+`"d2000":{}}}`), nil)
+	if err == nil || !strings.Contains(err.Error(), "chain of more than 500") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// endingContext ends when it has been asked a number of times.
+type endingContext struct {
+	context.Context //nolint:containedctx // it is one
+	left            int
+}
+
+func (c *endingContext) Err() error {
+	if c.left--; c.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// A validation ends with its context: before it begins, and while it goes on.
+func TestFindingS4ContextEndsValidation(t *testing.T) {
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the caller left"))
+	large := []byte("[1" + strings.Repeat(",1", 100_000) + "]")
+	for name, schema := range map[string]string{
+		"validator": `{"items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`,
+		"explained": `{"items":{"type":"string"}}`,
+	} {
+		s := compile(t, schema, nil)
+		if err := s.Validate(gone, large); err == nil || !strings.Contains(err.Error(), "the caller left") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+		asked := &endingContext{t.Context(), 10}
+		if err := s.Validate(asked, large); err == nil || !strings.Contains(err.Error(), "stopped") || asked.left < -2 {
+			t.Errorf("%s: %.200v, and asked %d times more", name, err, -asked.left)
+		}
+	}
+}
+
+// Many wrong values, in an object that has no order: the first of them are said, the
+// others counted, each time the same.
+func TestFindingW18ManyWrongMembers(t *testing.T) {
+	s := compile(t, `{"additionalProperties":{"type":"string"}}`, nil)
+	const n = 50_000
+	err := s.Validate(t.Context(), []byte(manyMembers(n)))
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok || len(invalid.Problems)+invalid.More != n {
+		t.Fatalf("got %.200v", err)
+	}
+	if got := invalid.Problems[3].Pointer; got != "/member100" {
+		t.Errorf("the fourth problem is at %s", got)
+	}
+}
+
+// The nearest of many alternatives is found, wherever it stands and wherever it fails.
+func TestFindingS4NearestOfManyAlternatives(t *testing.T) {
+	var b strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&b, `,{"type":"object","properties":{"kind":{"const":"k%d"},"size":{"type":"integer"}},"required":["kind"]}`, i)
+	}
+	s := compile(t, `{"type":"array","items":{"anyOf":[`+b.String()[1:]+`]}}`, nil)
+	err := s.Validate(t.Context(), []byte(`[{"kind":"k90","size":"x"},{"kind":"k7","size":1},{"kind":"k3","size":null}]`))
+	want := "/0/size: expected integer, got string \"x\"\n/2/size: expected integer, got null"
+	if errorText(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

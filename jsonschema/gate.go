@@ -1,0 +1,208 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	jsonv1 "encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// A gate stands before a schema in the graph that the library has compiled. The
+// library validates every alternative in full, which takes time exponential in the
+// depth of the value if several of them lead to the same member. The gate accounts
+// for the work, and remembers what came of a schema and a value, so that nothing is
+// validated twice.
+//
+// The library knows the gate as a schema without keywords that has an extension.
+type gate struct {
+	validator *validator
+	schema    *santhosh.Schema // with the keywords that were the gate's
+	isTarget  bool             // of a reference; every other schema has only one way to it
+	own       int              // what it costs at least
+}
+
+// shut makes a gate of s, whose keywords move to a copy.
+func (v *validator) shut(s *santhosh.Schema, isTarget bool) {
+	schema := *s
+	if schema.PropertyNames != nil {
+		schema.Extensions = append(slices.Clip(schema.Extensions), propertyNames{schema.PropertyNames})
+		schema.PropertyNames = nil
+	}
+	clearKeywords(s)
+	s.Extensions = []santhosh.SchemaExt{&gate{validator: v, schema: &schema, isTarget: isTarget, own: ownCost(&schema)}}
+}
+
+// clearKeywords leaves of a schema only what says where it is, and what resolves
+// dynamic references.
+func clearKeywords(s *santhosh.Schema) {
+	fields := reflect.ValueOf(s).Elem()
+	for field, value := range fields.Fields() {
+		switch field.Name {
+		case "DraftVersion", "Location", "DynamicAnchor", "RecursiveAnchor":
+		default:
+			if field.IsExported() {
+				value.SetZero()
+			}
+		}
+	}
+}
+
+// Validate implements [santhosh.SchemaExt].
+func (g *gate) Validate(ctx *santhosh.ValidatorContext, value any) {
+	r := g.validator.runOf(ctx)
+	if err := r.budget.spend(g.cost(value) + g.lookups(r.depth)); err != nil {
+		panic(stopped{err, g.schema.Location, slices.Clone(ctx.ValueLocation())})
+	}
+	at := visit{g, addressOf(value)}
+	failed, known := r.outcomes[at]
+	if !known || failed != nil && failed.ErrorKind == nil && !isQuiet(ctx) {
+		r.depth++
+		failed, _ = ctx.Validate(g.schema, value, nil).(*santhosh.ValidationError)
+		r.depth--
+		r.remember(at, failed)
+	}
+	if failed != nil {
+		ctx.AddErr(failed)
+	}
+}
+
+// A visit is a schema and a container that it is applied to.
+type visit struct {
+	gate *gate
+	at   uintptr
+}
+
+// addressOf tells objects and arrays apart. It is 0 for what is not worth
+// remembering.
+func addressOf(value any) uintptr {
+	switch v := value.(type) {
+	case map[string]any:
+		if len(v) > 0 {
+			return reflect.ValueOf(v).Pointer()
+		}
+	case []any:
+		if len(v) > 0 {
+			return reflect.ValueOf(v).Pointer()
+		}
+	}
+	return 0
+}
+
+// isQuiet reports whether the library wants to know only that something failed, as
+// below "not" and "if". Its errors are then empty.
+func isQuiet(ctx *santhosh.ValidatorContext) bool {
+	_, err := ctx.Equals(struct{}{}, nil) // not a value of JSON, which is an error
+	failed, _ := err.(*santhosh.ValidationError)
+	return failed != nil && failed.ErrorKind == nil
+}
+
+// propertyNames validates the names of an object in place of the library, which
+// would not tell gates where they are.
+type propertyNames struct{ schema *santhosh.Schema }
+
+func (p propertyNames) Validate(ctx *santhosh.ValidatorContext, value any) {
+	obj, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(obj)) {
+		failed, _ := ctx.Validate(p.schema, name, []string{name}).(*santhosh.ValidationError)
+		switch {
+		case failed == nil:
+			continue
+		case failed.ErrorKind == nil: // see isQuiet
+			ctx.AddErr(failed)
+			return
+		}
+		ctx.AddErr(&santhosh.ValidationError{
+			SchemaURL:        p.schema.Location,
+			InstanceLocation: append(slices.Clone(ctx.ValueLocation()), name),
+			ErrorKind:        &kind.PropertyNames{Property: name},
+			Causes:           []*santhosh.ValidationError{failed},
+		})
+	}
+}
+
+// ownCost is the work of applying a schema to any value, without the schemas in it.
+func ownCost(s *santhosh.Schema) int {
+	names := len(s.Required) + len(s.Dependencies) + len(s.DependentSchemas) + len(s.DependentRequired)
+	cost := 1 + (names+len(s.AllOf)+len(s.AnyOf)+len(s.OneOf))/4
+	if s.Enum != nil {
+		cost += nodes(s.Enum.Values) / 32
+	}
+	if s.Const != nil {
+		cost += nodes(*s.Const) / 32
+	}
+	return cost
+}
+
+// cost is the work of applying the schema to a value, without the schemas in it.
+func (g *gate) cost(value any) int {
+	s, cost := g.schema, g.own
+	switch v := value.(type) {
+	case map[string]any:
+		cost += len(v) / 4
+		for re := range s.PatternProperties {
+			for name := range v {
+				cost += re.(*pattern).cost(len(name))
+			}
+		}
+	case []any:
+		cost += len(v) / 4
+		if s.UniqueItems {
+			cost += nodes(v) * comparisons(len(v))
+		}
+	case string:
+		cost += len(v) / 256
+		if s.Pattern != nil {
+			cost += s.Pattern.(*pattern).cost(len(v))
+		}
+	case jsonv1.Number:
+		cost += 1 + len(v)/32
+		if strings.ContainsAny(string(v), "eE") {
+			cost += 16 // it may become a thousand digits
+		}
+		if s.Enum != nil {
+			cost += 2 * len(s.Enum.Values) // each number in it is parsed anew
+		}
+	}
+	return cost
+}
+
+// lookups is the work of resolving a dynamic reference, which looks at every schema
+// on the way to this one.
+func (g *gate) lookups(depth int) int {
+	if g.schema.DynamicRef == nil && g.schema.RecursiveRef == nil {
+		return 0
+	}
+	return depth / 16
+}
+
+// comparisons is how much work an item is for uniqueItems. The items of short lists
+// are compared in pairs.
+func comparisons(length int) int {
+	if length > 20 {
+		return 6
+	}
+	return 2 * length
+}
+
+// nodes counts the values in a value.
+func nodes(value any) int {
+	n := 1
+	switch v := value.(type) {
+	case map[string]any:
+		for _, member := range v {
+			n += nodes(member)
+		}
+	case []any:
+		for _, item := range v {
+			n += nodes(item)
+		}
+	}
+	return n
+}

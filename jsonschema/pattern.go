@@ -1,0 +1,81 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// maxPatternSize bounds the regular expressions of one schema together. A few bytes,
+// such as (a{1000}b{1000}){9}, can expand to as many instructions as this.
+const maxPatternSize = 100_000
+
+// A pattern is a compiled regular expression. Matching n bytes takes time in
+// proportion to n times its size.
+type pattern struct {
+	*regexp.Regexp
+	size int
+}
+
+// cost is the work of matching n bytes.
+func (p *pattern) cost(n int) int { return 1 + n*p.size/256 }
+
+// patterns are the regular expressions of a schema by their text, each compiled
+// once; nil for one that Go cannot compile.
+type patterns map[string]*pattern
+
+// add compiles a regular expression and returns how large it is, without compiling
+// one that is larger than left.
+func (p patterns) add(text string, left int) (size int) {
+	if _, known := p[text]; known {
+		return 0
+	}
+	p[text] = nil
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	if size = patternSize(tree); size > left {
+		return size
+	}
+	if re, err := regexp.Compile(text); err == nil {
+		p[text] = &pattern{re, size}
+	}
+	return size
+}
+
+// patternSize estimates how many instructions a regular expression expands to.
+func patternSize(re *syntax.Regexp) int {
+	size := 1 + len(re.Rune)/8 // classes of characters are searched by halves
+	for _, sub := range re.Sub {
+		size += patternSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(1, re.Min, re.Max)
+	}
+	return min(size, maxPatternSize+1)
+}
+
+// patternsOf compiles the regular expressions of a document.
+func patternsOf(document any) (patterns, error) {
+	p, left := patterns{}, maxPatternSize
+	walkSchemas(document, "", func(_ string, schema any) {
+		obj, _ := schema.(map[string]any)
+		if text, ok := obj["pattern"].(string); ok && left >= 0 {
+			left -= p.add(text, left)
+		}
+		byPattern, _ := obj["patternProperties"].(map[string]any)
+		for text := range byPattern {
+			if left >= 0 {
+				left -= p.add(text, left)
+			}
+		}
+	})
+	if left < 0 {
+		return nil, fmt.Errorf("jsonschema: the regular expressions of the schema expand to more than %d instructions", maxPatternSize)
+	}
+	return p, nil
+}
