@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,8 +30,10 @@ func (e *modernClient) ping(ctx context.Context) error {
 	return err
 }
 
+func (*modernClient) unreadable(Message) {}
+
 // discover makes sure that the server speaks the modern era.
-func (e *modernClient) discover(ctx context.Context) error {
+func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
 	req := newRequest()
 	req.Method = MethodDiscover
 	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
@@ -39,20 +42,20 @@ func (e *modernClient) discover(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case r.Error != nil:
-		return r.Error
+		return nil, r.Error
 	}
 	res, err := decodeResult(MethodDiscover, r.Result)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%w: that to %s: %w", ErrUnreadable, MethodDiscover, err)
 	}
 	d, ok := res.(*DiscoverResult)
 	if !ok || !slices.ContainsFunc(d.SupportedVersions, func(v string) bool { return slices.Contains(ModernVersions(), v) }) {
-		return ErrNotUnderstood // there are servers that answer, and serve nothing else so
+		// There are servers that answer, and serve nothing else so.
+		return nil, fmt.Errorf("%w: the answer to %s names no version that this client speaks", ErrNotUnderstood, MethodDiscover)
 	}
-	e.conn.server.Store(d)
-	return nil
+	return d, nil
 }
 
 // send sends one request. One whose headers the server takes for wrong is sent
