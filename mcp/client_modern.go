@@ -166,29 +166,35 @@ func (*modernClient) rootsChanged(context.Context) error { return nil }
 
 func (*modernClient) ended() {}
 
+// lasting is how long a subscription must have lived to be taken up again at once.
+const lasting = 10 * time.Second
+
 // listen keeps a subscription open until ctx is done or the server ends it; with
 // [ErrClosed] as the cause, that is an end in good order, as the server's is. A
 // connection that breaks is made again; then it is said that everything may have
-// changed, since nobody knows what was missed.
+// changed, since nobody knows what was missed. The pause before that grows as long as
+// subscriptions do not last, whatever the server says on them.
 func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error) {
-	for attempt := 0; ; attempt++ {
-		id := e.conn.nextID()
-		s := newForwarder(e.conn, req, attempt > 0)
+	failures := 0
+	for again := false; ; again = true {
+		id, begun := e.conn.nextID(), time.Now()
+		s := newForwarder(e.conn, req, again)
 		r, err := e.follow(ctx, id, req, s)
 		switch {
 		case err == nil && r.Error != nil:
 			return nil, r.Error
 		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
 			return &ListenResult{ResultBase{Meta: s.meta}}, nil
-		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && attempt == 0:
+		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && !again:
 			return nil, err
 		}
-		if s.acknowledged() {
-			attempt = 0
+		if time.Since(begun) >= lasting {
+			failures = 0
 		}
-		if err := e.conn.wait(ctx, min(100*time.Millisecond<<min(attempt, 6), 5*time.Second)); err != nil {
+		if err := e.conn.wait(ctx, min(100*time.Millisecond<<min(failures, 6), 5*time.Second)); err != nil {
 			return nil, err
 		}
+		failures++
 	}
 }
 

@@ -265,3 +265,35 @@ func TestFindingS27W13ReconnectingHasAFloor(t *testing.T) {
 		})
 	}
 }
+
+// A subscription that is agreed to and cut off at once is taken up again with growing
+// pauses, whatever is said on it.
+func TestFindingW13ListenBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var listens atomic.Int64
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			m, _ := mcp.ParseMessage(body)
+			if m.Request.Method == mcp.MethodDiscover {
+				say(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`, m.ID))
+				return
+			}
+			listens.Add(1)
+			meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/subscriptionId":%s}`, m.ID)
+			stream(w, `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},`+meta+"}}\n\n"+
+				`data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{`+meta+"}}\n\n")
+		}))
+		conn, err := dial(t.Context(), s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(10 * time.Minute)
+		if n := listens.Load(); n < 100 || n > 130 {
+			t.Errorf("it subscribed %d times", n)
+		}
+		_ = conn.Close()
+	})
+}
