@@ -31,6 +31,7 @@ type legacyClient struct {
 	busy       int                 // how many are being answered, those of lost sessions included
 	subscribed map[string]*watched // resources, by URI
 	pending    map[ID]*pendingCall // calls whose questions travel
+	checks     checks
 }
 
 func newLegacyClient(conn *Conn, version string) *legacyClient {

@@ -11,7 +11,7 @@ func (e *legacyClient) received(m Message, about ID) {
 	switch {
 	case m.Request == nil:
 		e.missed()
-		go e.check()
+		e.checkSoon()
 	case !m.Request.IsNotification():
 		e.asked(m.Request, about)
 	case m.Request.Method == NotificationCancelled:
@@ -77,7 +77,7 @@ func (e *legacyClient) unreadable(m Message) { e.reaction(m.Request, m.Err, nil)
 func (e *legacyClient) reaction(req *Request, refused *Error, answer func(context.Context)) {
 	ctx, own := e.beginAnswer(req.ID)
 	if own == nil {
-		e.conn.client.opts.Logger.Warn("mcp: a question of the server was dropped: it asks too much", "method", req.Method)
+		e.conn.dropped("it asks too much", "method", excerpt(req.Method))
 		return
 	}
 	if own.refused == nil && refused != nil {

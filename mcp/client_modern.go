@@ -157,8 +157,12 @@ func (e *modernClient) logLevel(req *Request) LoggingLevel {
 
 // received takes a notification; a server of this era sends no requests.
 func (e *modernClient) received(m Message, about ID) {
-	if m.Request != nil && m.Request.IsNotification() {
+	switch {
+	case m.Request == nil:
+	case m.Request.IsNotification():
 		e.conn.notified(m.Request, about)
+	default:
+		e.conn.dropped("a server of this revision sends no requests", "method", excerpt(m.Request.Method))
 	}
 }
 

@@ -31,8 +31,9 @@ type Conn struct {
 
 	replaced <-chan struct{} // closed when the connection that this one stands for is; may be nil
 
-	gate  sync.Mutex // held while a message is received
-	early []func()   // what was received before the wire was known
+	gate    sync.Mutex // held while a message is received
+	early   []func()   // what was received before the wire was known
+	strange int        // messages that were dropped
 
 	mu       sync.Mutex
 	chain    Handler // middleware, then rounds
@@ -110,7 +111,7 @@ func (c *Conn) receive(m Message, about ID) {
 	case len(c.early) < maxEarly:
 		c.early = append(c.early, func() { c.take(m, about) })
 	default:
-		c.client.opts.Logger.Warn("mcp: a message was dropped: the server said too much before it was connected to")
+		c.dropped("the server said too much before it was connected to")
 	}
 }
 
@@ -121,11 +122,26 @@ func (c *Conn) take(m Message, about ID) {
 		c.era.received(m, about)
 		return
 	}
-	c.client.opts.Logger.Warn("mcp: a message of the server could not be read", "id", m.ID.String(), "error", m.Err.Message)
+	c.dropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Message))
 	if m.Request != nil && !m.Request.IsNotification() {
 		c.era.unreadable(m)
 	}
 }
+
+// chatty is how many messages that are dropped are logged one by one. Of more, every
+// second, fourth and so on is: a server must not fill the disk of its client.
+const chatty = 16
+
+// dropped logs a message that is dropped. It is called while one is received.
+func (c *Conn) dropped(why string, args ...any) {
+	c.strange++
+	if n := c.strange; n <= chatty || n&(n-1) == 0 {
+		c.client.opts.Logger.Warn("mcp: a message of the server was dropped: "+why, append(args, "dropped", n)...)
+	}
+}
+
+// excerpt is the beginning of what a server wrote.
+func excerpt(s string) string { return s[:min(len(s), 200)] }
 
 // settle decides the era.
 func (c *Conn) settle(era clientEra) {

@@ -166,7 +166,9 @@ func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 func TestProgressWhileTheUserThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := mcp.Pipe()
-		say := func(format string, args ...any) { _ = far.Write(context.Background(), fmt.Appendf(nil, format, args...)) }
+		say := func(format string, args ...any) {
+			_ = far.Write(context.Background(), fmt.Appendf(nil, format, args...))
+		}
 		go func() {
 			var call mcp.ID
 			for {

@@ -67,7 +67,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 					if name == "an error without id" {
 						return
 					}
-					if !errors.Is(err, mcp.ErrUnreadable) || !strings.Contains(log.String(), "could not be read") {
+					if !errors.Is(err, mcp.ErrUnreadable) || !strings.Contains(log.String(), "it could not be read") {
 						t.Errorf("the call failed with %v; logged: %s", err, log.String())
 					}
 				})

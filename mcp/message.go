@@ -40,6 +40,10 @@ func IsBatch(data []byte) bool {
 	return false
 }
 
+// maxItems is how many messages there may be in a batch, of either side. Without a bound,
+// two bytes would make one.
+const maxItems = 4096
+
 // SplitBatch takes a batch apart. Its error is an [*Error].
 func SplitBatch(data []byte) ([][]byte, error) {
 	s := jsonscan.Get(data, 0)
@@ -47,6 +51,9 @@ func SplitBatch(data []byte) ([][]byte, error) {
 	var items [][]byte
 	s.Array()
 	for s.Element() {
+		if len(items) == maxItems {
+			return nil, Errorf(CodeInvalidRequest, "a batch has more than %d messages", maxItems)
+		}
 		items = append(items, s.Value())
 	}
 	if err := s.End(); err != nil {
@@ -68,11 +75,10 @@ func Messages(data []byte) iter.Seq[Message] {
 		}
 		items, err := SplitBatch(data)
 		if err != nil {
-			items = nil
-			jsonscan.Elements(data, func(item []byte) { items = append(items, item) })
 			if !yield(unreadable(Message{}, err)) {
 				return
 			}
+			items = salvageItems(data)
 		}
 		for _, item := range items {
 			if !yield(readMessage(item)) {

@@ -66,6 +66,15 @@ func salvage(head, tail []byte, err *Error) Message {
 	return Message{ID: id}
 }
 
+// salvageItems takes a batch apart that cannot be read as a whole.
+func salvageItems(data []byte) (items [][]byte) {
+	jsonscan.Elements(data, func(item []byte) bool {
+		items = append(items, item)
+		return len(items) < maxItems
+	})
+	return items
+}
+
 func salvageID(raw []byte) ID {
 	if jsonscan.Valid(raw, 0) != nil {
 		return ID{}

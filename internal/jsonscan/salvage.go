@@ -30,15 +30,14 @@ func Members(data []byte, yield func(name, value []byte)) {
 }
 
 // Elements calls yield with each element of the array that data begins with, in the
-// manner of [Members].
-func Elements(data []byte, yield func(value []byte)) {
+// manner of [Members], until it returns false.
+func Elements(data []byte, yield func(value []byte) bool) {
 	rest, ok := bytes.CutPrefix(trim(data), []byte("["))
 	for ok {
 		var value []byte
-		if value, rest, ok = cutValue(rest); value == nil {
+		if value, rest, ok = cutValue(rest); value == nil || !yield(value) {
 			return
 		}
-		yield(value)
 	}
 }
 

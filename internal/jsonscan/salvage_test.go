@@ -44,7 +44,10 @@ func TestMembers(t *testing.T) {
 
 func TestElements(t *testing.T) {
 	var got []string
-	jsonscan.Elements([]byte(`[{"a":"\ud83d"}, [1,2],3`), func(value []byte) { got = append(got, string(value)) })
+	jsonscan.Elements([]byte(`[{"a":"\ud83d"}, [1,2],3`), func(value []byte) bool {
+		got = append(got, string(value))
+		return len(got) < 9
+	})
 	if want := []string{`{"a":"\ud83d"}`, "[1,2]"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
