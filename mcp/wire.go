@@ -40,7 +40,8 @@ type Receiver func(m Message, about ID)
 type Wire interface {
 	// Call sends a request and waits for its response, which is an error of the
 	// server's too. The error is that of the wire: the request may or may not have
-	// been served, unless the error says more ([ErrNotUnderstood], [ErrSessionLost]).
+	// been served, unless the error says more ([ErrNotUnderstood], [ErrSessionLost]). That
+	// of a response which could not be read wraps [ErrUnreadable].
 	// When ctx is done, the request is cancelled in the way of the transport and of
 	// the message's version, and the error is the context's cause.
 	Call(ctx context.Context, m *Envelope) (*Response, error)
