@@ -60,8 +60,9 @@ type ClientOptions struct {
 	LogLevel LoggingLevel
 	// Version pins the protocol version, without probing. "" finds it out.
 	Version string
-	// ProbeTimeout is how long a server may take to show that it speaks the
-	// modern era. 0 means 2 seconds.
+	// ProbeTimeout bounds connecting: it is how long a server may take to answer for
+	// the first time, to start and to be downloaded included. It does not decide which
+	// revision is spoken. 0 means 2 minutes, negative no bound but that of the context.
 	ProbeTimeout time.Duration
 	// CallTimeout bounds a call. Progress begins it anew, and so does an answer to a
 	// question of the server, before which it stands still; in the legacy era, where
@@ -96,7 +97,7 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	o := &c.opts
 	c.info = Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons}
 	o.MaxRounds = cmp.Or(o.MaxRounds, 16)
-	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
+	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -133,15 +134,20 @@ func (c *Client) capabilities() *ClientCapabilities {
 	return caps
 }
 
-// Connect connects to a server and finds out which revision to speak. It remembers
-// that for the transport, and asks again if it is no longer true. The context bounds
-// connecting only.
+// Connect connects to a server and finds out which revision to speak, by what the server
+// answers: one that is slow is waited for, until ClientOptions.ProbeTimeout. It remembers
+// what the server said for the transport, and asks again if that is no longer true. The
+// context bounds connecting only.
 func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 	if c.opts.Version != "" {
 		return c.ConnectWith(ctx, t, c.opts.Version)
 	}
-	conn, err := c.ConnectWith(ctx, t, c.verdicts.of(t))
-	if err == nil {
+	conn, guess, err := c.connect(ctx, t, c.verdicts.of(t))
+	switch {
+	case err != nil:
+	case guess:
+		c.verdicts.set(t, "")
+	default:
 		c.verdicts.set(t, conn.Version())
 	}
 	return conn, err
@@ -151,31 +157,43 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 // [Conn.Version] told earlier, without a probe. If it turns out not to, what it
 // speaks is found out once. An empty version is not known.
 func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
-	if err := checkRoots(c.opts.Roots); err != nil {
-		return nil, err
-	}
-	conn, err := c.connectWith(ctx, t, version)
-	if err == nil && c.opts.KeepAlive > 0 {
-		go conn.keepAlive(c.opts.KeepAlive) // it lasts as long as the connection
-	}
+	conn, _, err := c.connect(ctx, t, version)
 	return conn, err
 }
 
-func (c *Client) connectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
+// connect is ConnectWith. It reports whether the version is a guess.
+func (c *Client) connect(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
+	if err := checkRoots(c.opts.Roots); err != nil {
+		return nil, false, err
+	}
+	ctx, stop := withConnectClock(ctx, c.opts.ProbeTimeout)
+	defer stop()
+	conn, guess, err := c.connectWith(ctx, t, version)
+	if err != nil {
+		return nil, false, err
+	}
+	conn.notes.start()
+	if c.opts.KeepAlive > 0 {
+		go conn.keepAlive(c.opts.KeepAlive) // it lasts as long as the connection
+	}
+	return conn, guess, nil
+}
+
+func (c *Client) connectWith(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
 	pinned := c.opts.Version != ""
 	switch {
 	case slices.Contains(ModernVersions(), version):
-		conn, err := c.connectModern(ctx, t)
-		if err == nil || pinned || !isNotUnderstood(err) {
-			return conn, err
+		if pinned {
+			conn, err := c.connectModern(ctx, t)
+			return conn, false, err
 		}
 	case slices.Contains(LegacyVersions(), version):
 		conn, err := c.connectLegacy(ctx, t, version)
-		if err == nil || pinned || !isNotUnderstood(err) && CodeOf(err) != CodeUnsupportedVersion {
-			return conn, err
+		if other, _ := answersAsOlder(err); err == nil || pinned || !other && CodeOf(err) != CodeUnsupportedVersion {
+			return conn, false, err
 		}
 	case version != "":
-		return nil, UnsupportedVersion(version)
+		return nil, false, UnsupportedVersion(version)
 	}
 	return c.probe(ctx, t)
 }

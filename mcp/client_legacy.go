@@ -20,6 +20,8 @@ type legacyClient struct {
 	wish string // the version to begin with
 	hub  *hub
 
+	ready chan struct{} // closed after the first handshake
+
 	mu         sync.Mutex
 	negotiated string
 	generation int                 // counts handshakes
@@ -29,23 +31,14 @@ type legacyClient struct {
 	busy       int                 // how many are being answered, those of lost sessions included
 	subscribed map[string]*watched // resources, by URI
 	pending    map[ID]*pendingCall // calls whose questions travel
+	checks     checks
 }
 
-// connectLegacy makes a connection that speaks the legacy era.
-func (c *Client) connectLegacy(ctx context.Context, t Transport, version string) (*Conn, error) {
-	conn := newConn(c)
-	era := &legacyClient{
-		conn: conn, wish: version, hub: newHub(0, maxListeners),
+func newLegacyClient(conn *Conn, version string) *legacyClient {
+	return &legacyClient{
+		conn: conn, wish: version, hub: newHub(0, maxListeners), ready: make(chan struct{}),
 		answering: map[ID]*answering{}, subscribed: map[string]*watched{}, pending: map[ID]*pendingCall{},
 	}
-	if err := conn.open(ctx, t, era); err != nil {
-		return nil, err
-	}
-	if err := era.initialize(ctx); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return conn, nil
 }
 
 func (e *legacyClient) version() string {
@@ -66,24 +59,39 @@ func (e *legacyClient) ping(ctx context.Context) error {
 
 // initialize makes the handshake.
 func (e *legacyClient) initialize(ctx context.Context) error {
+	res, err := e.greet(ctx)
+	if err != nil {
+		return err
+	}
+	return e.begin(ctx, res)
+}
+
+// greet makes the first half of the handshake: it asks the server.
+func (e *legacyClient) greet(ctx context.Context) (*InitializeResult, error) {
 	c := e.conn
 	params := mustMarshal(&InitializeParams{ProtocolVersion: e.wish, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
 	id := c.nextID()
 	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: encodeRequest(id, legacyInitialize, params)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.Error != nil {
-		return r.Error
+		return nil, r.Error
 	}
 	var res InitializeResult
 	if err := unmarshal(r.Result, &res); err != nil || res.ProtocolVersion == "" {
-		return fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(ErrNotUnderstood, err))
+		return nil, fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(ErrNotUnderstood, err))
 	}
 	if !slices.Contains(LegacyVersions(), res.ProtocolVersion) {
-		return fmt.Errorf("mcp: the server speaks %q, which this client does not", res.ProtocolVersion)
+		return nil, fmt.Errorf("mcp: the server speaks %q, which this client does not", res.ProtocolVersion)
 	}
-	e.opened(&res)
+	return &res, nil
+}
+
+// begin makes the other half: it tells the server that it begins.
+func (e *legacyClient) begin(ctx context.Context, res *InitializeResult) error {
+	c := e.conn
+	e.opened(res)
 	note := AppendNotification(nil, legacyInitialized, nil)
 	if err := c.wire.Send(ctx, &Envelope{Method: legacyInitialized, Version: e.version(), Body: note}); err != nil {
 		return err
@@ -115,7 +123,9 @@ func (e *legacyClient) opened(res *InitializeResult) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.negotiated = res.ProtocolVersion
-	e.generation++
+	if e.generation++; e.generation == 1 {
+		close(e.ready)
+	}
 }
 
 // setLevel asks for log messages. A server that refuses may be of use without them.

@@ -11,7 +11,7 @@ func (e *legacyClient) received(m Message, about ID) {
 	switch {
 	case m.Request == nil:
 		e.missed()
-		go e.check()
+		e.checkSoon()
 	case !m.Request.IsNotification():
 		e.asked(m.Request, about)
 	case m.Request.Method == NotificationCancelled:
@@ -67,19 +67,47 @@ func (e *legacyClient) asked(req *Request, about ID) {
 	if req.Method != legacyPing && !e.conn.client.answers(q) && e.travels(req.ID, q, about) {
 		return
 	}
+	e.reaction(req, nil, func(ctx context.Context) { e.answer(ctx, req.ID, q) })
+}
+
+// unreadable refuses a request that could not be read.
+func (e *legacyClient) unreadable(m Message) { e.reaction(m.Request, m.Err, nil) }
+
+// reaction answers a request in the background, with a refusal if there is one.
+func (e *legacyClient) reaction(req *Request, refused *Error, answer func(context.Context)) {
 	ctx, own := e.beginAnswer(req.ID)
 	if own == nil {
-		e.conn.client.opts.Logger.Warn("mcp: a question of the server was dropped: it asks too much", "method", req.Method)
+		e.conn.dropped("it asks too much", "method", excerpt(req.Method))
 		return
+	}
+	if own.refused == nil && refused != nil {
+		own.refused = refused
 	}
 	go func() {
 		defer e.endAnswer(req.ID, own)
-		if own.refused != nil {
+		switch {
+		case req.Method != legacyPing && !e.isReady(ctx): // nobody answers questions of a server that is not known yet
+		case own.refused != nil:
 			e.reply(ctx, req.ID, nil, own.refused)
-			return
+		default:
+			answer(ctx)
 		}
-		e.answer(ctx, req.ID, q)
 	}()
+}
+
+// isReady waits for the handshake, and reports whether it was made.
+func (e *legacyClient) isReady(ctx context.Context) bool {
+	select {
+	case <-e.ready:
+		return true
+	case <-ctx.Done():
+		select {
+		case <-e.ready:
+			return true
+		default:
+			return false
+		}
+	}
 }
 
 // answering is a question that is being answered, until the server withdraws it.
@@ -104,7 +132,7 @@ func (e *legacyClient) beginAnswer(id ID) (context.Context, *answering) {
 	e.busy++
 	var ctx context.Context
 	ctx, own.cancel = context.WithCancelCause(e.conn.ctx)
-	e.answering[id] = own
+	e.answering[id.byValue()] = own
 	return ctx, own
 }
 
@@ -113,7 +141,7 @@ func (e *legacyClient) endAnswer(id ID, own *answering) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.busy--
-	if e.answering[id] == own { // and not the question of another session
+	if id = id.byValue(); e.answering[id] == own { // and not the question of another session
 		delete(e.answering, id)
 	}
 }
@@ -147,7 +175,7 @@ func (e *legacyClient) withdrawn(note *Request) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.answering[p.RequestID]; a != nil {
+	if a := e.answering[p.RequestID.byValue()]; a != nil {
 		a.cancel(&CancelError{Reason: p.Reason})
 	}
 }

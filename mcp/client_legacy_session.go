@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/go-psi/psi/internal/pause"
 )
 
 // inSession makes a call in a session: in a new one, once more, if the server has
@@ -103,8 +105,68 @@ func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err erro
 	return nil
 }
 
-// checkTime bounds how long a session is checked.
-const checkTime = 10 * time.Second
+// checkTime bounds how long a session is checked. What is checked again within calm waits,
+// longer each time, up to checkPause: a server that loses every session that it opens must
+// not keep its client busy.
+const (
+	checkTime  = 10 * time.Second
+	checkPause = 30 * time.Second
+	calm       = time.Minute
+)
+
+// checks are the checks of the session.
+type checks struct {
+	running bool
+	again   bool // asked for while one runs
+	last    time.Time
+	inRow   int
+}
+
+// checkSoon has the session checked in the background, once for all who ask meanwhile.
+func (e *legacyClient) checkSoon() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.checks.running {
+		e.checks.again = true
+		return
+	}
+	e.checks.running = true
+	go func() {
+		for e.waitToCheck() {
+			e.check()
+			if !e.checkAgain() {
+				return
+			}
+		}
+	}()
+}
+
+// waitToCheck waits until the next check is due, and reports false if it never is.
+func (e *legacyClient) waitToCheck() bool {
+	e.mu.Lock()
+	c := &e.checks
+	if time.Since(c.last) > calm {
+		c.inRow = 0
+	}
+	var wait time.Duration
+	if c.inRow > 0 {
+		wait = min(500*time.Millisecond<<min(c.inRow, 8), checkPause)
+	}
+	c.inRow++
+	e.mu.Unlock()
+	err := pause.For(e.conn.ctx, wait)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.last = time.Now()
+	return err == nil
+}
+
+func (e *legacyClient) checkAgain() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checks.running, e.checks.again = e.checks.again, false
+	return e.checks.running
+}
 
 // check finds out whether there is still a session, and makes one if not: those who
 // only listen would not find out.

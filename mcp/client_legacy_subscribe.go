@@ -22,7 +22,7 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 	if err != nil {
 		return nil, err
 	}
-	defer e.unsubscribe(ctx, accepted.ResourceSubscriptions)
+	defer e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
 	s := newSubscription(req, *accepted)
 	if err := e.hub.add(&s.listener); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*Subs
 	for _, uri := range f.ResourceSubscriptions {
 		if err := e.subscribe(ctx, uri); err != nil {
 			if ctx.Err() != nil {
-				e.unsubscribe(ctx, accepted.ResourceSubscriptions)
+				e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
 				return nil, err
 			}
 			continue // it is left out of what is acknowledged
@@ -134,13 +134,21 @@ func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
 		r.pass()
 	}
 	if err != nil {
-		e.unsubscribe(ctx, []string{uri})
+		e.unsubscribeLater(ctx, []string{uri})
 	}
 	return err
 }
 
 // unsubscribeTime bounds how long the end of a subscription waits for the server.
 const unsubscribeTime = 5 * time.Second
+
+// unsubscribeLater undoes subscribe in the background: whoever does not listen any more
+// does not wait for a server that is silent.
+func (e *legacyClient) unsubscribeLater(ctx context.Context, uris []string) {
+	if len(uris) > 0 {
+		go e.unsubscribe(ctx, uris)
+	}
+}
 
 // unsubscribe undoes subscribe. The server is told by the last who listens, and
 // before anybody else tells it to begin anew.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,8 +30,10 @@ func (e *modernClient) ping(ctx context.Context) error {
 	return err
 }
 
+func (*modernClient) unreadable(Message) {}
+
 // discover makes sure that the server speaks the modern era.
-func (e *modernClient) discover(ctx context.Context) error {
+func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
 	req := newRequest()
 	req.Method = MethodDiscover
 	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
@@ -39,20 +42,20 @@ func (e *modernClient) discover(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case r.Error != nil:
-		return r.Error
+		return nil, r.Error
 	}
 	res, err := decodeResult(MethodDiscover, r.Result)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%w: that to %s: %w", ErrUnreadable, MethodDiscover, err)
 	}
 	d, ok := res.(*DiscoverResult)
 	if !ok || !slices.ContainsFunc(d.SupportedVersions, func(v string) bool { return slices.Contains(ModernVersions(), v) }) {
-		return ErrNotUnderstood // there are servers that answer, and serve nothing else so
+		// There are servers that answer, and serve nothing else so.
+		return nil, fmt.Errorf("%w: the answer to %s names no version that this client speaks", ErrNotUnderstood, MethodDiscover)
 	}
-	e.conn.server.Store(d)
-	return nil
+	return d, nil
 }
 
 // send sends one request. One whose headers the server takes for wrong is sent
@@ -154,8 +157,12 @@ func (e *modernClient) logLevel(req *Request) LoggingLevel {
 
 // received takes a notification; a server of this era sends no requests.
 func (e *modernClient) received(m Message, about ID) {
-	if m.Request != nil && m.Request.IsNotification() {
+	switch {
+	case m.Request == nil:
+	case m.Request.IsNotification():
 		e.conn.notified(m.Request, about)
+	default:
+		e.conn.dropped("a server of this revision sends no requests", "method", excerpt(m.Request.Method))
 	}
 }
 
@@ -163,29 +170,35 @@ func (*modernClient) rootsChanged(context.Context) error { return nil }
 
 func (*modernClient) ended() {}
 
+// lasting is how long a subscription must have lived to be taken up again at once.
+const lasting = 10 * time.Second
+
 // listen keeps a subscription open until ctx is done or the server ends it; with
 // [ErrClosed] as the cause, that is an end in good order, as the server's is. A
 // connection that breaks is made again; then it is said that everything may have
-// changed, since nobody knows what was missed.
+// changed, since nobody knows what was missed. The pause before that grows as long as
+// subscriptions do not last, whatever the server says on them.
 func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error) {
-	for attempt := 0; ; attempt++ {
-		id := e.conn.nextID()
-		s := newForwarder(e.conn, req, attempt > 0)
+	failures := 0
+	for again := false; ; again = true {
+		id, begun := e.conn.nextID(), time.Now()
+		s := newForwarder(e.conn, req, again)
 		r, err := e.follow(ctx, id, req, s)
 		switch {
 		case err == nil && r.Error != nil:
 			return nil, r.Error
 		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
 			return &ListenResult{ResultBase{Meta: s.meta}}, nil
-		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && attempt == 0:
+		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && !again:
 			return nil, err
 		}
-		if s.acknowledged() {
-			attempt = 0
+		if time.Since(begun) >= lasting {
+			failures = 0
 		}
-		if err := e.conn.wait(ctx, min(100*time.Millisecond<<min(attempt, 6), 5*time.Second)); err != nil {
+		if err := e.conn.wait(ctx, min(100*time.Millisecond<<min(failures, 6), 5*time.Second)); err != nil {
 			return nil, err
 		}
+		failures++
 	}
 }
 

@@ -27,13 +27,18 @@ func (v *verdicts) of(t Transport) string {
 	return v.byTo[t]
 }
 
-// set forgets some other verdict if there are too many: it is found out again.
+// set forgets some other verdict if there are too many: it is found out again. "" is
+// forgotten.
 func (v *verdicts) set(t Transport, version string) {
 	if !reflect.ValueOf(t).Comparable() {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if version == "" {
+		delete(v.byTo, t)
+		return
+	}
 	if v.byTo == nil {
 		v.byTo = map[Transport]string{}
 	}

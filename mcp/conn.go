@@ -17,8 +17,8 @@ import (
 // It is safe for concurrent use.
 type Conn struct {
 	client *Client
-	wire   Wire
-	era    clientEra
+	wire   Wire      // set before anything is received
+	era    clientEra // settled before the connection is anybody's
 	ids    atomic.Int64
 	notes  *noteQueue
 	server atomic.Pointer[DiscoverResult]
@@ -28,6 +28,12 @@ type Conn struct {
 	cancel context.CancelCauseFunc
 	close  sync.Once
 	lost   atomic.Bool // closed because the server did not answer
+
+	replaced <-chan struct{} // closed when the connection that this one stands for is; may be nil
+
+	gate    sync.Mutex // held while a message is received
+	early   []func()   // what was received before the wire was known
+	strange int        // messages that were dropped
 
 	mu       sync.Mutex
 	chain    Handler // middleware, then rounds
@@ -48,8 +54,10 @@ type clientEra interface {
 	ping(ctx context.Context) error
 	send(ctx context.Context, req *Request) (Result, error)
 	listen(ctx context.Context, req *Request) (Result, error)
-	// received takes what the server says of its own accord.
+	// received takes what the server says of its own accord, unreadable a request of it
+	// that could not be read. Both return soon.
 	received(m Message, about ID)
+	unreadable(m Message)
 	rootsChanged(ctx context.Context) error
 	// ended is told that the connection closes.
 	ended()
@@ -63,22 +71,83 @@ func newConn(c *Client) *Conn {
 		clocks:   map[*callClock]struct{}{},
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
-	conn.notes = newNoteQueue(conn)
+	conn.notes = newNoteQueue(conn, func() {
+		c.opts.Logger.Warn("mcp: notifications are dropped: the client's functions are too slow", "waiting", maxNotes, "bytes", maxNoteBytes)
+	})
+	conn.notes.held = true // until Connect returns: they get the connection
 	conn.chain = HandlerFunc(conn.rounds)
 	return conn
 }
 
-// open connects the wire. Messages may come before it returns.
+// maxEarly is how many messages may come before a transport has returned its wire.
+const maxEarly = 64
+
+// open connects the wire. Messages may come before it is known, and wait until then.
 func (c *Conn) open(ctx context.Context, t Transport, era clientEra) error {
 	c.era = era
-	wire, err := t.Connect(ctx, era.received)
+	wire, err := t.Connect(ctx, c.receive)
 	if err != nil {
 		c.cancel(err)
 		c.notes.close()
-		return openError{err}
+		return err
 	}
+	c.gate.Lock()
+	defer c.gate.Unlock()
 	c.wire = wire
+	for _, take := range c.early {
+		take()
+	}
+	c.early = nil
 	return nil
+}
+
+// receive is the Receiver of the connection.
+func (c *Conn) receive(m Message, about ID) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	switch {
+	case c.wire != nil:
+		c.take(m, about)
+	case len(c.early) < maxEarly:
+		c.early = append(c.early, func() { c.take(m, about) })
+	default:
+		c.dropped("the server said too much before it was connected to")
+	}
+}
+
+// take takes a message. What could not be read is known to the caller if it is an answer,
+// and to the server if it is a request.
+func (c *Conn) take(m Message, about ID) {
+	if m.Err == nil {
+		c.era.received(m, about)
+		return
+	}
+	c.dropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Message))
+	if m.Request != nil && !m.Request.IsNotification() {
+		c.era.unreadable(m)
+	}
+}
+
+// chatty is how many messages that are dropped are logged one by one. Of more, every
+// second, fourth and so on is: a server must not fill the disk of its client.
+const chatty = 16
+
+// dropped logs a message that is dropped. It is called while one is received.
+func (c *Conn) dropped(why string, args ...any) {
+	c.strange++
+	if n := c.strange; n <= chatty || n&(n-1) == 0 {
+		c.client.opts.Logger.Warn("mcp: a message of the server was dropped: "+why, append(args, "dropped", n)...)
+	}
+}
+
+// excerpt is the beginning of what a server wrote.
+func excerpt(s string) string { return s[:min(len(s), 200)] }
+
+// settle decides the era.
+func (c *Conn) settle(era clientEra) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.era = era
 }
 
 // ServeMCP implements [Handler]: it sends the request to the server, under an id of
@@ -131,6 +200,9 @@ func (c *Conn) Close() error {
 		c.era.ended()
 		err = c.wire.Close()
 		c.notes.close()
+		if c.replaced != nil {
+			<-c.replaced
+		}
 	})
 	return err
 }

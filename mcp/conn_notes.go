@@ -9,40 +9,78 @@ import (
 	"sync"
 )
 
-// maxNotes is how many notifications may wait for the client's functions.
-const maxNotes = 4096
+// Bounds on what may wait for a function: how many notifications, and how much memory
+// they keep, of which one may keep more.
+const (
+	maxNotes     = 4096
+	maxNoteBytes = 16 << 20
+)
 
-// noteQueue calls the client's functions, one after the other, off the goroutine
-// that reads.
+// noteQueue calls functions, one after the other, off the goroutine that reads: those of
+// the client, or those of one subscription, so that none of these waits for another.
 type noteQueue struct {
 	conn *Conn
+	full func() // called with the lock when the queue begins to drop
 
-	mu      sync.Mutex
-	waiting []func()
-	running bool
-	closed  bool
+	mu       sync.Mutex
+	waiting  []note
+	bytes    int
+	running  bool
+	held     bool // nothing is called yet
+	dropping bool // and nothing has been called since
+	closed   bool
 }
 
-func newNoteQueue(c *Conn) *noteQueue { return &noteQueue{conn: c} }
+type note struct {
+	call func()
+	size int
+}
 
-// add enters a call of a function. A queue that is full drops it, and says so; add
+// newNoteQueue makes a queue that calls full when it begins to drop.
+func newNoteQueue(c *Conn, full func()) *noteQueue { return &noteQueue{conn: c, full: full} }
+
+// add enters a call of a function about size bytes. A queue that is full drops it; add
 // reports whether it was taken.
-func (q *noteQueue) add(fn func()) bool {
+func (q *noteQueue) add(size int, fn func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
 		return false
-	case len(q.waiting) >= maxNotes:
-		q.conn.client.opts.Logger.Warn("mcp: a notification was dropped: the client's functions are too slow")
+	case len(q.waiting) >= maxNotes, len(q.waiting) > 0 && q.bytes+size > maxNoteBytes:
+		if !q.dropping {
+			q.dropping = true
+			q.full()
+		}
 		return false
 	}
-	q.waiting = append(q.waiting, fn)
-	if !q.running {
+	q.waiting = append(q.waiting, note{fn, size})
+	q.bytes += size
+	q.runLocked()
+	return true
+}
+
+// addFirst enters a function before all that waits.
+func (q *noteQueue) addFirst(fn func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append([]note{{call: fn}}, q.waiting...)
+	q.runLocked()
+}
+
+// start begins to call what waits in a queue that was held.
+func (q *noteQueue) start() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held = false
+	q.runLocked()
+}
+
+func (q *noteQueue) runLocked() {
+	if !q.running && !q.held && len(q.waiting) > 0 {
 		q.running = true
 		go q.run()
 	}
-	return true
 }
 
 func (q *noteQueue) run() {
@@ -59,18 +97,21 @@ func (q *noteQueue) next() func() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 || q.closed {
-		q.running, q.waiting = false, nil
+		q.running, q.waiting, q.bytes = false, nil, 0
 		return nil
 	}
-	fn := q.waiting[0]
+	first := q.waiting[0]
+	q.waiting[0] = note{}
 	q.waiting = q.waiting[1:]
-	return fn
+	q.bytes -= first.size
+	q.dropping = false
+	return first.call
 }
 
 // settle waits until what has come so far has been told.
 func (q *noteQueue) settle(ctx context.Context) {
 	told := make(chan struct{})
-	if !q.add(func() { close(told) }) {
+	if !q.add(0, func() { close(told) }) {
 		return
 	}
 	select {
@@ -104,32 +145,31 @@ func (c *Conn) notified(note *Request, about ID) {
 		c.progressed(note)
 		return
 	}
-	if take := c.followerOf(note, about); take != nil {
-		take(note)
+	if take := c.followerOf(note, about); take != nil && take(note) {
 		return
 	}
 	if note.Method == NotificationCancelled && c.endedByServer(note) {
 		return
 	}
-	c.notes.add(func() { c.tell(c.ctx, note) })
+	c.notes.add(len(note.Params()), func() { c.tell(c.ctx, note) })
 }
 
 // tellLater calls the client's function for a notification that the server did not
 // send, but would have.
 func (c *Conn) tellLater(method string, params any) {
 	if note, err := NewRequest(method, params); err == nil {
-		c.notes.add(func() { c.tell(c.ctx, note) })
+		c.notes.add(len(note.Params()), func() { c.tell(c.ctx, note) })
 	}
 }
 
 // followerOf is who follows the subscription that a notification belongs to: it
 // names the subscription, or came on its stream.
-func (c *Conn) followerOf(note *Request, about ID) func(*Request) {
+func (c *Conn) followerOf(note *Request, about ID) func(*Request) bool {
 	var id ID
 	_ = note.Meta().Get(MetaSubscriptionID, &id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sub := c.subs[id]; sub.take != nil {
+	if sub := c.subs[id.byValue()]; sub.take != nil {
 		return sub.take
 	}
 	return c.subs[about].take
@@ -144,7 +184,7 @@ func (c *Conn) endedByServer(note *Request) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sub, ok := c.subs[p.RequestID]
+	sub, ok := c.subs[p.RequestID.byValue()]
 	if ok {
 		sub.end(errEndedByServer)
 	}

@@ -68,7 +68,7 @@ func (c *Conn) progressed(note *Request) {
 		return
 	}
 	c.mu.Lock()
-	s := c.progress[p.ProgressToken]
+	s := c.progress[p.ProgressToken.byValue()]
 	c.mu.Unlock()
 	if s == nil {
 		return

@@ -11,22 +11,35 @@ import (
 )
 
 // forwarder sends the notifications of a server's subscription to the sender of
-// the request that began it, under that request's id.
+// the request that began it, under that request's id. They wait in a queue of their own: a
+// sender who is slow keeps nobody else waiting.
 type forwarder struct {
 	conn  *Conn
 	req   *Request
 	meta  Meta
 	again bool // the subscription was interrupted
+	queue *noteQueue
 
-	mu     sync.Mutex
-	acked  bool
-	passed chan struct{} // closed when the acknowledgement is passed on; nil if none is
+	mu    sync.Mutex
+	acked bool
+	lost  bool               // notifications were dropped since the last was told
+	agree SubscriptionFilter // what the server has acknowledged
 }
 
 func newForwarder(c *Conn, req *Request, again bool) *forwarder {
 	f := &forwarder{conn: c, req: req, meta: Meta{}, again: again}
 	f.meta.Set(MetaSubscriptionID, req.ID)
+	f.queue = newNoteQueue(c, f.full)
+	f.queue.held = true // until the server agrees
 	return f
+}
+
+// full is called when the sender is too slow. What is dropped has an end like the loss of
+// a connection: everything may have changed.
+func (f *forwarder) full() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = true
 }
 
 func (f *forwarder) acknowledged() bool {
@@ -35,71 +48,57 @@ func (f *forwarder) acknowledged() bool {
 	return f.acked
 }
 
-// take takes a notification of the server's. Those of changes wait for their turn
-// among all notifications, and for the acknowledgement, which does not: one of the
-// client's functions may wait for it, and all others for that.
-func (f *forwarder) take(note *Request) {
-	if note.Method != NotificationAcknowledged {
-		f.conn.notes.add(func() {
-			f.await(f.conn.ctx)
-			f.tell(note)
-		})
-		return
-	}
-	var p AcknowledgedParams
-	if note.Decode(&p) != nil || !f.acknowledge() {
-		return
-	}
-	if f.again {
-		f.conn.notes.add(func() { f.missed(&p.Notifications) })
-		return
-	}
-	go f.conn.notes.call(func() {
-		defer close(f.passed)
-		_ = f.req.Notify(f.conn.ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: p.Notifications, Meta: f.meta})
-	})
-}
-
-// acknowledge notes an acknowledgement, and reports whether it is the first.
-func (f *forwarder) acknowledge() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.acked {
+// take takes a notification of the server's, and reports whether it is of a subscription.
+// Those of changes wait for the acknowledgement.
+func (f *forwarder) take(note *Request) bool {
+	switch note.Method {
+	case NotificationAcknowledged:
+		var p AcknowledgedParams
+		if note.Decode(&p) == nil && f.acknowledge(&p.Notifications) {
+			f.queue.start()
+		}
+	case NotificationResourceUpdated, NotificationToolsListChanged, NotificationPromptsListChanged, NotificationResourcesListChanged:
+		f.queue.add(len(note.Params()), func() { f.tell(note) })
+	default:
 		return false
-	}
-	f.acked = true
-	if !f.again {
-		f.passed = make(chan struct{})
 	}
 	return true
 }
 
-// await waits until the acknowledgement, if there was one, is passed on.
-func (f *forwarder) await(ctx context.Context) {
+// acknowledge notes an acknowledgement, and reports whether it is the first. It goes before
+// everything that waits.
+func (f *forwarder) acknowledge(accepted *SubscriptionFilter) bool {
 	f.mu.Lock()
-	passed := f.passed
+	if f.acked {
+		f.mu.Unlock()
+		return false
+	}
+	f.acked, f.agree = true, *accepted
 	f.mu.Unlock()
-	if passed == nil {
-		return
+	first := func() { f.missed() }
+	if !f.again {
+		first = func() {
+			_ = f.req.Notify(f.conn.ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *accepted, Meta: f.meta})
+		}
 	}
-	select {
-	case <-passed:
-	case <-ctx.Done():
-	case <-f.conn.ctx.Done():
-	}
+	f.queue.addFirst(first)
+	return true
 }
 
 // settle waits until everything that came has been told. Before the server has agreed
 // there is nobody to tell.
 func (f *forwarder) settle(ctx context.Context) {
-	if !f.acknowledged() {
-		return
+	if f.acknowledged() {
+		f.queue.settle(ctx)
 	}
-	f.await(ctx)
-	f.conn.notes.settle(ctx)
+	f.queue.close()
 }
 
 func (f *forwarder) tell(note *Request) {
+	if f.wasLost() {
+		f.missed()
+		return
+	}
 	if note.Method == NotificationResourceUpdated {
 		_ = f.req.Notify(f.conn.ctx, note.Method, &ResourceUpdatedParams{URI: note.Name(), Meta: f.meta})
 		return
@@ -107,13 +106,19 @@ func (f *forwarder) tell(note *Request) {
 	_ = f.req.Notify(f.conn.ctx, note.Method, map[string]Meta{"_meta": f.meta})
 }
 
+func (f *forwarder) wasLost() (lost bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lost, f.lost = f.lost, false
+	return lost
+}
+
 // missed tells of everything that may have been missed before the subscription was
 // taken up again.
-func (f *forwarder) missed(filter *SubscriptionFilter) {
-	ctx := f.conn.ctx
-	wants := filter.changes()
+func (f *forwarder) missed() {
+	ctx, filter := f.conn.ctx, &f.agree // which does not change any more
 	for _, n := range changeNotifications {
-		if wants&n.change != 0 {
+		if filter.changes()&n.change != 0 {
 			_ = f.req.Notify(ctx, n.method, map[string]Meta{"_meta": f.meta})
 		}
 	}
@@ -124,7 +129,7 @@ func (f *forwarder) missed(filter *SubscriptionFilter) {
 
 // following is one subscription at the server.
 type following struct {
-	take func(note *Request)
+	take func(note *Request) bool
 	end  context.CancelCauseFunc
 }
 

@@ -80,13 +80,23 @@ func PauseTimeout(ctx context.Context) (resume func()) {
 	return sync.OnceFunc(clock.resume)
 }
 
-// withProbeClock is the context of a question whose answer tells the era.
-func withProbeClock(ctx context.Context, timeout time.Duration) (context.Context, func()) {
+// withConnectClock is the context of connecting.
+func withConnectClock(ctx context.Context, timeout time.Duration) (context.Context, func()) {
+	if timeout < 0 {
+		return ctx, func() {}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	clock := startClock(timeout, func() { cancel(errSilent) })
+	clock := startClock(timeout, func() { cancel(&TimeoutError{MethodDiscover + " or " + legacyInitialize, timeout}) })
 	return context.WithValue(ctx, pauseKey{}, clock), func() {
 		clock.stop()
 		cancel(nil)
+	}
+}
+
+// restartClock begins the time of connecting anew.
+func restartClock(ctx context.Context) {
+	if clock, ok := ctx.Value(pauseKey{}).(*callClock); ok {
+		clock.reset()
 	}
 }
 

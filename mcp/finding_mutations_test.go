@@ -62,7 +62,7 @@ func TestFindingMutation7(t *testing.T) {
 		mux.Resource("notes://{+path}", reads("note"))
 		ctx, cancel := context.WithCancel(t.Context())
 		blocked, told := make(chan struct{}), map[string]int{}
-		listener := notifierFunc(func(method string, params json.RawMessage) {
+		listener := notifying(func(method string, params json.RawMessage) {
 			if method == mcp.NotificationResourceUpdated {
 				var p mcp.ResourceUpdatedParams
 				_ = json.Unmarshal(params, &p)
@@ -90,9 +90,9 @@ func TestFindingMutation7(t *testing.T) {
 	})
 }
 
-type notifierFunc func(method string, params json.RawMessage)
+type notifying func(method string, params json.RawMessage)
 
-func (f notifierFunc) Notify(_ context.Context, method string, params json.RawMessage) error {
+func (f notifying) Notify(_ context.Context, method string, params json.RawMessage) error {
 	f(method, params)
 	return nil
 }
@@ -105,7 +105,7 @@ func TestFindingMutation9(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var told []string
 		blocked := make(chan struct{})
-		listener := notifierFunc(func(method string, _ json.RawMessage) {
+		listener := notifying(func(method string, _ json.RawMessage) {
 			told = append(told, method)
 			<-blocked
 		})

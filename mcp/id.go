@@ -15,8 +15,10 @@ import (
 
 // An ID is a JSON-RPC id or a progress token: a string or an integer, kept
 // byte for byte as its sender wrote it, so that 1, 1.0 and "1" stay different
-// and no integer loses a digit. IDs are comparable. The zero ID means that
-// there is none: a Request with a zero ID is a notification.
+// and no integer loses a digit. What refers to an ID may write it in another way: the
+// ID of a response is the same as that of its request if they have the same value.
+// IDs are comparable. The zero ID means that there is none: a Request with a zero ID
+// is a notification.
 type ID struct{ token string }
 
 // StringID is the id "s".
@@ -56,6 +58,23 @@ func (id ID) orNull() string {
 	return id.token
 }
 
+// byValue is the plain way to write an id, which is the same for all ids of one value.
+func (id ID) byValue() ID {
+	switch {
+	case id.token == "":
+		return id
+	case id.token[0] == '"':
+		if !strings.Contains(id.token, `\`) {
+			return id
+		}
+		return StringID(string(jsonscan.Unquote([]byte(id.token))))
+	case id.token != "-0" && !strings.ContainsAny(id.token, ".eE"):
+		return id
+	}
+	n, _ := decimal.Parse(id.token)
+	return ID{n.String()}
+}
+
 // parseID takes a valid JSON value.
 func parseID(raw []byte) (ID, bool) {
 	if len(raw) == 0 {
@@ -79,7 +98,7 @@ func isInteger(raw []byte) bool {
 		return true
 	}
 	number := string(raw)
-	if len(number) > 40 || strings.ContainsAny(number, "eE") {
+	if len(number) > 40 {
 		return false
 	}
 	n, ok := decimal.Parse(number)

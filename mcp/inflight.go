@@ -10,7 +10,7 @@ import "context"
 type inflight []inflightRequest
 
 type inflightRequest struct {
-	id     ID
+	id     ID // by value
 	cancel context.CancelCauseFunc
 }
 
@@ -19,6 +19,7 @@ const keptInFlight = 2
 
 // find returns what cancels a request, or nil.
 func (f inflight) find(id ID) context.CancelCauseFunc {
+	id = id.byValue()
 	for i := range f {
 		if f[i].id == id {
 			return f[i].cancel
@@ -28,11 +29,12 @@ func (f inflight) find(id ID) context.CancelCauseFunc {
 }
 
 func (f *inflight) add(id ID, cancel context.CancelCauseFunc) {
-	*f = append(*f, inflightRequest{id, cancel})
+	*f = append(*f, inflightRequest{id.byValue(), cancel})
 }
 
 func (f *inflight) remove(id ID) {
 	list := *f
+	id = id.byValue()
 	for i := range list {
 		if list[i].id == id {
 			last := len(list) - 1

@@ -141,7 +141,7 @@ func (l *Legacy) admitItem(ctx context.Context, item []byte, from Origin) Admitt
 	switch {
 	case err != nil && m.Request != nil && m.Request.IsNotification():
 		return Admitted{batch: []Admitted{}} // nothing to do and nothing to say
-	case err != nil:
+	case err != nil && m.Response == nil: // a response that cannot be read fails its question
 		return Admitted{m: m, err: err}
 	case m.IsInitialize():
 		return Admitted{m: m, err: Errorf(CodeInvalidRequest, "initialize must not be in a batch")}

@@ -64,6 +64,9 @@ type logWire struct {
 	transport logTransport
 }
 
+// Unwrap is what [Wire] says of it.
+func (w *logWire) Unwrap() Wire { return w.Wire }
+
 func (w *logWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
 	w.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
 	start := time.Now()

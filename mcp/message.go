@@ -5,16 +5,19 @@ package mcp
 
 import (
 	"encoding/json"
+	"iter"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // A Message is one JSON-RPC message as it was read: a request, a notification
-// or a response. Exactly one of Request and Response is set.
+// or a response. Exactly one of Request and Response is set, unless the message could
+// not be read.
 type Message struct {
 	ID       ID        // of the request or response, zero if it has none
 	Request  *Request  // a request, or a notification if ID is zero
 	Response *Response // the answer to a question of ours
+	Err      *Error    // why a message could not be read; only a [Receiver] sees such
 }
 
 // A Response is the answer to a request.
@@ -37,6 +40,10 @@ func IsBatch(data []byte) bool {
 	return false
 }
 
+// maxItems is how many messages there may be in a batch, of either side. Without a bound,
+// two bytes would make one.
+const maxItems = 4096
+
 // SplitBatch takes a batch apart. Its error is an [*Error].
 func SplitBatch(data []byte) ([][]byte, error) {
 	s := jsonscan.Get(data, 0)
@@ -44,6 +51,9 @@ func SplitBatch(data []byte) ([][]byte, error) {
 	var items [][]byte
 	s.Array()
 	for s.Element() {
+		if len(items) == maxItems {
+			return nil, Errorf(CodeInvalidRequest, "a batch has more than %d messages", maxItems)
+		}
 		items = append(items, s.Value())
 	}
 	if err := s.End(); err != nil {
@@ -55,18 +65,55 @@ func SplitBatch(data []byte) ([][]byte, error) {
 	return items, nil
 }
 
+// Messages yields the messages in data, which a server sent: one, or those of a batch. One
+// that could not be read has an Err; if it has an id and no method, it is a response.
+func Messages(data []byte) iter.Seq[Message] {
+	return func(yield func(Message) bool) {
+		if !IsBatch(data) {
+			yield(readMessage(data))
+			return
+		}
+		items, err := SplitBatch(data)
+		if err != nil {
+			if !yield(unreadable(Message{}, err)) {
+				return
+			}
+			items = salvageItems(data)
+		}
+		for _, item := range items {
+			if !yield(readMessage(item)) {
+				return
+			}
+		}
+	}
+}
+
+func readMessage(data []byte) Message {
+	m, err := ParseMessage(data)
+	if err == nil {
+		return m
+	}
+	if m = unreadable(m, err); m.Request == nil && m.Response == nil && !m.ID.IsZero() {
+		m.Response = unreadableResponse(m.ID, m.Err)
+	}
+	return m
+}
+
 // ParseMessage reads one message, strictly: case matters, no member may stand
 // twice, nothing may follow. It keeps data, which must not change any more.
 //
-// The error is an [*Error] to be sent back; the Message then still has the ID if
-// that could be read.
+// The error is an [*Error] to be sent back. The Message then still has the ID if that
+// could be read, even from malformed JSON, and says what it belongs to if that is known:
+// a Request with its method and without params, or a Response with an Error that wraps
+// [ErrUnreadable].
 func ParseMessage(data []byte) (Message, error) {
 	var e envelope
 	s := jsonscan.Get(data, 0)
 	defer s.Release()
 	e.scan(s)
 	if err := s.End(); err != nil {
-		return Message{}, Errorf(CodeParseError, "malformed JSON: %w", err)
+		malformed := Errorf(CodeParseError, "malformed JSON: %w", err)
+		return salvage(data, nil, malformed), malformed
 	}
 	return e.message()
 }
@@ -123,12 +170,12 @@ func (e *envelope) message() (Message, error) {
 	m := Message{ID: id}
 	switch {
 	case string(e.version) != `"2.0"`:
-		return m, Errorf(CodeInvalidRequest, `the member "jsonrpc" must be "2.0"`)
+		return e.refused(m, `the member "jsonrpc" must be "2.0"`)
 	case e.result != nil || e.failure != nil:
 		return e.response(m)
 	case !e.hasMethod:
 		return m, Errorf(CodeInvalidRequest, `a message must have the member "method", "result" or "error"`)
-	case e.method[0] != '"' || len(e.method) == len(`""`):
+	case !isMethod(e.method):
 		return m, Errorf(CodeInvalidRequest, `the member "method" must be a string that is not empty`)
 	case e.hasID && !ok:
 		return m, Errorf(CodeInvalidRequest, `the member "id" must be a string or an integer`)
@@ -147,15 +194,29 @@ func (e *envelope) message() (Message, error) {
 
 func (e *envelope) response(m Message) (Message, error) {
 	if e.hasMethod || (e.result != nil && e.failure != nil) {
-		return m, Errorf(CodeInvalidRequest, `a response must have exactly one of "result" and "error", and no "method"`)
+		return e.refused(m, `a response must have exactly one of "result" and "error", and no "method"`)
 	}
+	m.ID = m.ID.byValue()
 	m.Response = &Response{ID: m.ID, Result: e.result}
 	if e.failure == nil {
 		return m, nil
 	}
 	m.Response.Error = new(Error)
 	if err := unmarshal(e.failure, m.Response.Error); err != nil {
-		return m, Errorf(CodeInvalidRequest, `the member "error" must be an object with an integer "code" and a string "message"`)
+		return e.refused(m, `the member "error" must be an object with an integer "code" and a string "message"`)
 	}
 	return m, nil
+}
+
+// refused is a message that is well-formed JSON and not one of the protocol.
+func (e *envelope) refused(m Message, why string) (Message, error) {
+	err := Errorf(CodeInvalidRequest, "%s", why)
+	switch {
+	case m.ID.IsZero():
+	case isMethod(e.method):
+		m.Request = unreadableRequest(m.ID, e.method)
+	case e.result != nil || e.failure != nil:
+		m.Response = unreadableResponse(m.ID, err)
+	}
+	return m, err
 }

@@ -127,7 +127,7 @@ func (s *streamServer) lead() {
 		var coded *Error
 		switch {
 		case errors.As(err, &coded):
-			s.write(AppendErrorResponse(nil, ID{}, err))
+			s.refuse(err)
 		case err != nil:
 			s.endedBy = err
 			close(s.ended)
@@ -136,6 +136,16 @@ func (s *streamServer) lead() {
 			return
 		}
 	}
+}
+
+// refuse answers a message that the stream could not return.
+func (s *streamServer) refuse(err error) {
+	if !s.enter() {
+		return
+	}
+	a := arrival{server: s}
+	a.takeUnreadable(unreadable(Message{}, err), err)
+	a.serve(func() {})
 }
 
 // serve takes and serves one message and reports whether l still leads. It does
@@ -195,7 +205,7 @@ func (s *streamServer) cancelled(req *Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cancel := s.inflight[p.RequestID]; cancel != nil {
+	if cancel := s.inflight[p.RequestID.byValue()]; cancel != nil {
 		cancel(&CancelError{Reason: p.Reason})
 	}
 }

@@ -47,11 +47,7 @@ func (s *streamServer) take(data []byte) arrival {
 	m, err := ParseMessage(data)
 	switch {
 	case err != nil:
-		s.opts.Logger.DebugContext(s.ctx, "mcp: malformed message", "error", err)
-		a.refuse(m.ID, err)
-		if m.Request != nil && m.Request.IsNotification() {
-			a.kind = arrivalNone
-		}
+		a.takeUnreadable(m, err)
 	case m.Request == nil:
 		a.kind, a.legacy = arrivalLegacy, s.legacy.Admit(s.ctx, m)
 	default:
@@ -59,6 +55,21 @@ func (s *streamServer) take(data []byte) arrival {
 		a.takeRequest(m)
 	}
 	return a
+}
+
+// takeUnreadable takes a message that could not be read: a request is refused, a
+// response fails the question that it answers, a notification is dropped.
+func (a *arrival) takeUnreadable(m Message, err error) {
+	s := a.server
+	s.opts.Logger.DebugContext(s.ctx, "mcp: malformed message", "id", m.ID.String(), "error", err)
+	switch {
+	case m.Response != nil:
+		a.kind, a.legacy = arrivalLegacy, s.legacy.Admit(s.ctx, m)
+	case m.Request != nil && m.Request.IsNotification():
+		a.kind = arrivalNone
+	default:
+		a.refuse(m.ID, err)
+	}
 }
 
 func (a *arrival) refuse(id ID, err error) {
@@ -123,7 +134,8 @@ func (a *arrival) takeModern(req *Request) {
 func (s *streamServer) begin(a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.inflight[a.req.ID] != nil {
+	id := a.req.ID.byValue()
+	if s.inflight[id] != nil {
 		return duplicateID(a.req.ID)
 	}
 	if len(s.inflight) >= s.opts.MaxInFlight {
@@ -134,7 +146,7 @@ func (s *streamServer) begin(a *arrival) error {
 		base = s.listening
 	}
 	a.ctx, a.cancel = context.WithCancelCause(base)
-	s.inflight[a.req.ID] = a.cancel
+	s.inflight[id] = a.cancel
 	return nil
 }
 
@@ -144,7 +156,7 @@ func (a *arrival) done() {
 	s := a.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.inflight, a.req.ID)
+	delete(s.inflight, a.req.ID.byValue())
 }
 
 // patience is how long what comes after it waits for it. A client that has opened its

@@ -25,15 +25,23 @@ type Transport interface {
 // on whose stream the message came, zero if that is not known.
 //
 // The zero Message says that messages which belong to no request may have been
-// lost, while the connection was broken say.
+// lost, while the connection was broken say. A Message with an Err could not be read; if
+// it is the response to a Call, that fails as well.
 type Receiver func(m Message, about ID)
 
 // A Wire is a connection to a server that carries whole messages. It knows nothing
 // of eras but how its transport writes them. It is safe for concurrent use.
+//
+// A Wire may have a method Ordered() bool. It reports whether the wire is a byte stream
+// to one server, which gets one message after the other; then a server that leaves
+// server/discover unanswered for a while is sent initialize after it. A Wire that is
+// wrapped around another may have a method Unwrap() Wire, by which such a method of the
+// other is found.
 type Wire interface {
 	// Call sends a request and waits for its response, which is an error of the
 	// server's too. The error is that of the wire: the request may or may not have
-	// been served, unless the error says more ([ErrNotUnderstood], [ErrSessionLost]).
+	// been served, unless the error says more ([ErrNotUnderstood], [ErrSessionLost]). That
+	// of a response which could not be read wraps [ErrUnreadable].
 	// When ctx is done, the request is cancelled in the way of the transport and of
 	// the message's version, and the error is the context's cause.
 	Call(ctx context.Context, m *Envelope) (*Response, error)

@@ -59,34 +59,35 @@ type streamWire struct {
 	err     error // why it ended
 }
 
-// take delivers one message, and reports whether a call has its answer now. What is
-// not a message, a stray print say, is dropped.
+// take delivers one message, or several, and reports whether a call has its answer now.
 func (w *streamWire) take(data []byte) (answered bool) {
-	if IsBatch(data) {
-		items, err := SplitBatch(data)
-		for _, item := range items {
-			if err == nil && w.take(item) {
-				answered = true
-			}
+	for m := range Messages(data) {
+		if w.takeOne(m) {
+			answered = true
 		}
-		return answered
 	}
-	m, err := ParseMessage(data)
-	switch {
-	case err != nil && m.Request == nil && !m.ID.IsZero():
-		return w.deliver(&Response{ID: m.ID, Error: asError(err)})
-	case err != nil:
-	case m.Response != nil:
-		return w.deliver(m.Response)
-	default:
-		w.receive(m, ID{})
-	}
-	return false
+	return answered
 }
 
+// takeOne gives what is no response to the receiver, and also what could not be read:
+// somebody should know.
+func (w *streamWire) takeOne(m Message) (answered bool) {
+	if m.Response == nil || m.Err != nil {
+		w.receive(m, ID{})
+	}
+	return m.Response != nil && w.deliver(m.Response)
+}
+
+// deliver gives a response to the call that waits for it. An error without an id is that
+// of the only call that waits, if there is one: its server could not read the id.
 func (w *streamWire) deliver(r *Response) (answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if r.ID.IsZero() && r.Error != nil && len(w.waiting) == 1 {
+		for id := range w.waiting {
+			r.ID = id
+		}
+	}
 	answer := w.waiting[r.ID]
 	if answer == nil {
 		return false
@@ -195,6 +196,9 @@ func (w *streamWire) Close() error {
 }
 
 func (w *streamWire) Done() <-chan struct{} { return w.done }
+
+// Ordered is what [Wire] says of it.
+func (*streamWire) Ordered() bool { return true }
 
 func (w *streamWire) Err() error {
 	w.mu.Lock()

@@ -95,9 +95,10 @@ func (t *turns) next(ctx context.Context) (answered bool) {
 	if err == nil {
 		return t.wire.take(data)
 	}
-	_, dropped := errors.AsType[*Error](err)                   // one message, whose call times out or is cancelled
-	interrupted := ctx.Err() != nil && t.wire.ctx.Err() == nil // if it was the end, the next one finds it too
-	if !dropped && !interrupted {
+	if _, dropped := errors.AsType[*Error](err); dropped {
+		return t.wire.takeOne(unreadable(Message{}, err))
+	}
+	if interrupted := ctx.Err() != nil && t.wire.ctx.Err() == nil; !interrupted { // or the next one finds the end, too
 		t.over = true
 		t.wire.end(err)
 		close(t.wire.done)

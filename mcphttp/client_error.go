@@ -17,16 +17,25 @@ import (
 // TransportOptions.MaxMessage. The request was served.
 var ErrMessageTooLong = errors.New("mcphttp: the server's message is longer than TransportOptions.MaxMessage")
 
-// A StatusError says that a server answered with an HTTP status where the protocol
-// wants a message. It is found, with errors.As, in the errors of a transport,
-// beside the kind: [mcp.ErrUnauthorized], [mcp.ErrSessionLost],
-// [mcp.ErrNotUnderstood] or none. If the body was a JSON-RPC error, that
-// [*mcp.Error] is found as well.
+// unreadable is the message in an event whose data was too long.
+func (e *event) unreadable() mcp.Message {
+	lost := mcp.Unreadable(e.head, e.tail, mcp.Errorf(mcp.CodeInvalidRequest, "%w", ErrMessageTooLong))
+	lost.Message.Err = lost.Err
+	return lost.Message
+}
+
+// A StatusError says that a server answered with an HTTP status, or with a body that
+// is no message, where the protocol wants a message. It is found, with errors.As, in
+// the errors of a transport, and says with errors.Is of which kind it is:
+// [mcp.ErrUnauthorized], [mcp.ErrSessionLost], [mcp.ErrNotUnderstood],
+// [mcp.ErrUnreadable] or none. If the body was a JSON-RPC error, that [*mcp.Error] is
+// found as well.
 type StatusError struct {
 	Status int
-	Header http.Header // with WWW-Authenticate, Retry-After, Location
+	Header http.Header // with WWW-Authenticate, Retry-After, Location, Content-Type
 	Body   string      // no more than its first 4 KiB
-	answer *mcp.Error
+	answer *mcp.Error  // the JSON-RPC error in the body, nil if it is none
+	kind   error       // nil if it is of none
 }
 
 // maxStatusBody is how much of a body is kept of an answer that is no message.
@@ -34,25 +43,43 @@ const maxStatusBody = 4 << 10
 
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("mcphttp: the server answered %d %s", e.Status, http.StatusText(e.Status))
-	switch to := e.Header.Get("Location"); {
+	to, body := e.Header.Get("Location"), strings.TrimSpace(e.Body)
+	switch {
 	case e.redirect() && to != "":
-		text += fmt.Sprintf(" to %q, which is not followed: give the transport the URL at which the server is", to)
+		return text + fmt.Sprintf(" to %q, which is not followed: give the transport the URL at which the server is", to)
 	case e.answer != nil:
-		text += ": " + e.answer.Error()
-	case strings.TrimSpace(e.Body) != "":
-		text += fmt.Sprintf(": %.200q", strings.TrimSpace(e.Body))
+		return text + ": " + e.answer.Error()
+	case e.Status/100 == 2:
+		text += fmt.Sprintf(" with the content type %q and no message of the protocol", e.Header.Get("Content-Type"))
+	}
+	if body != "" {
+		text += fmt.Sprintf(": %.200q", body)
 	}
 	return text
 }
 
 func (e *StatusError) redirect() bool { return e.Status/100 == 3 }
 
-// Unwrap returns the JSON-RPC error in the body, if it was one.
+// Is reports whether target is the kind of e.
+func (e *StatusError) Is(target error) bool { return e.kind != nil && target == e.kind } //nolint:errorlint // kinds are not wrapped
+
+// Unwrap returns the JSON-RPC error in the body, if it was one. That of a caller who is
+// not known is text, and not an answer.
 func (e *StatusError) Unwrap() error {
-	if e.answer == nil {
+	if e.answer == nil || e.unauthorized() {
 		return nil // not a nil *mcp.Error
 	}
 	return e.answer
+}
+
+// response is the JSON-RPC error in the body as the answer to a call. If it may soon be
+// over, its cause says so. Status 500 says nothing of that.
+func (e *StatusError) response() *mcp.Error {
+	answer := *e.answer
+	if e.Transient() && e.Status != http.StatusInternalServerError {
+		answer.Cause = &StatusError{Status: e.Status, Header: e.Header}
+	}
+	return &answer
 }
 
 // refusal is what a response that is no success says.
@@ -62,15 +89,28 @@ func (p *peer) refusal(res *http.Response) *StatusError {
 	if m, err := mcp.ParseMessage(body); err == nil && m.Response != nil {
 		e.answer = m.Response.Error
 	}
+	return e.withBody(body)
+}
+
+func (e *StatusError) withBody(body []byte) *StatusError {
 	e.Body = string(body[:min(len(body), maxStatusBody)])
 	return e
+}
+
+// noMessage is the error of a call that succeeds with a body that does not answer it. The
+// request may have been served.
+func noMessage(res *http.Response, body []byte) error {
+	return (&StatusError{Status: res.StatusCode, Header: res.Header}).withBody(body).of(mcp.ErrUnreadable)
 }
 
 // maxProblem is how long a refusal may be to be read as a message.
 const maxProblem = 1 << 20
 
-// kind puts an error of a kind above the status.
-func (e *StatusError) kind(kind error) error { return fmt.Errorf("%w: %w", kind, e) }
+// of makes e an error of a kind.
+func (e *StatusError) of(kind error) error {
+	e.kind = kind
+	return e
+}
 
 // unauthorized reports whether the server wants to know who calls. A 403 with a
 // JSON-RPC error and without a challenge is a refusal for another reason.
@@ -94,13 +134,6 @@ func (e *StatusError) insufficientScope() bool {
 // the way to it, fails or has too much to do.
 func (e *StatusError) Transient() bool {
 	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
-}
-
-// anonymous is the error for a caller that is not known. What else the body says
-// stays text: nobody shall take it for an answer.
-func (e *StatusError) anonymous() error {
-	e.answer = nil
-	return e.kind(mcp.ErrUnauthorized)
 }
 
 // understood reports whether the refusal is one of the modern era.
@@ -132,11 +165,13 @@ func (e *StatusError) aboutMessage() bool {
 func (e *StatusError) modern() (*mcp.Error, error) {
 	switch {
 	case e.unauthorized():
-		return nil, e.anonymous()
+		return nil, e.of(mcp.ErrUnauthorized)
 	case e.aboutMessage() && !e.understood():
-		return nil, e.kind(mcp.ErrNotUnderstood)
+		return nil, e.of(mcp.ErrNotUnderstood)
 	case e.answer != nil && !e.insufficientScope():
-		return e.answer, nil
+		return e.response(), nil
+	case e.Status == http.StatusInternalServerError, e.Status == http.StatusNotImplemented:
+		return nil, e.of(mcp.ErrUnreadable) // as some servers answer what they do not know
 	}
 	return nil, e // in which the challenge is, and the answer if there is one
 }
@@ -145,11 +180,11 @@ func (e *StatusError) modern() (*mcp.Error, error) {
 func (e *StatusError) legacy(inSession bool) (*mcp.Error, error) {
 	switch {
 	case e.unauthorized():
-		return nil, e.anonymous()
+		return nil, e.of(mcp.ErrUnauthorized)
 	case inSession && e.Status == http.StatusNotFound && !e.understood():
-		return nil, e.kind(mcp.ErrSessionLost)
+		return nil, e.of(mcp.ErrSessionLost)
 	case e.answer != nil && !e.insufficientScope():
-		return e.answer, nil
+		return e.response(), nil
 	}
 	return nil, e
 }

@@ -51,16 +51,17 @@ func TestTransportRefusals(t *testing.T) {
 		{403, problem(-32600), nil, -32600, -32600},
 		{408, "", nil, 0, 0},
 		{429, "", nil, 0, 0},
-		{500, "oops", nil, 0, 0},
+		{500, "oops", mcp.ErrUnreadable, 0, 0},
 		{500, problem(-32603), nil, -32603, -32603},
 		{503, problem(-32603), nil, -32603, -32603},
-		{200, "", mcp.ErrNotUnderstood, 0, 0},
-		{200, "<html>", mcp.ErrNotUnderstood, 0, 0},
+		{502, "Bad Gateway", nil, 0, 0},
+		{200, "", mcp.ErrUnreadable, 0, 0},
+		{200, "<html>", mcp.ErrUnreadable, 0, 0},
 		{200, problem(-32601), nil, -32601, -32601},
-		{202, "", mcp.ErrNotUnderstood, 0, 0},
-		{204, "", mcp.ErrNotUnderstood, 0, 0},
+		{202, "", mcp.ErrUnreadable, 0, 0},
+		{204, "", mcp.ErrUnreadable, 0, 0},
 	}
-	kinds := []error{mcp.ErrNotUnderstood, mcp.ErrUnauthorized, mcp.ErrSessionLost}
+	kinds := []error{mcp.ErrNotUnderstood, mcp.ErrUnauthorized, mcp.ErrSessionLost, mcp.ErrUnreadable}
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.status, test.body), func(t *testing.T) {
 			l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +89,7 @@ func TestTransportRefusals(t *testing.T) {
 			}
 			check(mcp.LatestVersion, test.code, test.modern)
 			kind := test.modern
-			if errors.Is(kind, mcp.ErrNotUnderstood) {
+			if errors.Is(kind, mcp.ErrNotUnderstood) || test.status == 500 {
 				kind = nil
 			}
 			check(mcp.Version20251125, test.legacy, kind)

@@ -27,6 +27,7 @@ type eventReader struct {
 	skipLF bool   // the line before ended in CR, to which LF would belong
 	line   []byte // the current one
 	long   bool   // it was longer than the limit, and is cut off
+	tail   []byte // the last of what was cut off
 }
 
 // event is one event. Other than in the standard, one without data is an event,
@@ -36,7 +37,10 @@ type event struct {
 	id      string // "" if it has none
 	data    []byte // owned by who asked for the event
 	retry   time.Duration
-	tooLong bool // the data is missing
+	tooLong bool // the data is missing, but for its head and its tail
+	head    []byte
+	tail    []byte
+	cut     bool // the stream ended in it
 
 	fields bool // there was a field that is known
 	filled bool // there was a data field
@@ -59,6 +63,7 @@ func (r *eventReader) next() (event, error) {
 				r.field(&e)
 			}
 			if e.fields {
+				e.cut = true
 				return e, nil
 			}
 			return e, err
@@ -95,7 +100,7 @@ func (r *eventReader) field(e *event) {
 
 func (r *eventReader) data(e *event, value []byte) {
 	if e.tooLong = e.tooLong || r.long || int64(len(e.data)+len(value)) > r.limit; e.tooLong {
-		e.data = nil
+		e.lose(value, r.tail)
 		return
 	}
 	switch {
@@ -107,6 +112,23 @@ func (r *eventReader) data(e *event, value []byte) {
 		e.data = append(e.data, value...)
 	}
 	e.filled = true
+}
+
+// excerpt is how much is kept of either end of data that is too long: enough to see to
+// what it is the answer.
+const excerpt = 1 << 10
+
+// lose drops data that is too long, but for its ends. The last line of it is value, and
+// then tail if that is longer than a line may be.
+func (e *event) lose(value, tail []byte) {
+	if e.head == nil {
+		e.head = bytes.Clone(value[:min(len(value), excerpt)])
+		if e.filled {
+			e.head = bytes.Clone(e.data[:min(len(e.data), excerpt)])
+		}
+		e.data = nil
+	}
+	e.tail = append(bytes.Clone(value[max(len(value)-excerpt, 0):]), tail...)
 }
 
 // maxRetry bounds the delay that a server can ask for.
@@ -124,7 +146,7 @@ func retryDelay(value []byte) time.Duration {
 // readLine reads a line, which ends in LF, CR or both. With an error, the line is
 // what came before it.
 func (r *eventReader) readLine() error {
-	r.line, r.long = r.line[:0], false
+	r.line, r.tail, r.long = r.line[:0], r.tail[:0], false
 	for {
 		piece, err := r.peek()
 		if err != nil {
@@ -188,9 +210,11 @@ func lineEnd(piece []byte) int {
 
 // add appends to the line, of which no more is kept than the longest field needs.
 func (r *eventReader) add(piece []byte) {
-	if room := r.limit + int64(len("data: ")) - int64(len(r.line)); int64(len(piece)) > room {
-		piece = piece[:max(room, 0)]
+	if room := max(r.limit+int64(len("data: "))-int64(len(r.line)), 0); int64(len(piece)) > room {
 		r.long = true
+		r.tail = append(r.tail, piece[room:]...)
+		r.tail = append(r.tail[:0], r.tail[max(len(r.tail)-excerpt, 0):]...)
+		piece = piece[:room]
 	}
 	r.line = append(r.line, piece...)
 }

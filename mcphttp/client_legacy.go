@@ -122,6 +122,9 @@ func (w *httpWire) initialize(x *exchange, m *mcp.Envelope) (*mcp.Response, erro
 	if old := w.fallBack(x.ctx, refusal); old != nil {
 		return old.Call(x.ctx, m)
 	}
+	if refusal.answer == nil && refusal.aboutMessage() {
+		return nil, refusal.of(mcp.ErrNotUnderstood)
+	}
 	return respond(m.ID)(refusal.legacy(false))
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -20,6 +21,7 @@ type position struct {
 	last     string        // the id of the last event, "" if there was none
 	retry    time.Duration // how long the server wants to be left alone, 0 if it did not say
 	failures int           // how often in a row nothing new came
+	idle     int           // how often in a row no message came
 }
 
 // errBrokenOff is in the error of a stream that can be come back to.
@@ -53,7 +55,7 @@ func (w *httpWire) readStream(body io.Reader, want, about mcp.ID, pos *position)
 	begun := time.Now()
 	defer func() {
 		if time.Since(begun) >= lasting {
-			pos.failures = 0
+			pos.failures, pos.idle = 0, 0
 		}
 	}()
 	events := newEventReader(body, w.peer.opts.MaxMessage)
@@ -65,13 +67,12 @@ func (w *httpWire) readStream(body io.Reader, want, about mcp.ID, pos *position)
 		if e.retry > 0 {
 			pos.retry = e.retry
 		}
+		if e.cut && jsonscan.Valid(e.data, 0) != nil {
+			continue // and not passed
+		}
 		r, err := w.takeEvent(&e, want, about)
-		switch {
-		case errors.Is(err, ErrMessageTooLong):
+		if err != nil {
 			return nil, err
-		case err != nil:
-			w.peer.opts.Logger.Debug("mcphttp: an event is no message", "error", err)
-			continue // cut short perhaps, and then not to be skipped
 		}
 		pos.passed(&e)
 		if r != nil {
@@ -80,10 +81,14 @@ func (w *httpWire) readStream(body io.Reader, want, about mcp.ID, pos *position)
 	}
 }
 
-// passed moves the position behind an event.
+// passed moves the position behind an event. A new id is enough to go on, for servers
+// that close the stream while they work, but not to go on without a pause.
 func (pos *position) passed(e *event) {
 	if e.id != "" && e.id != pos.last || len(e.data) > 0 {
 		pos.failures = 0
+	}
+	if len(e.data) > 0 {
+		pos.idle = 0
 	}
 	if e.id != "" {
 		pos.last = e.id
@@ -97,12 +102,12 @@ func (w *httpWire) takeEvent(e *event, want, about mcp.ID) (*mcp.Response, error
 	case e.tooLong && !want.IsZero():
 		return nil, ErrMessageTooLong
 	case e.tooLong:
-		w.peer.opts.Logger.Warn("mcphttp: a message of the server was too long and is lost")
+		w.deliver(e.unreadable(), about)
 		return nil, nil
 	case len(e.data) == 0 || !e.isMessage():
 		return nil, nil
 	}
-	return w.take(e.data, want, about)
+	return w.take(e.data, want, about), nil
 }
 
 // isMessage reports whether the event is of the kind that carries messages.
@@ -156,10 +161,12 @@ func (w *httpWire) comeBack(x *exchange, s *clientSession, want, about mcp.ID, p
 	return nil, broken
 }
 
-// The delay before a stream is taken up again: the server's, or firstDelay, and
-// twice as much after each failure, up to maxDelay.
+// The delay before a stream is taken up again: the server's, or firstDelay, and twice as
+// much after each failure, up to maxDelay. It is not less than firstDelay, nor, after
+// each stream without a message, than twice that, up to idleDelay.
 const (
 	firstDelay = 500 * time.Millisecond
+	idleDelay  = 5 * time.Second
 	maxDelay   = 30 * time.Second
 )
 
@@ -168,12 +175,10 @@ func (pos *position) wait(ctx context.Context, attempts int) bool {
 	if pos.failures >= attempts {
 		return false
 	}
-	delay := firstDelay
-	if pos.retry > 0 {
-		delay = pos.retry
-	}
-	delay = max(delay, min(delay<<min(pos.failures, 8), maxDelay))
+	delay := max(pos.retry, firstDelay)
+	delay = max(delay, min(delay<<min(pos.failures, 8), maxDelay), min(firstDelay<<min(pos.idle, 8), idleDelay))
 	pos.failures++
+	pos.idle++
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

@@ -244,6 +244,9 @@ func TestTransportOwnStreamTooLong(t *testing.T) {
 			<-r.Context().Done()
 		}}).link(&mcphttp.TransportOptions{MaxMessage: 1 << 10})
 		l.handshake(mcp.Version20251125)
+		if n := l.next(); !errors.Is(n.Err, mcphttp.ErrMessageTooLong) {
+			t.Errorf("received %+v for what is too long", n)
+		}
 		if n := l.next(); !strings.Contains(string(n.Request.Params()), "short") {
 			t.Errorf("received %.100s", n.Request.Params())
 		}

@@ -125,8 +125,8 @@ func (w *httpWire) callModern(x *exchange, m *mcp.Envelope) (*mcp.Response, erro
 		return respond(m.ID)(w.peer.refusal(res).modern())
 	}
 	r, err := w.answer(x, res, m.ID, &position{})
-	if err == errNoMessage { //nolint:errorlint // it is never wrapped
-		err = fmt.Errorf("%w: %w", mcp.ErrNotUnderstood, err)
+	if err == errBrokenOff { //nolint:errorlint // it is wrapped if the stream did not end in good order
+		err = fmt.Errorf("%w: %w", mcp.ErrUnreadable, err)
 	}
 	return r, err
 }
@@ -141,9 +141,6 @@ func respond(id mcp.ID) func(*mcp.Error, error) (*mcp.Response, error) {
 	}
 }
 
-// errNoMessage is the error of a call that succeeds with a body that is no message.
-var errNoMessage = fmt.Errorf("mcphttp: the server's answer is no JSON-RPC response: %w", io.ErrUnexpectedEOF)
-
 // answer reads a successful HTTP response until the response to a request, and
 // delivers what comes before it.
 func (w *httpWire) answer(x *exchange, res *http.Response, id mcp.ID, pos *position) (*mcp.Response, error) {
@@ -155,47 +152,28 @@ func (w *httpWire) answer(x *exchange, res *http.Response, id mcp.ID, pos *posit
 	if err != nil {
 		return nil, fmt.Errorf("mcphttp: the server's answer: %w", err)
 	}
-	r, err := w.take(body, id, id)
-	if err != nil || r == nil {
-		return nil, errNoMessage
+	if r := w.take(body, id, id); r != nil {
+		return r, nil
 	}
-	return r, nil
+	return nil, noMessage(res, body)
 }
 
 // take delivers the messages in data, except the response to the request want,
 // which it returns; nil means that it is not among them. About is the request that
-// they belong to. An error means that data is no message.
-func (b *inbox) take(data []byte, want, about mcp.ID) (*mcp.Response, error) {
-	if mcp.IsBatch(data) {
-		return b.takeBatch(data, want, about)
-	}
-	m, err := mcp.ParseMessage(data)
-	switch {
-	case err != nil:
-		return nil, err
-	case m.Request != nil:
-		b.deliver(m, about)
-		return nil, nil
-	case want.IsZero() || (m.Response.Error == nil && m.ID != want):
-		return nil, nil // to nobody
-	}
-	// An error that could not be related to a request can be related to this one.
-	m.Response.ID = want
-	return m.Response, nil
-}
-
-func (b *inbox) takeBatch(data []byte, want, about mcp.ID) (found *mcp.Response, err error) {
-	items, err := mcp.SplitBatch(data)
-	for _, item := range items {
-		r, err := b.take(item, want, about)
-		if err != nil {
-			return found, err
+// they belong to. What could not be read is delivered as well: somebody should know.
+func (b *inbox) take(data []byte, want, about mcp.ID) (found *mcp.Response) {
+	for m := range mcp.Messages(data) {
+		r := m.Response
+		if r == nil || m.Err != nil {
+			b.deliver(m, about)
 		}
-		if r != nil {
+		// An error that names another request, or none, can be related to this one.
+		if r != nil && !want.IsZero() && (r.ID == want || r.Error != nil && m.Err == nil) {
+			r.ID = want
 			found = r
 		}
 	}
-	return found, err
+	return found
 }
 
 func isStream(res *http.Response) bool {

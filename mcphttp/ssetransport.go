@@ -59,7 +59,7 @@ func (w *sseWire) open(x *exchange) (*eventReader, *http.Response, error) {
 	case res.StatusCode != http.StatusOK:
 		refusal := w.peer.refusal(res)
 		if err = error(refusal); refusal.unauthorized() {
-			err = refusal.anonymous()
+			err = refusal.of(mcp.ErrUnauthorized)
 		}
 	case !isStream(res):
 		err = fmt.Errorf("%w: the answer is %q, not an event stream", mcp.ErrNotUnderstood, res.Header.Get("Content-Type"))
@@ -108,31 +108,23 @@ func (w *sseWire) read(x *exchange, res *http.Response, events *eventReader) {
 			w.finish()
 			return
 		case e.tooLong:
-			w.peer.opts.Logger.Warn("mcphttp: a message of the server was too long and is lost")
+			w.accept(e.unreadable())
 		case e.isMessage() && len(e.data) > 0:
-			w.accept(e.data)
+			for m := range mcp.Messages(e.data) {
+				w.accept(m)
+			}
 		}
 	}
 }
 
-// accept takes a message, or several.
-func (w *sseWire) accept(data []byte) {
-	if mcp.IsBatch(data) {
-		items, _ := mcp.SplitBatch(data) // there are none if it cannot be read
-		for _, item := range items {
-			w.accept(item)
-		}
-		return
-	}
-	m, err := mcp.ParseMessage(data)
-	var problem *mcp.Error
-	switch {
-	case err == nil && m.Request != nil:
+// accept takes a message. What could not be read is delivered even if it is the response
+// to a call: somebody should know.
+func (w *sseWire) accept(m mcp.Message) {
+	if m.Response == nil || m.Err != nil {
 		w.deliver(m, mcp.ID{})
-	case err == nil:
+	}
+	if m.Response != nil {
 		w.answered(m.Response)
-	case m.Request == nil && errors.As(err, &problem):
-		w.answered(&mcp.Response{ID: m.ID, Error: problem})
 	}
 }
 

@@ -29,7 +29,8 @@ type CommandOptions struct {
 	// which does not get the standard error.
 	Logger *slog.Logger
 	// MaxMessage is how many bytes a message of the server may have. A longer one
-	// is dropped. 0 means [DefaultMaxMessage].
+	// fails the call that it answers, if it says which that is at its start or its end. 0
+	// means [DefaultMaxMessage].
 	MaxMessage int
 
 	// ExitWait is how long Close leaves the server, whose standard input is closed

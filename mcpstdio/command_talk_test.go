@@ -6,7 +6,6 @@ package mcpstdio_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os/exec"
 	"strings"
 	"sync"
@@ -129,11 +128,7 @@ func TestCommandProbe(t *testing.T) {
 	for _, name := range []string{"old", "silent"} {
 		t.Run(name, func(t *testing.T) {
 			mcptest.NoLeaks(t)
-			probing := mcp.NewClient("test", "v1", &mcp.ClientOptions{ProbeTimeout: 500 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
-			if name == "old" {
-				probing = client()
-			}
-			conn, err := probing.Connect(t.Context(), mcpstdio.NewCommand(program(name), quietly()))
+			conn, err := client().Connect(t.Context(), mcpstdio.NewCommand(program(name), quietly()))
 			if err != nil {
 				t.Fatal(err)
 			}

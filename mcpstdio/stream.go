@@ -63,7 +63,7 @@ type stream struct {
 
 	interrupts interrupter // of who waits for r; nil if nothing interrupts him
 	part       []byte      // of a line whose reader was interrupted
-	tooLong    bool        // and that line is
+	tooLong    *lostLine   // and that line is; nil if it is not
 
 	mu      sync.Mutex // not held while writing
 	w       io.Writer
@@ -137,16 +137,20 @@ func (s *stream) lineWaits() bool {
 func (s *stream) collect() ([]byte, error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
-		if len(s.part)+len(part) > s.opts.MaxMessage+1 {
-			s.tooLong, s.part = true, nil
+		if s.tooLong == nil && len(s.part)+len(part) > s.opts.MaxMessage+1 {
+			s.tooLong = new(lostLine)
+			s.tooLong.add(s.part)
+			s.part = nil
 		}
-		if !s.tooLong {
+		if s.tooLong != nil {
+			s.tooLong.add(part)
+		} else {
 			s.part = append(s.part, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err != nil && (!errors.Is(err, io.EOF) || len(s.part) == 0 && !s.tooLong):
+		case err != nil && (!errors.Is(err, io.EOF) || len(s.part) == 0 && s.tooLong == nil):
 			return nil, err
 		}
 		return s.finish()
@@ -156,11 +160,24 @@ func (s *stream) collect() ([]byte, error) {
 // finish returns the line that was collected.
 func (s *stream) finish() ([]byte, error) {
 	line, tooLong := s.part, s.tooLong
-	s.part, s.tooLong = nil, false
-	if tooLong {
-		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "a message is longer than %d bytes", s.opts.MaxMessage)
+	s.part, s.tooLong = nil, nil
+	if tooLong != nil {
+		err := mcp.Errorf(mcp.CodeInvalidRequest, "a message is longer than %d bytes", s.opts.MaxMessage)
+		return nil, mcp.Unreadable(tooLong.head, tooLong.tail, err)
 	}
 	return line, nil
+}
+
+// lostLine is what is kept of a line that is too long: enough to see whose it is.
+type lostLine struct{ head, tail []byte }
+
+// excerptSize is how much is kept of either end.
+const excerptSize = 1 << 10
+
+func (l *lostLine) add(part []byte) {
+	l.head = append(l.head, part[:min(len(part), excerptSize-len(l.head))]...)
+	last := append(l.tail, part[max(len(part)-excerptSize, 0):]...)
+	l.tail = append(l.tail[:0], last[max(len(last)-excerptSize, 0):]...)
 }
 
 // block is called before the reader waits. What is left then, because the last

@@ -46,6 +46,9 @@ type faultyWire struct {
 	n     atomic.Int64
 }
 
+// Unwrap is what [mcp.Wire] says of it.
+func (w *faultyWire) Unwrap() mcp.Wire { return w.Wire }
+
 // before lets the fault of a message happen, as far as it happens before it.
 func (w *faultyWire) before(ctx context.Context, m *mcp.Envelope) (Fault, error) {
 	f := w.fault(int(w.n.Add(1)), m)

@@ -1,0 +1,375 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// childProgram is a server on a byte stream, as programs are: it needs a while to start, and
+// takes one message after the other. Respond returns what it answers, "" for nothing, and
+// whether it goes on.
+type childProgram struct {
+	start   time.Duration // until it reads
+	exit    time.Duration // that Close takes
+	respond func(start int, method, id string) (answer string, more bool)
+
+	mu    sync.Mutex
+	heard []string // methods, in order, "start" among them
+}
+
+// slowStream is a stream whose Close takes its time, as that of a program does.
+type slowStream struct {
+	mcp.Stream
+	exit time.Duration
+}
+
+func (s slowStream) Close() error {
+	err := s.Stream.Close()
+	<-time.After(s.exit)
+	return err
+}
+
+func (p *childProgram) transport() mcp.Transport {
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+		client, server := mcp.Pipe()
+		n := p.note("start")
+		go func() {
+			defer server.Close()
+			<-time.After(p.start)
+			for {
+				data, err := server.Read(context.Background())
+				if err != nil {
+					return
+				}
+				m, err := mcp.ParseMessage(data)
+				if err != nil || m.Request == nil {
+					continue
+				}
+				p.note(m.Request.Method)
+				answer, more := p.respond(n, m.Request.Method, m.Request.ID.String())
+				if answer != "" && server.Write(context.Background(), []byte(answer)) != nil || !more {
+					return
+				}
+			}
+		}()
+		return slowStream{client, p.exit}, nil
+	})
+}
+
+// note notes what was heard, and returns how often the program was started.
+func (p *childProgram) note(method string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard = append(p.heard, method)
+	return p.countLocked("start")
+}
+
+func (p *childProgram) count(method string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.countLocked(method)
+}
+
+func (p *childProgram) countLocked(method string) (n int) {
+	for _, m := range p.heard {
+		if m == method {
+			n++
+		}
+	}
+	return n
+}
+
+const openedLegacy = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
+
+func refusalFor(id string, code int, data string) string {
+	if data != "" {
+		data = `,"data":` + data
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"%s}}`, id, code, data)
+}
+
+// speaksModern, speaksBoth and speaksLegacy answer the questions of one who connects.
+func speaksModern(_ int, method, id string) (string, bool) {
+	switch method {
+	case mcp.MethodDiscover:
+		return resultFor(id, discovered), true
+	case "initialize":
+		return refusalFor(id, -32022, `{"supported":["2026-07-28"]}`), true
+	}
+	return "", true
+}
+
+func speaksBoth(_ int, method, id string) (string, bool) {
+	if method == "initialize" {
+		return resultFor(id, openedLegacy), true
+	}
+	return speaksModern(0, method, id)
+}
+
+func speaksLegacy(_ int, method, id string) (string, bool) {
+	switch method {
+	case "notifications/initialized":
+		return "", true
+	case "initialize":
+		return resultFor(id, openedLegacy), true
+	}
+	return refusalFor(id, -32601, ""), true
+}
+
+// The era of a server is what it answers. How long that takes does not matter, and nothing
+// is started twice that need not be.
+func TestFindingI1I8EraIsFoundOut(t *testing.T) {
+	silentAbout := func(silent string, respond func(int, string, string) (string, bool)) func(int, string, string) (string, bool) {
+		return func(start int, method, id string) (string, bool) {
+			if method == silent {
+				return "", true
+			}
+			return respond(start, method, id)
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		program *childProgram
+		version string
+		starts  int
+		took    time.Duration
+	}{
+		{"modern", &childProgram{respond: speaksModern}, mcp.Version20260728, 1, 0},
+		{"modern, slow", &childProgram{respond: speaksModern, start: 3 * time.Second}, mcp.Version20260728, 1, 3 * time.Second},
+		{"modern, downloaded first", &childProgram{respond: speaksModern, start: time.Minute}, mcp.Version20260728, 1, time.Minute},
+		{"both", &childProgram{respond: speaksBoth}, mcp.Version20260728, 1, 0},
+		{"both, slow", &childProgram{respond: speaksBoth, start: 3 * time.Second}, mcp.Version20260728, 1, 3 * time.Second},
+		{"both, downloaded first", &childProgram{respond: speaksBoth, start: time.Minute}, mcp.Version20260728, 1, time.Minute},
+		{"legacy", &childProgram{respond: speaksLegacy}, mcp.Version20251125, 1, 0},
+		{"legacy, slow", &childProgram{respond: speaksLegacy, start: 3 * time.Second}, mcp.Version20251125, 1, 3 * time.Second},
+		{"legacy, downloaded first", &childProgram{respond: speaksLegacy, start: time.Minute}, mcp.Version20251125, 1, time.Minute},
+		{"legacy and silent", &childProgram{respond: silentAbout(mcp.MethodDiscover, speaksLegacy)}, mcp.Version20251125, 1, 6 * time.Second},
+		{"legacy, exits", &childProgram{respond: func(_ int, method, id string) (string, bool) {
+			answer, _ := speaksLegacy(0, method, id)
+			return answer, method != mcp.MethodDiscover
+		}}, mcp.Version20251125, 2, 0},
+		{"legacy, takes the first message for the handshake", &childProgram{exit: time.Second, respond: func(start int, method, id string) (string, bool) {
+			if start == 1 {
+				return refusalFor(id, -32600, ""), true
+			}
+			return speaksLegacy(0, method, id)
+		}}, mcp.Version20251125, 2, 0},
+		{"modern, with a bad start", &childProgram{respond: func() func(int, string, string) (string, bool) {
+			bad := true
+			return func(_ int, method, id string) (string, bool) {
+				if bad && method == mcp.MethodDiscover {
+					bad = false
+					return refusalFor(id, -32603, ""), true
+				}
+				return speaksModern(0, method, id)
+			}
+		}()}, mcp.Version20260728, 1, 0},
+		{"both, answers the second question first", &childProgram{start: 10 * time.Second, respond: func() func(int, string, string) (string, bool) {
+			first := ""
+			return func(_ int, method, id string) (string, bool) {
+				if method == mcp.MethodDiscover {
+					first = resultFor(id, discovered)
+					return "", true
+				}
+				return `[` + resultFor(id, openedLegacy) + `,` + first + `]`, true
+			}
+		}()}, mcp.Version20260728, 1, 10 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				c, err := mcp.NewClient("c", "v1", quietClient("")).Connect(t.Context(), test.program.transport())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); c.Version() != test.version || took != test.took {
+					t.Errorf("after %v it speaks %s", took, c.Version())
+				}
+				if n := test.program.count("start"); n != test.starts {
+					t.Errorf("it was started %d times", n)
+				}
+				_ = c.Close()
+				if test.starts > 1 && time.Since(start) < test.program.exit {
+					t.Error("a program that was given up is left behind")
+				}
+			})
+		})
+	}
+}
+
+// What was a guess is found out anew; what a server has said is remembered.
+func TestFindingI1GuessIsNotRemembered(t *testing.T) {
+	for name, test := range map[string]struct {
+		respond   func(int, string, string) (string, bool)
+		discovers int // by two connections
+	}{
+		"said": {speaksLegacy, 1},
+		"guessed": {func(_ int, method, id string) (string, bool) {
+			if method == mcp.MethodDiscover {
+				return "", true
+			}
+			return speaksLegacy(0, method, id)
+		}, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &childProgram{respond: test.respond}
+			client, transport := mcp.NewClient("c", "v1", quietClient("")), p.transport()
+			for range 2 {
+				c, err := client.Connect(t.Context(), transport)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = c.Close()
+			}
+			if n := p.count(mcp.MethodDiscover); n != test.discovers {
+				t.Errorf("%s: it was asked %d times", name, n)
+			}
+		})
+	}
+}
+
+// A server that says nothing at all is given up, with an error that says so.
+func TestFindingW18SilentServer(t *testing.T) {
+	for _, version := range []string{"", mcp.Version20260728, mcp.Version20251125} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &childProgram{respond: func(int, string, string) (string, bool) { return "", true }}
+			start := time.Now()
+			_, err := mcp.NewClient("c", "v1", quietClient(version)).Connect(context.Background(), p.transport()) //nolint:usetesting // it has no end
+			if timeout, ok := errors.AsType[*mcp.TimeoutError](err); !ok || timeout.After != 2*time.Minute || time.Since(start) != 2*time.Minute {
+				t.Errorf("%s: after %v: %v", version, time.Since(start), err)
+			}
+		})
+	}
+}
+
+// Why there is no connection is said once, and in the words of the one who knows.
+func TestFindingU14PlainErrors(t *testing.T) {
+	exits := &childProgram{respond: func(int, string, string) (string, bool) { return "", false }}
+	refuses := &childProgram{respond: func(_ int, method, id string) (string, bool) {
+		return strings.Replace(refusalFor(id, -32601, ""), `"no"`, `"`+method+`?"`, 1), true
+	}}
+	for _, test := range []struct {
+		transport mcp.Transport
+		is        error
+		text      string
+	}{
+		{exits.transport(), io.EOF, "EOF"},
+		{refuses.transport(), nil, "mcp: the server refuses to begin: initialize? (code -32601); server/discover: server/discover? (code -32601)"},
+		{failingTransport{io.ErrNoProgress}, io.ErrNoProgress, io.ErrNoProgress.Error()},
+	} {
+		_, err := mcp.NewClient("c", "v1", quietClient("")).Connect(t.Context(), test.transport)
+		if err == nil || err.Error() != test.text || test.is != nil && !errors.Is(err, test.is) {
+			t.Errorf("%v, want %s", err, test.text)
+		}
+	}
+}
+
+type failingTransport struct{ err error }
+
+func (f failingTransport) Connect(context.Context, mcp.Receiver) (mcp.Wire, error) { return nil, f.err }
+
+// earlyTransport is a transport that hands over messages before Connect returns, in the goroutine
+// of Connect and in another.
+type earlyTransport struct {
+	mcp.Transport
+	said []string
+}
+
+func (h earlyTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+	say := func() {
+		for _, s := range h.said {
+			if m, err := mcp.ParseMessage([]byte(s)); err == nil {
+				receive(m, mcp.ID{})
+			}
+		}
+	}
+	say()
+	var wg sync.WaitGroup
+	wg.Go(say)
+	wg.Wait()
+	return h.Transport.Connect(ctx, receive)
+}
+
+// What a server says before its client knows the connection is dealt with when the
+// connection is whole: nothing crashes, and nothing is lost.
+func TestFindingCH1EarlyMessages(t *testing.T) {
+	for _, version := range []string{"", mcp.Version20251125} {
+		answered := make(chan string, 8)
+		server := mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+			near, far := mcp.Pipe()
+			go func() {
+				for {
+					data, err := far.Read(context.Background())
+					if err != nil {
+						return
+					}
+					m, _ := mcp.ParseMessage(data)
+					if m.Request == nil {
+						answered <- string(data)
+						continue
+					}
+					if answer, _ := speaksLegacy(0, m.Request.Method, m.Request.ID.String()); answer != "" {
+						_ = far.Write(context.Background(), []byte(answer))
+					}
+				}
+			}()
+			return near, nil
+		})
+		opts := quietClient(version)
+		servers := make(chan *mcp.DiscoverResult, 8)
+		opts.ToolsChanged = func(_ context.Context, c *mcp.Conn) {
+			_ = c.Version()
+			servers <- c.Server()
+		}
+		c := connectTo(t, earlyTransport{server, []string{
+			`{"jsonrpc":"2.0","id":"p","method":"ping"}`,
+			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+		}}, opts)
+		for range 2 {
+			if got := <-answered; got != `{"jsonrpc":"2.0","id":"p","result":{}}` {
+				t.Errorf("the ping was answered with %s", got)
+			}
+			if s := <-servers; s == nil {
+				t.Error("a function was called with half a connection")
+			}
+		}
+		_ = c.Close()
+	}
+}
+
+// Nobody is asked anything by a server before it is known what it is.
+func TestFindingCH1NoQuestionsBeforeTheHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		opts := quietClient("")
+		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			asked.Add(1)
+			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
+		}
+		p := &childProgram{respond: speaksModern}
+		question := fmt.Sprintf(aQuestion, 1)
+		c := connectTo(t, earlyTransport{p.transport(), []string{question}}, opts)
+		synctest.Wait()
+		if n := asked.Load(); n != 0 {
+			t.Errorf("the user was asked %d times", n)
+		}
+		_ = c.Close()
+		if i := slices.Index(p.heard, ""); i >= 0 {
+			t.Errorf("heard %q", p.heard)
+		}
+	})
+}

@@ -1,0 +1,257 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+// notifierFunc is somebody who is told something.
+type notifierFunc func(method string) error
+
+func (f notifierFunc) Notify(_ context.Context, method string, _ json.RawMessage) error {
+	return f(method)
+}
+
+// What waits for a function that is slow is bounded by its size, too.
+func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
+	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+		synctest.Test(t, func(t *testing.T) {
+			const size, sent = 1 << 20, 30
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+				for range sent {
+					if err := mcp.RequestFrom(ctx).Notify(ctx, "notifications/talk", map[string]string{"text": strings.Repeat("x", size)}); err != nil {
+						return "", err
+					}
+				}
+				return "", nil
+			}, nil))
+			var told atomic.Int32
+			opts := quietClient(version)
+			opts.Notification = func(context.Context, *mcp.Conn, string, *mcp.Request) {
+				told.Add(1)
+				<-time.After(time.Second)
+			}
+			c := connect(t, mux, opts)
+			if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "talk"}); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			if n := told.Load(); n == 0 || n > 20 {
+				t.Errorf("%s: %d of %d MiB were kept", version, n, sent)
+			}
+			_ = c.Close()
+		})
+	}
+}
+
+// Somebody who listens through a connection and does not read keeps nobody waiting:
+// neither others who listen, nor the client's own functions.
+func TestFindingCM16SlowListener(t *testing.T) {
+	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+		synctest.Test(t, func(t *testing.T) {
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("remark", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+				return "", mcp.RequestFrom(ctx).Notify(ctx, "notifications/remark", none{})
+			}, nil))
+			own := make(chan string, 8)
+			opts := quietClient(version)
+			opts.Notification = func(_ context.Context, _ *mcp.Conn, method string, _ *mcp.Request) { own <- method }
+			c := connect(t, mux, opts)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(mcp.ErrClosed)
+			stuck, heard := make(chan struct{}), make(chan string, 8)
+			listen := func(n mcp.Notifier) {
+				req, err := mcp.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
+				if err != nil {
+					t.Error(err)
+				}
+				req.ID = mcp.IntID(1)
+				go func() { _, _ = mcp.Serve(ctx, c, req, n, quiet().Logger) }()
+				synctest.Wait()
+			}
+			listen(notifierFunc(func(method string) error {
+				if method == mcp.NotificationToolsListChanged {
+					<-stuck
+				}
+				return nil
+			}))
+			listen(notifierFunc(func(method string) error { heard <- method; return nil }))
+			mux.Tool("new", mcp.HandlerFunc(nil))
+			synctest.Wait()
+			mux.Tool("newer", mcp.HandlerFunc(nil))
+			<-time.After(time.Second)
+			if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"}); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if len(heard) != 3 {
+				t.Errorf("%s: somebody else heard %d times", version, len(heard))
+			}
+			for more := true; more; {
+				select {
+				case method := <-own:
+					more = method != "notifications/remark"
+				default:
+					t.Errorf("%s: the client's function was not called", version)
+					more = false
+				}
+			}
+			close(stuck)
+		})
+	}
+}
+
+// A listener that is so slow that changes are dropped is told, at last, that everything may
+// have changed: no change is missed for good.
+func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sent = 6000
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method != mcp.MethodListen {
+					return next.ServeMCP(ctx, req)
+				}
+				meta := mcp.Meta{}
+				meta.Set(mcp.MetaSubscriptionID, req.ID)
+				_ = req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{
+					Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:a", "r:last"}}, Meta: meta,
+				})
+				for range sent {
+					_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: "r:a", Meta: meta})
+				}
+				_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: "r:last", Meta: meta})
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			})
+		})
+		c := connect(t, mux, quietClient(mcp.Version20260728))
+		slow := make(chan struct{})
+		var told, last int
+		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:a", "r:last"}}, func(ch mcp.Change) {
+			<-slow
+			told++
+			if ch.URI == "r:last" {
+				last++
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		close(slow)
+		synctest.Wait()
+		if told >= sent || last == 0 {
+			t.Errorf("told %d times, %d of the last", told, last)
+		}
+		_ = c.Close()
+	})
+}
+
+// Mutation 34: the clock of a call stands still while a person is asked. Progress
+// does not start it.
+func TestProgressWhileTheUserThinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := mcp.Pipe()
+		say := func(format string, args ...any) {
+			_ = far.Write(context.Background(), fmt.Appendf(nil, format, args...))
+		}
+		go func() {
+			var call mcp.ID
+			for {
+				data, err := far.Read(context.Background())
+				if err != nil {
+					return
+				}
+				m, _ := mcp.ParseMessage(data)
+				switch {
+				case m.Response != nil:
+					say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call)
+				case m.Request.Method == mcp.MethodCallTool:
+					call = m.ID
+					say(aQuestion, 1)
+					<-time.After(time.Second)
+					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.Request.ProgressToken())
+				default:
+					if answer, _ := speaksLegacy(0, m.Request.Method, m.ID.String()); answer != "" {
+						say("%s", answer)
+					}
+				}
+			}
+		}()
+		opts := quietClient(mcp.Version20251125)
+		opts.CallTimeout = time.Minute
+		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			<-time.After(time.Hour)
+			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
+		}
+		c := connectTo(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil }), opts)
+		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"}); err != nil {
+			t.Error(err)
+		}
+		_ = c.Close()
+	})
+}
+
+// Mutation 36: a call that a lost session had no effect on is made again once.
+func TestLostSessionOneRetry(t *testing.T) {
+	calls := 0
+	transport := mcptest.Faulty(mcp.InProcess(remarking()), func(_ int, m *mcp.Envelope) mcptest.Fault {
+		if m.Method == mcp.MethodCallTool {
+			calls++
+		}
+		return mcptest.Fault{LoseSession: m.Method == mcp.MethodCallTool}
+	})
+	c := connectTo(t, transport, quietClient(mcp.Version20251125))
+	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"})
+	if !errors.Is(err, mcp.ErrSessionLost) || calls != 2 {
+		t.Errorf("after %d calls: %v", calls, err)
+	}
+}
+
+// Mutation 37: who subscribes while the last one before unsubscribes is subscribed anew.
+func TestSubscribeWhileAnotherLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var subscribed atomic.Int32
+		p := &childProgram{respond: func(_ int, method, id string) (string, bool) {
+			switch method {
+			case "notifications/initialized":
+				return "", true
+			case "initialize":
+				return resultFor(id, strings.Replace(openedLegacy, `"tools":{}`, `"resources":{"subscribe":true}`, 1)), true
+			case "resources/subscribe":
+				subscribed.Add(1)
+			case "resources/unsubscribe":
+				<-time.After(time.Second)
+			}
+			return resultFor(id, `{}`), true
+		}}
+		c := connectTo(t, p.transport(), quietClient(mcp.Version20251125))
+		first, err := c.Subscribe(t.Context(), "r:a", func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.Close()
+		synctest.Wait() // the server takes its time
+		if _, err := c.Subscribe(t.Context(), "r:a", func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		if n := subscribed.Load(); n != 2 {
+			t.Errorf("the server was asked %d times", n)
+		}
+		_ = c.Close()
+	})
+}
