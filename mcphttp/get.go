@@ -30,7 +30,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 	if s == nil {
 		return
 	}
-	defer h.sessions.release(s)
+	defer h.sessions.release(s, r)
 	last := r.Header.Get(headerLastEventID)
 	if last == "" {
 		h.serveOwn(r, s, w, nil)
@@ -51,7 +51,6 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) resume(r *http.Request, s *session, w http.ResponseWriter, number int64, position uint64) {
 	out := new(output)
 	out.of(w, r, h.opts.WriteTimeout)
-	defer out.end()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := s.streamOf(number)

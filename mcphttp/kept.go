@@ -37,7 +37,7 @@ func (s *session) end() (streams []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	if s.standalone != nil {
+	if s.own.stream != nil {
 		streams = append(streams, ownStream)
 	}
 	for stream := range s.streams {

@@ -23,8 +23,13 @@ type Options struct {
 	// WriteTimeout is how long the write of one answer, or of one event of a stream,
 	// may take; an event shortly after another one has up to an eighth less. A client
 	// that reads more slowly is cut off. It replaces http.Server.WriteTimeout, which
-	// would end every stream. 0 means 30 seconds.
+	// would end every stream: the time that a handler takes before it answers does not
+	// count. 0 means 30 seconds.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long the body of a request may take to arrive; one that takes
+	// longer is refused with 408. It replaces http.Server.ReadTimeout. 0 means one
+	// minute, negative leaves it to http.Server.
+	BodyTimeout time.Duration
 
 	// AllowedHosts and AllowedOrigins are what the Host and Origin headers may
 	// be: hosts as "mcp.example.com", which means any port, or with a port as
@@ -47,10 +52,18 @@ type Options struct {
 	// SessionIdle is how long a session of the legacy era may be idle: without a
 	// request being served and without a stream. 0 means 30 minutes.
 	SessionIdle time.Duration
-	// MaxSessions is how many sessions there may be at once. Beyond it, the one
-	// that is idle for longest ends; if none is idle, no more are opened. 0 means
-	// 10,000.
-	MaxSessions int
+	// MaxSessions is how many sessions there may be at once, and MaxSessionsPerCaller
+	// how many of them one caller may have: a principal or, without authentication, an
+	// address (of IPv6, a network of 64 bits; behind a proxy, the proxy's, unless
+	// middleware sets http.Request.RemoteAddr).
+	//
+	// A caller who opens one too many loses the session that is idle for longest, or
+	// that only an absent client could come back to. Where there are too many in all,
+	// the caller with the most sessions loses one. If there is none to lose, no more
+	// are opened: their requests get 503, as do those for more streams of an
+	// [SSEHandler], whose sessions are never idle. 0 means 10,000, and for each
+	// caller a tenth of MaxSessions, but at least 100.
+	MaxSessions, MaxSessionsPerCaller int
 	// KeepAlive, MaxRounds and AskTimeout are as in [mcp.LegacyOptions].
 	KeepAlive  time.Duration
 	MaxRounds  int
@@ -82,8 +95,10 @@ func (o *Options) withDefaults() Options {
 	opts.MaxBody = cmp.Or(opts.MaxBody, 16<<20)
 	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
 	opts.WriteTimeout = cmp.Or(opts.WriteTimeout, 30*time.Second)
+	opts.BodyTimeout = cmp.Or(opts.BodyTimeout, time.Minute)
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 10_000)
+	opts.MaxSessionsPerCaller = cmp.Or(opts.MaxSessionsPerCaller, max(100, opts.MaxSessions/10))
 	opts.Retry = cmp.Or(opts.Retry, time.Second)
 	if opts.Replay == (store.Retention{}) {
 		opts.Replay = store.Retention{Records: 256, Bytes: 4 << 20, TTL: 5 * time.Minute}

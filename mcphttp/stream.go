@@ -196,17 +196,6 @@ func (st *stream) heartbeat() {
 	_ = st.write((*output).comment)
 }
 
-// open makes out the response of the stream, which goes on from here.
-func (st *stream) open(ctx context.Context, out *output, broken func()) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.out, st.about, st.broken = out, ctx, broken
-	if st.begun {
-		st.primeAgain(ctx)
-	}
-	st.begin(ctx)
-}
-
 // attach replays to out what came after a position and makes it the response of
 // the stream, in place of the one before. Then broken is called when the stream has
 // ended, or is not written there any more. An error means that nothing was written.
@@ -270,7 +259,6 @@ func (s *session) enter(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.number == ownStream {
-		s.standalone = st
 		return
 	}
 	if s.streams == nil {
