@@ -47,6 +47,7 @@ func network(remote string) string {
 type caller struct {
 	key      callerKey
 	sessions int
+	kept     kept
 }
 
 // callers are those that hold sessions.

@@ -22,9 +22,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 	}
 	defer h.sessions.release(s, r)
 	if m.Request == nil || m.Request.IsNotification() {
-		if !s.legacy.Awaits(&m) {
-			h.sessions.relay(r.Context(), s, &m)
-		}
+		h.sessions.pass(r.Context(), s, &m)
 		s.legacy.Serve(legacyContext(r), nil, m, refused{})
 		accepted(w)
 		return

@@ -79,6 +79,11 @@ type Options struct {
 	// comes back with Last-Event-ID. The zero value means 256 events, 4 MiB, 5
 	// minutes.
 	Replay store.Retention
+	// ReplayPerCaller is how many bytes of events are kept of one caller, of all of
+	// their streams in this process. Beyond it, the events of the stream that said
+	// nothing for longest are forgotten. A caller is as in MaxSessionsPerCaller. 0
+	// means 8 MiB.
+	ReplayPerCaller int
 	// Retry is how long a client is told to wait before it comes back to a
 	// stream. 0 means one second.
 	Retry time.Duration
@@ -99,6 +104,7 @@ func (o *Options) withDefaults() Options {
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 10_000)
 	opts.MaxSessionsPerCaller = cmp.Or(opts.MaxSessionsPerCaller, max(100, opts.MaxSessions/10))
+	opts.ReplayPerCaller = cmp.Or(opts.ReplayPerCaller, 8<<20)
 	opts.Retry = cmp.Or(opts.Retry, time.Second)
 	if opts.Replay == (store.Retention{}) {
 		opts.Replay = store.Retention{Records: 256, Bytes: 4 << 20, TTL: 5 * time.Minute}
@@ -107,6 +113,17 @@ func (o *Options) withDefaults() Options {
 		opts.Logger = slog.Default()
 	}
 	return opts
+}
+
+// askTime is how long a question may wait for its answer.
+func (o *Options) askTime() time.Duration {
+	switch {
+	case o.AskTimeout > 0:
+		return o.AskTimeout
+	case o.AskTimeout < 0: // for ever, of which no store should hear
+		return 24 * time.Hour
+	}
+	return time.Hour
 }
 
 func (o *Options) legacy(id string, p *mcp.Principal) *mcp.LegacyOptions {

@@ -7,11 +7,13 @@ import (
 	"context"
 	"crypto/rand"
 	"iter"
+	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -26,9 +28,11 @@ type session struct {
 	mu      sync.Mutex
 	streams map[int64]*stream // of requests, that are not done
 	own     own
-	last    int64     // number of the last stream
-	kept    []keptLog // of streams that are done, oldest first
-	over    bool      // the session has ended: no events are kept
+	last    int64 // number of the last stream
+	over    bool  // the session has ended: no events are kept
+
+	cancels      int // that were passed on to other replicas since then
+	cancelsSince time.Time
 
 	// Guarded by the lock of sessions.
 	active  int32           // requests and streams
@@ -39,6 +43,12 @@ type session struct {
 
 	discarded sync.Once
 }
+
+// logged names the session in log lines, without giving its id away: who has that may
+// have the session.
+func (s *session) logged() slog.Attr { return loggedSession(s.id) }
+
+func loggedSession(id string) slog.Attr { return slog.String("session", digest.Session(id)) }
 
 // sessions are those that live in this process.
 type sessions struct {
@@ -60,7 +70,14 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, callers: callers{}, name: rand.Text(), events: &events{logs: shared, keep: opts.Replay, shared: opts.Store != nil}}
+	name := rand.Text()
+	return &sessions{
+		mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, callers: callers{}, name: name,
+		events: &events{
+			logs: shared, keep: opts.Replay, perCaller: opts.ReplayPerCaller,
+			shared: opts.Store != nil, replica: name, askTime: opts.askTime(),
+		},
+	}
 }
 
 // open begins a session that is in use: release must follow. It returns nil if
