@@ -7,9 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-
-	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // Errors that a question ends with.
@@ -31,14 +28,17 @@ type Question interface {
 	accept(answer json.RawMessage) error
 }
 
-// Ask asks several questions at once and takes the answers into the places that
-// the questions name. Keys tell the questions of one call apart; they must be
-// the same every time the handler runs.
+// Ask asks several questions at once and stores the answers where the questions say.
+// A key identifies a question within the handler's call; it must be the same every time
+// the handler runs. Two different questions under one key are an error.
 //
-// As long as an answer is missing, Ask returns an error that the handler must
-// pass on, possibly wrapped: the client is then asked, and the handler runs again
-// from its top, until it gets by without asking. What must not happen twice
-// belongs after the last question or into [Once].
+// Until every question has been answered, Ask returns an error that the handler must
+// return, possibly wrapped: the client is then asked, and the handler runs again from
+// its top, until it gets by without asking. An answer belongs to the question as it was
+// asked: if the handler asks another one under its key, the client is asked again. What
+// must not happen twice belongs after the last question or into [Once]. A client can
+// still send its last answers again, and the handler runs again, until
+// [MuxOptions.StateTTL] has passed; [MuxOptions.StateStore] prevents that.
 //
 // Ask fails at once, with CodeMissingCapability, if the client did not declare
 // that it can be asked so. It works in the handlers of tools, prompts and
@@ -48,24 +48,22 @@ func Ask(ctx context.Context, questions ...Question) error {
 	if err != nil {
 		return err
 	}
-	a.call.mu.Lock()
-	defer a.call.mu.Unlock()
 	requests := make([]InputRequest, len(questions))
 	for i, q := range questions {
 		if requests[i], err = a.check(q); err != nil {
 			return err
 		}
 	}
+	answers, err := a.ask(ctx, questions, requests)
+	if err != nil {
+		return err
+	}
 	waiting := false
 	var refused error
 	for i, q := range questions {
-		answer, ok := a.answers[q.questionKey()]
-		if !ok {
-			a.pending[q.questionKey()] = requests[i]
+		if answers[i] == nil {
 			waiting = true
-			continue
-		}
-		if err := q.accept(answer); err != nil && refused == nil {
+		} else if err := q.accept(answers[i]); err != nil && refused == nil {
 			refused = err
 		}
 	}
@@ -76,124 +74,29 @@ func Ask(ctx context.Context, questions ...Question) error {
 }
 
 // Once returns what fn returned when it was first called under key by this
-// call's handler, in whichever round that was. The value travels with the
-// request's state: it must encode as JSON and be small. Errors are not kept.
+// call's handler, in whichever round that was. Concurrent calls under one key run fn
+// once. The value travels with the request's state: it must encode as JSON, and all
+// values and answers together must fit into [MuxOptions.MaxState]. Errors are not kept.
 func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, error) {
 	var value T
 	a, err := askingFrom(ctx)
 	if err != nil {
 		return value, err
 	}
-	if raw, ok := a.remembered(key); ok {
-		return value, unmarshal(raw, &value)
-	}
-	if value, err = fn(); err != nil {
-		return value, err
-	}
-	raw, err := marshal(value)
+	raw, err := a.onceValue(ctx, key, func() (json.RawMessage, error) {
+		v, err := fn()
+		if err != nil {
+			return nil, err
+		}
+		return marshal(v)
+	})
 	if err != nil {
 		return value, err
 	}
-	a.remember(key, raw)
+	if err := unmarshal(raw, &value); err != nil {
+		return value, Errorf(CodeInternalError, "the value that Once keeps under %q does not fit a %T: %w", key, value, err)
+	}
 	return value, nil
-}
-
-// asking is the state of a handler that asks: made when it first does.
-type asking struct {
-	req     *Request
-	call    *call
-	sealer  *sealer
-	answers map[string]json.RawMessage
-	once    map[string]json.RawMessage
-	pending map[string]InputRequest
-}
-
-// pendingError unwinds a handler that waits for answers. It becomes an
-// *InputRequired before any middleware sees it.
-type pendingError struct{ asking *asking }
-
-func (*pendingError) Error() string { return "mcp: waiting for the client to answer" }
-
-var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
-
-func askingFrom(ctx context.Context) (*asking, error) {
-	req := RequestFrom(ctx)
-	if req == nil {
-		return nil, errCannotAsk
-	}
-	c := req.call
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sealer == nil {
-		return nil, errCannotAsk
-	}
-	if c.asked == nil {
-		a, err := newAsking(req)
-		if err != nil {
-			return nil, err
-		}
-		c.asked = a
-	}
-	return c.asked, nil
-}
-
-// newAsking joins the answers of earlier rounds, which the state holds, with
-// those of the latest. An answer that was given cannot be changed later.
-func newAsking(req *Request) (*asking, error) {
-	a := &asking{
-		req: req, call: req.call, sealer: req.call.sealer,
-		answers: map[string]json.RawMessage{},
-		once:    map[string]json.RawMessage{},
-		pending: map[string]InputRequest{},
-	}
-	if raw := req.params.inputResponses(); raw != nil {
-		if err := unmarshal(raw, &a.answers); err != nil {
-			return nil, Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
-		}
-	}
-	if raw := req.params.requestState(); raw != nil {
-		state, err := a.sealer.open(req, string(jsonscan.Unquote(raw)))
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(a.answers, state.Answers)
-		maps.Copy(a.once, state.Once)
-	}
-	return a, nil
-}
-
-func (a *asking) check(q Question) (InputRequest, error) {
-	r, err := q.inputRequest()
-	if err != nil {
-		return r, err
-	}
-	return r, checkCapability(a.req, r)
-}
-
-func (a *asking) remembered(key string) (json.RawMessage, bool) {
-	a.call.mu.Lock()
-	defer a.call.mu.Unlock()
-	raw, ok := a.once[key]
-	return raw, ok
-}
-
-func (a *asking) remember(key string, raw json.RawMessage) {
-	a.call.mu.Lock()
-	defer a.call.mu.Unlock()
-	a.once[key] = raw
-}
-
-// inputRequired is what a client gets that has to answer: the questions, and all
-// that is known so far, sealed.
-func (a *asking) inputRequired() *InputRequired {
-	a.call.mu.Lock()
-	defer a.call.mu.Unlock()
-	state := a.sealer.seal(a.req, &replayState{Answers: a.answers, Once: a.once})
-	return &InputRequired{
-		ResultBase:    ResultBase{ResultType: ResultInputRequired},
-		InputRequests: a.pending,
-		RequestState:  &state,
-	}
 }
 
 // asker is the innermost wrapper of every tool, prompt and resource: it lets the
@@ -204,98 +107,34 @@ type asker struct {
 }
 
 func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	req.call.mu.Lock()
-	req.call.sealer, req.call.asked = h.sealer, nil
-	req.call.mu.Unlock()
-	res, err := h.Handler.ServeMCP(contextWithRequest(ctx, req), req) // middleware may have changed it
+	inner := &askingContext{requestContext: requestContext{ctx, req}}
+	inner.asking.req, inner.asking.sealer = req, h.sealer
+	res, err := h.Handler.ServeMCP(inner, req)
 	if err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
-			return pending.asking.inputRequired(), nil
+			return pending.asking.inputRequired()
 		}
 		return res, err
 	}
 	if asked, ok := res.(*InputRequired); ok {
 		return checkInputRequired(req, asked)
 	}
+	inner.asking.warnIfUnasked(ctx)
 	return res, nil
 }
 
-// checkInputRequired holds a handler that writes its questions itself to the
-// rules: at least one of questions and state, nothing the client cannot answer.
-func checkInputRequired(req *Request, r *InputRequired) (Result, error) {
-	if len(r.InputRequests) == 0 && r.RequestState == nil {
-		return nil, Errorf(CodeInternalError, "a handler asked for input without a question or a state")
-	}
-	for _, q := range r.InputRequests {
-		if err := checkCapability(req, q); err != nil {
-			return nil, err
-		}
-	}
-	asked := *r
-	asked.ResultType = ResultInputRequired
-	return &asked, nil
+// askingContext is the context of a handler that can ask. What a handler asks and
+// remembers is its own, also if it calls other handlers for the same request.
+type askingContext struct {
+	requestContext
+	asking asking
 }
 
-// checkCapability reports the capability that the client would have had to
-// declare to be asked r.
-func checkCapability(req *Request, r InputRequest) error {
-	caps := req.ClientCapabilities()
-	var missing *ClientCapabilities
-	switch r.Method {
-	case MethodElicit:
-		missing = missingForElicit(caps, r.Params)
-	case MethodCreateMessage:
-		missing = missingForSampling(caps, r.Params)
-	case MethodListRoots:
-		if caps.Roots == nil {
-			missing = &ClientCapabilities{Roots: &RootsCapability{}}
-		}
-	default:
-		return Errorf(CodeInternalError, "a client cannot be asked %q", r.Method)
-	}
-	if missing != nil {
-		return MissingCapability(missing)
-	}
-	return nil
-}
+type askingKey struct{}
 
-func missingForElicit(caps *ClientCapabilities, params json.RawMessage) *ClientCapabilities {
-	var p struct {
-		Mode string `json:"mode"`
+func (c *askingContext) Value(key any) any {
+	if key == (askingKey{}) {
+		return &c.asking
 	}
-	_ = unmarshal(params, &p)
-	switch {
-	case p.Mode == "url" && !caps.Elicitation.AllowsURL():
-		return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
-	case p.Mode != "url" && !caps.Elicitation.AllowsForm():
-		return &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &struct{}{}}}
-	}
-	return nil
-}
-
-func missingForSampling(caps *ClientCapabilities, params json.RawMessage) *ClientCapabilities {
-	var p struct {
-		Tools          json.RawMessage `json:"tools"`
-		ToolChoice     json.RawMessage `json:"toolChoice"`
-		IncludeContext string          `json:"includeContext"`
-	}
-	_ = unmarshal(params, &p)
-	needTools := p.Tools != nil || p.ToolChoice != nil
-	needContext := p.IncludeContext != "" && p.IncludeContext != "none"
-	if s := caps.Sampling; s != nil && (!needTools || s.Tools != nil) && (!needContext || s.Context != nil) {
-		return nil
-	}
-	need := &SamplingCapability{}
-	if needTools {
-		need.Tools = &struct{}{}
-	}
-	if needContext {
-		need.Context = &struct{}{}
-	}
-	return &ClientCapabilities{Sampling: need}
-}
-
-// isRetry reports whether the request carries answers or state.
-func (r *Request) isRetry() bool {
-	return r.params.inputResponses() != nil || r.params.requestState() != nil
+	return c.requestContext.Value(key)
 }

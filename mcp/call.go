@@ -37,8 +37,6 @@ type call struct {
 	changes  bool            // it is a subscription: nothing is said but changes
 	progress progressState
 	logs     logState
-	sealer   *sealer // of the tool, prompt or resource that serves it, nil before there is one
-	asked    *asking
 }
 
 // server is the identity of the mux that served the request, nil if none did.
@@ -66,9 +64,9 @@ func newRequest() *Request { return new(requestAndCall).begin() }
 // Params are as in [NewRequest]. After the handler has returned, and on requests
 // that came without a stream, it returns [ErrNotDelivered].
 func (r *Request) Notify(ctx context.Context, method string, params any) error {
-	raw, err := rawParams(params)
+	raw, err := notificationParams(method, params)
 	if err != nil {
-		return fmt.Errorf("mcp: params of %s: %w", method, err)
+		return err
 	}
 	return r.call.notify(ctx, method, raw)
 }

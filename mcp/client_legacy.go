@@ -35,7 +35,7 @@ type legacyClient struct {
 func (c *Client) connectLegacy(ctx context.Context, t Transport, version string) (*Conn, error) {
 	conn := newConn(c)
 	era := &legacyClient{
-		conn: conn, wish: version, hub: newHub(0),
+		conn: conn, wish: version, hub: newHub(0, maxListeners),
 		answering: map[ID]*answering{}, subscribed: map[string]*watched{}, pending: map[ID]*pendingCall{},
 	}
 	if err := conn.open(ctx, t, era); err != nil {

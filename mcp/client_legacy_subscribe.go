@@ -15,13 +15,18 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
+	if err := p.Notifications.check(maxSubscriptions); err != nil {
+		return nil, err
+	}
 	accepted, err := e.accept(ctx, &p.Notifications)
 	if err != nil {
 		return nil, err
 	}
 	defer e.unsubscribe(ctx, accepted.ResourceSubscriptions)
 	s := newSubscription(req, *accepted)
-	e.hub.add(&s.listener)
+	if err := e.hub.add(&s.listener); err != nil {
+		return nil, err
+	}
 	defer e.hub.remove(&s.listener)
 	if err := s.acknowledge(ctx); err != nil {
 		return nil, err

@@ -46,6 +46,9 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if s.capabilities.Completions == nil && len(s.mounts) == 0 {
 		return nil, MethodNotFound(req.Method)
 	}
+	if p.Argument.Name == "" {
+		return nil, Errorf(CodeInvalidParams, "params.argument.name is missing")
+	}
 	kind, name := "prompt", p.Ref.Name
 	e := s.prompts[name]
 	switch p.Ref.Type {
@@ -57,7 +60,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 		return nil, Errorf(CodeInvalidParams, `params.ref.type is %q: expected "ref/prompt" or "ref/resource"`, p.Ref.Type)
 	}
 	if e != nil {
-		return e.complete(ctx, &p)
+		return e.handler.ServeMCP(contextWithRequest(ctx, req), req)
 	}
 	if m := s.mountOf(kind, name); m != nil {
 		return m.complete(ctx, req, &p, kind, name)
@@ -79,7 +82,11 @@ func (s *snapshot) completable(uri string) *entry {
 	return e
 }
 
-func (e *entry) complete(ctx context.Context, p *CompleteParams) (Result, error) {
+func (e *entry) complete(ctx context.Context, req *Request) (Result, error) {
+	p := new(CompleteParams)
+	if err := req.Decode(p); err != nil {
+		return nil, err
+	}
 	completer := e.completer(p.Argument.Name)
 	if completer == nil {
 		return &CompleteResult{Completion: Completion{Values: []string{}}}, nil

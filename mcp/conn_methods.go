@@ -112,9 +112,9 @@ func (c *Conn) Ping(ctx context.Context) error {
 
 // Notify sends a notification.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
-	raw, err := rawParams(params)
+	raw, err := notificationParams(method, params)
 	if err != nil {
-		return fmt.Errorf("mcp: params of %s: %w", method, err)
+		return err
 	}
 	return c.wire.Send(ctx, &Envelope{Method: method, Version: c.Version(), Body: AppendNotification(nil, method, raw)})
 }

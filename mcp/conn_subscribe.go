@@ -111,9 +111,9 @@ func (f *forwarder) tell(note *Request) {
 // taken up again.
 func (f *forwarder) missed(filter *SubscriptionFilter) {
 	ctx := f.conn.ctx
-	l := newListener(filter)
+	wants := filter.changes()
 	for _, n := range changeNotifications {
-		if l.wants&n.change != 0 {
+		if wants&n.change != 0 {
 			_ = f.req.Notify(ctx, n.method, map[string]Meta{"_meta": f.meta})
 		}
 	}

@@ -36,10 +36,10 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 			return append(dst, '}'), nil
 		}
 	case *UnknownContent:
-		if len(c.Raw) == 0 {
-			return nil, errNilContent
+		if !isObject(c.Raw) {
+			return nil, errors.New("mcp: unknown content is not a JSON object")
 		}
-		return append(dst, c.Raw...), nil
+		return appendRaw(dst, "unknown content", c.Raw)
 	case *ToolUseContent:
 		if c.Input == nil {
 			filled := *c

@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -38,6 +39,11 @@ func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error
 			err = errPanicked
 		}
 	}()
+	if r, ok := res.(*CallToolResult); ok && r.StructuredContent != nil {
+		if err := jsonscan.Valid(r.StructuredContent, 0); err != nil { // also for an era that leaves it out
+			return nil, fmt.Errorf("structuredContent is not JSON: %w", err)
+		}
+	}
 	whole = append(appendID(dst, req.ID), `,"result":`...)
 	if whole, err = eraOf(req).appendResult(whole, req, res); err != nil {
 		return nil, err
@@ -46,9 +52,13 @@ func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error
 }
 
 // AppendErrorResponse appends an error response. The id is left out if it is
-// zero, as it is if the request could not be read.
+// zero, as it is if the request could not be read. An error whose data is not JSON
+// becomes an internal error that says so.
 func AppendErrorResponse(dst []byte, id ID, err error) []byte {
 	e := asError(err)
+	if e.Data != nil && jsonscan.Valid(e.Data, 0) != nil {
+		e = Errorf(CodeInternalError, "the data of an error is not JSON; the error: %s (code %d)", e.Message, e.Code)
+	}
 	dst = appendID(dst, id)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(e.Code), 10)
@@ -61,7 +71,8 @@ func AppendErrorResponse(dst []byte, id ID, err error) []byte {
 	return append(dst, "}}"...)
 }
 
-// AppendNotification appends a notification; params may be nil.
+// AppendNotification appends a notification. Params are a JSON object, which is not
+// checked, or nil.
 func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = jsonscan.AppendString(dst, method)
@@ -125,7 +136,7 @@ func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
 	}
 	if r.StructuredContent != nil {
 		dst = appendKey(dst, "structuredContent")
-		dst = append(dst, r.StructuredContent...)
+		dst = append(dst, r.StructuredContent...) // checked by appendResult
 	}
 	if r.IsError {
 		dst = append(appendKey(dst, "isError"), "true"...)
@@ -150,6 +161,15 @@ func appendListToolsBody(dst []byte, r *ListToolsResult, rev revision) ([]byte, 
 		dst = jsonscan.AppendString(dst, *r.NextCursor)
 	}
 	return append(dst, '}'), nil
+}
+
+// appendRaw appends JSON that a handler made. What is not JSON is refused: it would
+// break the message, or put members into it that are not the handler's to set.
+func appendRaw(dst []byte, what string, raw json.RawMessage) ([]byte, error) {
+	if err := jsonscan.Valid(raw, 0); err != nil {
+		return nil, fmt.Errorf("%s is not JSON: %w", what, err)
+	}
+	return append(dst, raw...), nil
 }
 
 // appendKey begins a member of the object that dst ends in.

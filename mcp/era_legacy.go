@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,8 +21,11 @@ func (e legacyEra) appendResult(dst []byte, _ *Request, res Result) ([]byte, err
 	res = e.project(res)
 	dst = append(dst, '{')
 	if meta := withoutKey(res.base().Meta, MetaServerInfo); len(meta) > 0 {
-		dst = append(appendKey(dst, "_meta"), '{')
-		dst = append(appendMeta(dst, meta), '}')
+		var err error
+		if dst, err = appendMeta(append(appendKey(dst, "_meta"), '{'), meta); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '}')
 	}
 	return appendBody(dst, res, e.rev)
 }
@@ -78,7 +82,11 @@ func (e legacyEra) project(res Result) Result {
 	return res
 }
 
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+// isObject reports whether JSON is an object, by its first byte.
+func isObject(raw []byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == '{'
+}
 
 func projectAll[D any](list []*D, project func(D) *D) []*D {
 	projected := make([]*D, 0, len(list))

@@ -4,9 +4,12 @@
 package mcp
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
@@ -23,7 +26,10 @@ func (modernEra) appendResult(dst []byte, req *Request, res Result) ([]byte, err
 	}
 	dst = append(dst, `{"resultType":`...)
 	dst = jsonscan.AppendString(dst, kind)
-	dst = appendServerMeta(dst, base.Meta, req.call.server())
+	dst, err := appendServerMeta(dst, base.Meta, req.call.server())
+	if err != nil {
+		return nil, err
+	}
 	if c, ok := res.(cacheable); ok && kind == ResultComplete {
 		dst = appendHints(dst, c.hints(), req)
 	}
@@ -42,31 +48,42 @@ func (modernEra) wireError(e *Error) *Error {
 
 // appendServerMeta appends _meta with the server's identity in it, unless it
 // names one already.
-func appendServerMeta(dst []byte, meta Meta, info []byte) []byte {
+func appendServerMeta(dst []byte, meta Meta, info []byte) ([]byte, error) {
 	_, named := meta[MetaServerInfo]
 	if len(meta) == 0 && info == nil {
-		return dst
+		return dst, nil
 	}
 	dst = append(appendKey(dst, "_meta"), '{')
 	if !named && info != nil {
 		dst = append(appendKey(dst, MetaServerInfo), info...)
 	}
-	return append(appendMeta(dst, meta), '}')
+	dst, err := appendMeta(dst, meta)
+	return append(dst, '}'), err
 }
 
-func appendMeta(dst []byte, meta Meta) []byte {
+// appendMeta continues an object with the members of meta. A nil value is null.
+func appendMeta(dst []byte, meta Meta) ([]byte, error) {
 	if len(meta) == 0 {
-		return dst
+		return dst, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = jsonscan.AppendString(dst, key)
-		dst = append(dst, ':')
-		dst = append(dst, meta[key]...)
+		if !utf8.ValidString(key) {
+			return nil, fmt.Errorf("the key %q of _meta is not valid UTF-8", key)
+		}
+		dst = append(jsonscan.AppendString(dst, key), ':')
+		value := meta[key]
+		if value == nil {
+			value = json.RawMessage("null")
+		}
+		var err error
+		if dst, err = appendRaw(dst, fmt.Sprintf("_meta[%q]", key), value); err != nil {
+			return nil, err
+		}
 	}
-	return dst
+	return dst, nil
 }
 
 // appendHints appends the cache hints. What answers a question's retry must not

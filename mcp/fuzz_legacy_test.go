@@ -76,7 +76,7 @@ func (p *legacyPeer) play() {
 func (p *legacyPeer) feed(line []byte) (m mcp.Message) {
 	if mcp.IsBatch(line) {
 		if p.session.Batches() {
-			batch := p.session.AdmitBatch(p.ctx, line)
+			batch := p.session.AdmitBatch(p.ctx, line, mcp.Origin{})
 			p.checkBatch(batch.Serve(nil, p))
 		}
 		return m
@@ -283,7 +283,7 @@ func FuzzLegacy(f *testing.F) {
 			defer cancel()
 			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, session: session}
 			var listening sync.WaitGroup
-			listening.Go(func() { _ = session.Listen(ctx, silent{t}, nil) })
+			listening.Go(func() { _ = session.Listen(ctx, mcp.Origin{}, silent{t}, nil) })
 			synctest.Wait()
 			p.play()
 			mux.ResourceUpdated("test://fixed")

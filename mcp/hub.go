@@ -28,27 +28,54 @@ const (
 // say, and says it in its own time.
 type hub struct {
 	interval time.Duration
+	most     int // listeners of one authenticated caller
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
+	callers   map[caller]int // how many of the listeners are of one authenticated caller
 	last      [listChanges]time.Time
 	waiting   [listChanges]bool // an announcement is due at the end of the interval
 }
 
-func newHub(interval time.Duration) *hub {
-	return &hub{interval: interval, listeners: map[*listener]struct{}{}}
+func newHub(interval time.Duration, most int) *hub {
+	return &hub{interval: interval, most: most, listeners: map[*listener]struct{}{}, callers: map[caller]int{}}
 }
 
-func (h *hub) add(l *listener) {
+// caller identifies an authenticated caller. It is zero for all others.
+type caller struct{ issuer, subject string }
+
+func callerOf(p *Principal) caller {
+	if p == nil {
+		return caller{}
+	}
+	return caller{p.Issuer, p.Subject}
+}
+
+// maxListeners is how many subscriptions one authenticated caller may have open if
+// nothing else is said.
+const maxListeners = 1000
+
+// add refuses a listener whose caller is authenticated and has too many.
+func (h *hub) add(l *listener) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if l.caller != (caller{}) {
+		if h.callers[l.caller] >= h.most {
+			return RateLimited(time.Minute, "the caller has %d subscriptions open, which is the limit", h.most)
+		}
+		h.callers[l.caller]++
+	}
 	h.listeners[l] = struct{}{}
+	return nil
 }
 
 func (h *hub) remove(l *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.listeners, l)
+	if h.callers[l.caller]--; h.callers[l.caller] <= 0 {
+		delete(h.callers, l.caller)
+	}
 }
 
 // changed announces a change to a list: at once if the last one was long enough
@@ -114,17 +141,29 @@ const maxUpdates = 1024
 
 // listener is one subscription.
 type listener struct {
-	wants change
-	uris  []string      // subscribed
-	wake  chan struct{} // of one place: something is marked
+	caller      caller
+	wants       change
+	uris        map[string]struct{} // subscribed
+	directories []string            // those of uris that cover what is below them
+	wake        chan struct{}       // of one place: something is marked
 
 	mu      sync.Mutex
 	pending change
 	updates map[string]struct{}
 }
 
-func newListener(f *SubscriptionFilter) listener {
-	return listener{wants: mountsChanged | f.changes(), uris: f.ResourceSubscriptions, wake: make(chan struct{}, 1)}
+// init makes a new listener one of a caller.
+func (l *listener) init(p *Principal, f *SubscriptionFilter) {
+	l.caller, l.wants, l.wake = callerOf(p), mountsChanged|f.changes(), make(chan struct{}, 1)
+	if len(f.ResourceSubscriptions) > 0 {
+		l.uris = make(map[string]struct{}, len(f.ResourceSubscriptions))
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		l.uris[uri] = struct{}{}
+		if strings.HasSuffix(uri, "/") {
+			l.directories = append(l.directories, uri)
+		}
+	}
 }
 
 // changes are those of lists that are asked for.
@@ -152,8 +191,8 @@ func (l *listener) mark(c change) {
 }
 
 func (l *listener) markUpdated(uri string) {
-	i := slices.IndexFunc(l.uris, func(subscribed string) bool { return covers(subscribed, uri) })
-	if i < 0 {
+	subscribed, ok := l.covering(uri)
+	if !ok {
 		return
 	}
 	l.mu.Lock()
@@ -162,16 +201,24 @@ func (l *listener) markUpdated(uri string) {
 		l.updates = map[string]struct{}{}
 	}
 	if len(l.updates) >= maxUpdates {
-		uri = l.uris[i]
+		uri = subscribed
 	}
 	l.updates[uri] = struct{}{}
 	l.signal()
 }
 
-// covers reports whether an update of uri is one of the subscribed resource: the
-// same, or below it.
-func covers(subscribed, uri string) bool {
-	return uri == subscribed || strings.HasSuffix(subscribed, "/") && strings.HasPrefix(uri, subscribed)
+// covering returns what was subscribed to that an update of uri is one of: the resource
+// itself, or a directory above it.
+func (l *listener) covering(uri string) (subscribed string, ok bool) {
+	if _, ok := l.uris[uri]; ok {
+		return uri, true
+	}
+	for _, directory := range l.directories {
+		if strings.HasPrefix(uri, directory) {
+			return directory, true
+		}
+	}
+	return "", false
 }
 
 func (l *listener) signal() {

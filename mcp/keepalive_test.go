@@ -76,7 +76,7 @@ func TestKeepAlive(t *testing.T) {
 				if test.listen {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					go l.Listen(ctx, client, nil)
+					go l.Listen(ctx, mcp.Origin{}, client, nil)
 				}
 				<-time.After(time.Hour)
 				synctest.Wait()

@@ -17,7 +17,7 @@ const (
 	legacyInitialized = "notifications/initialized"
 	legacyPing        = "ping"
 	legacySetLevel    = "logging/setLevel"
-	legacySubscribe   = "resources/subscribe"
+	legacySubscribe   = MethodSubscribe
 	legacyUnsubscribe = "resources/unsubscribe"
 )
 
@@ -31,7 +31,8 @@ type Sender interface {
 type LegacyOptions struct {
 	// ID is the session's id, "" if the connection is the session.
 	ID string
-	// Principal is who opens the session, nil if nobody was authenticated.
+	// Principal is who opens the session, nil if nobody was authenticated. It is what
+	// [Session.Principal] returns. Requests do not get it: each is its own sender's.
 	Principal *Principal
 	// MaxRounds is how often one request may ask before it fails. 0 means 32.
 	MaxRounds int

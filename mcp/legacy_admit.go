@@ -119,8 +119,9 @@ func (a *Admitted) done() {
 // maxBatch bounds how many messages a batch may have.
 const maxBatch = 100
 
-// AdmitBatch takes an array of messages, as [Legacy.Admit] takes one.
-func (l *Legacy) AdmitBatch(ctx context.Context, data []byte) Admitted {
+// AdmitBatch takes an array of messages, as [Legacy.Admit] takes one. All of them are
+// those of the sender of the array.
+func (l *Legacy) AdmitBatch(ctx context.Context, data []byte, from Origin) Admitted {
 	items, err := SplitBatch(data)
 	if err == nil && len(items) > maxBatch {
 		err = Errorf(CodeInvalidRequest, "a batch of %d messages is over the limit of %d", len(items), maxBatch)
@@ -130,12 +131,12 @@ func (l *Legacy) AdmitBatch(ctx context.Context, data []byte) Admitted {
 	}
 	batch := make([]Admitted, len(items))
 	for i, item := range items {
-		batch[i] = l.admitItem(ctx, item)
+		batch[i] = l.admitItem(ctx, item, from)
 	}
 	return Admitted{batch: batch}
 }
 
-func (l *Legacy) admitItem(ctx context.Context, item []byte) Admitted {
+func (l *Legacy) admitItem(ctx context.Context, item []byte, from Origin) Admitted {
 	m, err := ParseMessage(item)
 	switch {
 	case err != nil && m.Request != nil && m.Request.IsNotification():
@@ -146,7 +147,7 @@ func (l *Legacy) admitItem(ctx context.Context, item []byte) Admitted {
 		return Admitted{m: m, err: Errorf(CodeInvalidRequest, "initialize must not be in a batch")}
 	}
 	if m.Request != nil {
-		m.Request.Principal = l.opts.Principal
+		from.mark(m.Request)
 	}
 	return l.Admit(ctx, m)
 }

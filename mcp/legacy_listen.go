@@ -23,10 +23,13 @@ import (
 // as a client of the modern era does, until ctx or the session ends, and returns
 // why. It calls ready, unless that is nil, when no change from then on is missed.
 //
+// The handler sees a listener of the origin given: what that may not subscribe to is
+// left out.
+//
 // While a second Listen takes the place of a first, both may run, and both tell of
 // what changes meanwhile; [Session.Notify] uses the out of the last one begun.
-func (l *Legacy) Listen(ctx context.Context, out Sender, ready func()) error {
-	f := &feeding{legacy: l, ctx: ctx, out: out, ready: ready}
+func (l *Legacy) Listen(ctx context.Context, from Origin, out Sender, ready func()) error {
+	f := &feeding{legacy: l, ctx: ctx, from: from, out: out, ready: ready}
 	f.mu.Lock() // whoever subscribes meanwhile waits for the first feed
 	l.attach(f)
 	defer l.detach(f)
@@ -60,6 +63,7 @@ func (l *Legacy) endListen(f *feeding) error {
 type feeding struct {
 	legacy *Legacy
 	ctx    context.Context // of Listen
+	from   Origin          // of Listen
 	out    Sender
 	ready  func() // may be nil
 
@@ -149,25 +153,30 @@ func (l *Legacy) detach(f *feeding) {
 // refeed feeds what the session is subscribed to now. When it returns, the
 // handler tells of it: an update that a client causes after it has subscribed is
 // one that it hears of. The feed before it goes on until then, so that there is no
-// gap.
-func (l *Legacy) refeed() {
+// gap, and stays if the handler refuses the new one.
+func (l *Legacy) refeed() error {
 	l.mu.Lock()
 	f := l.feeding
 	l.mu.Unlock()
 	if f == nil {
-		return
+		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ctx.Err() != nil || l.over() {
-		return // nothing may be sent to the out of a Listen that has returned
+		return nil // nothing may be sent to the out of a Listen that has returned
 	}
 	next := &feed{begun: make(chan struct{})}
 	next.begin(f)
 	go next.run()
 	<-next.begun
+	if next.refused != nil {
+		next.stop()
+		return next.refused
+	}
 	f.current.stop()
 	f.current = next
+	return nil
 }
 
 // feed is one subscriptions/listen request to the handler.
@@ -177,6 +186,7 @@ type feed struct {
 	cancel  context.CancelCauseFunc
 	listen  requestAndCall // the request
 	begun   chan struct{}  // closed when it is settled; nil for the first feed
+	refused error          // why the handler refused it at first; read after begun
 	settled atomic.Bool
 	again   bool // something may have changed before the handler acknowledges
 	running sync.WaitGroup
@@ -186,7 +196,7 @@ type feed struct {
 func (f *feed) begin(of *feeding) {
 	l := of.legacy
 	f.of = of
-	l.makeListen(f.listen.begin(), l.filter())
+	l.makeListen(f.listen.begin(), of.from, l.filter())
 	f.ctx, f.cancel = lazyctx.WithCancelCause(of.ctx)
 	f.running.Add(1)
 	l.mu.Lock()
@@ -223,10 +233,13 @@ func (f *feed) serve(again bool) error {
 	l := f.of.legacy
 	f.again = again
 	_, err := Serve(f.ctx, l.handler, &f.listen.request, f, l.opts.Logger)
-	f.settle()
 	if err != nil && f.ctx.Err() == nil && !again && CodeOf(err) != CodeMethodNotFound {
+		if !f.settled.Load() {
+			f.refused = err
+		}
 		l.cannotTell(err)
 	}
+	f.settle()
 	return err
 }
 
@@ -293,11 +306,12 @@ var (
 
 // makeListen makes a new request one that listens, with params as those of
 // [NewRequest].
-func (l *Legacy) makeListen(req *Request, params any) {
+func (l *Legacy) makeListen(req *Request, from Origin, params any) {
 	if err := req.make(MethodListen, params); err != nil {
 		panic("mcp: " + err.Error())
 	}
-	req.ID, req.Principal = listenID, l.opts.Principal
+	req.ID = listenID
+	from.mark(req)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fillIn(req)
@@ -306,45 +320,59 @@ func (l *Legacy) makeListen(req *Request, params any) {
 // subscribe enters the URI, if the handler would tell of its updates.
 func (l *Legacy) subscribe(ctx context.Context, req *Request) (Result, error) {
 	uri := req.Name()
-	if req.params.nameTo == 0 {
+	if req.subject().to == 0 {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
-	ok, err := l.honours(ctx, uri)
+	ok, err := l.honours(ctx, Origin{req.Principal, req.Header}, uri)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, ResourceNotFound(uri)
 	}
-	if err := l.remember(uri); err != nil {
+	known, err := l.remember(uri)
+	if err != nil {
 		return nil, err
 	}
-	l.refeed()
+	if err := l.refeed(); err != nil {
+		if !known {
+			l.unremember(uri)
+		}
+		return nil, err
+	}
 	return &EmptyResult{}, nil
 }
 
-func (l *Legacy) remember(uri string) error {
+// remember enters a subscription, and reports whether it was there already.
+func (l *Legacy) remember(uri string) (known bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.subscriptions == nil {
 		l.subscriptions = map[string]struct{}{}
 	}
-	if _, known := l.subscriptions[uri]; !known && len(l.subscriptions) >= maxSubscriptions {
-		return Errorf(CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
+	if _, known = l.subscriptions[uri]; !known && len(l.subscriptions) >= maxSubscriptions {
+		return false, Errorf(CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
 	}
 	l.subscriptions[uri] = struct{}{}
-	return nil
+	return known, nil
 }
 
-// maxSubscriptions bounds what a session can make the server remember.
-const maxSubscriptions = 10_000
+func (l *Legacy) unremember(uri string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.subscriptions, uri)
+}
+
+// maxSubscriptions is how many resources a session, or one subscription, may name if
+// nothing else is said.
+const maxSubscriptions = 1000
 
 // honours asks the handler whether it would acknowledge a subscription.
-func (l *Legacy) honours(ctx context.Context, uri string) (bool, error) {
+func (l *Legacy) honours(ctx context.Context, from Origin, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	req := newRequest()
-	l.makeListen(req, &ListenParams{Notifications: SubscriptionFilter{ResourceSubscriptions: []string{uri}}})
+	l.makeListen(req, from, &ListenParams{Notifications: SubscriptionFilter{ResourceSubscriptions: []string{uri}}})
 	probe := &probe{acknowledged: make(chan SubscriptionFilter, 1), cancel: cancel}
 	_, err := Serve(ctx, l.handler, req, probe, l.opts.Logger)
 	select {
@@ -379,13 +407,13 @@ func (p *probe) Notify(_ context.Context, method string, params json.RawMessage)
 }
 
 func (l *Legacy) unsubscribe(req *Request) (Result, error) {
-	if req.params.nameTo == 0 {
+	if req.subject().to == 0 {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
-	l.mu.Lock()
-	delete(l.subscriptions, req.Name())
-	l.mu.Unlock()
-	l.refeed()
+	l.unremember(req.Name())
+	if err := l.refeed(); err != nil {
+		return nil, err
+	}
 	return &EmptyResult{}, nil
 }
 

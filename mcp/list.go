@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 )
@@ -120,9 +119,8 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 // logSkipped tells the operator that a source is missing from a list, rather
 // than to fail the whole list for it.
 func logSkipped(ctx context.Context, g *registry, req *Request, key, site string, err error) {
-	var e *Error
-	if errors.As(err, &e) && e.Code == CodeMethodNotFound || ctx.Err() != nil {
-		return
+	if code := CodeOf(err); code == CodeMethodNotFound || code == CodeInsufficientScope || ctx.Err() != nil {
+		return // there is no such list, or none for this caller
 	}
 	g.opts.Logger.WarnContext(ctx, "mcp: a part is missing from a list",
 		"method", req.Method, "part", key, "registered", site, "error", err)

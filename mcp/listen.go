@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
@@ -42,10 +43,15 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*subscription, 
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
+	if err := p.Notifications.check(g.opts.MaxSubscriptions); err != nil {
+		return nil, err
+	}
 	accepted := g.accept(ctx, req, &p.Notifications)
 	s := newSubscription(req, accepted)
 	s.registry = g
-	g.hub.add(&s.listener)
+	if err := g.hub.add(&s.listener); err != nil {
+		return nil, err
+	}
 	if len(g.load().mounts) > 0 {
 		s.mountListeners().begin(ctx)
 	}
@@ -100,7 +106,7 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 		return accepted
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		if e, _ := s.resource(uri); e != nil || s.mountOf("resource", uri) != nil {
+		if g.maySubscribe(ctx, req, uri) {
 			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
 		}
 	}
@@ -117,7 +123,9 @@ type subscription struct {
 }
 
 func newSubscription(req *Request, accepted SubscriptionFilter) *subscription {
-	return &subscription{req: req, accepted: accepted, listener: newListener(&accepted)}
+	s := &subscription{req: req, accepted: accepted}
+	s.listener.init(req.Principal, &s.accepted)
+	return s
 }
 
 // ended is the outcome of a subscription whose context is done: a result, if it was
@@ -175,13 +183,29 @@ func (s *subscription) tell(ctx context.Context, changes change, uris []string) 
 			return err
 		}
 	}
-	for _, uri := range uris {
+	for _, uri := range s.visible(ctx, uris) {
 		params := append(jsonscan.AppendString([]byte(`{"uri":`), uri), ',')
 		if err := s.send(ctx, NotificationResourceUpdated, params); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// visible returns the updates to tell of. What lies below a directory that was
+// subscribed to can have a registration of its own, with other permissions: where the
+// listener may not subscribe to it, or it is gone, the directory stands for it.
+func (s *subscription) visible(ctx context.Context, uris []string) []string {
+	if s.registry == nil {
+		return uris
+	}
+	for i, uri := range uris {
+		if subscribed, ok := s.listener.covering(uri); ok && subscribed != uri && !s.registry.maySubscribe(ctx, s.req, uri) {
+			uris[i] = subscribed
+		}
+	}
+	slices.Sort(uris)
+	return slices.Compact(uris)
 }
 
 // tellRest tells what came at the same time as the end: whoever takes this

@@ -106,7 +106,7 @@ func (l *mountListener) agreed() {
 		return
 	}
 	l.listener.mark(toolsChanged | promptsChanged | resourcesChanged)
-	for _, uri := range l.listener.uris {
+	for uri := range l.listener.uris {
 		if _, ok := l.mount.innerName("resource", uri); ok {
 			l.listener.markUpdated(uri)
 		}

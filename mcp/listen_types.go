@@ -18,6 +18,14 @@ type SubscriptionFilter struct {
 	Extra                 Extra    `json:",embed"`
 }
 
+// check refuses a filter that names too many resources.
+func (f *SubscriptionFilter) check(most int) error {
+	if n := len(f.ResourceSubscriptions); n > most {
+		return Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, most)
+	}
+	return nil
+}
+
 // ListenResult ends a subscription from the server's side.
 type ListenResult struct{ ResultBase }
 

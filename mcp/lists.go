@@ -99,17 +99,30 @@ func templateSources(s *snapshot) []source[*Resource] {
 	var sources []source[*Resource]
 	for _, e := range s.listers {
 		sources = append(sources, source[*Resource]{
-			key: templateKey + e.name, site: e.site, public: alwaysPublic(e.lister),
-			fetch: func(ctx context.Context, _ *Request, cursor *string) (page[*Resource], error) {
-				r, err := e.lister.ListResources(ctx, e.name, cursor)
+			key: templateKey + e.name, site: e.site, public: e.public,
+			fetch: func(ctx context.Context, req *Request, cursor *string) (page[*Resource], error) {
+				res, err := listPage(ctx, e.handler, req, cursor)
 				if err != nil {
 					return page[*Resource]{}, err
+				}
+				r, ok := res.(*ListResourcesResult)
+				if !ok {
+					return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
 				}
 				return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
 			},
 		})
 	}
 	return sources
+}
+
+// listPage asks h for a page of the list that req asks for.
+func listPage(ctx context.Context, h Handler, req *Request, cursor *string) (Result, error) {
+	inner, err := req.WithParams(&ListParams{Cursor: cursor, Meta: req.Meta()})
+	if err != nil {
+		return nil, err
+	}
+	return h.ServeMCP(contextWithRequest(ctx, inner), inner)
 }
 
 // alwaysPublic reports whether a lister is one of this package that says so.
@@ -125,7 +138,7 @@ func mountSources[D any, R Result](s *snapshot, take func(*mount, R) page[D]) []
 		sources = append(sources, source[D]{
 			key: mountKey + m.prefix, site: m.site,
 			fetch: func(ctx context.Context, req *Request, cursor *string) (page[D], error) {
-				res, err := m.list(ctx, req, cursor)
+				res, err := listPage(ctx, m.serve, req, cursor)
 				if err != nil {
 					return page[D]{}, err
 				}

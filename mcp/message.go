@@ -136,6 +136,9 @@ func (e *envelope) message() (Message, error) {
 	m.Request = e.asRequest()
 	m.Request.ID = id
 	m.Request.Method = internMethod(jsonscan.Unquote(e.method))
+	if e.problem == nil {
+		e.problem = m.Request.checkSubject()
+	}
 	if e.problem != nil {
 		return m, e.problem
 	}

@@ -17,6 +17,11 @@ const (
 	MethodListen                = "subscriptions/listen"
 )
 
+// MethodSubscribe asks the registration of a resource whether the caller may be told of
+// updates of params.uri; see [Resource.Subscribe]. A mux asks it for each resource of a
+// subscription. Clients send it in the revisions before 2026-07-28 only.
+const MethodSubscribe = "resources/subscribe"
+
 // The methods that a server asks its client, as requests in the legacy era and
 // as the questions of an [InputRequired] in the modern one.
 const (
@@ -48,7 +53,7 @@ var methodNames = func() map[string]string {
 		NotificationCancelled, NotificationProgress, NotificationMessage,
 		NotificationToolsListChanged, NotificationPromptsListChanged, NotificationResourcesListChanged,
 		NotificationResourceUpdated, NotificationAcknowledged, NotificationRootsListChanged,
-		legacyInitialize, legacyInitialized, legacyPing, legacySetLevel, legacySubscribe, legacyUnsubscribe,
+		legacyInitialize, legacyInitialized, legacyPing, legacySetLevel, MethodSubscribe, legacyUnsubscribe,
 	} {
 		names[m] = m
 	}

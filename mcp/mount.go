@@ -188,6 +188,7 @@ func (s *snapshot) mountOf(kind, name string) *mount {
 func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Result, error) {
 	name, _ := mt.innerName(kind, req.Name())
 	inner := req.withName(name)
+	inner.mounts += mt.prefix + "/"
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if kind == "resource" && isResourceNotFound(err) {
 		return nil, ResourceNotFound(req.Name())
@@ -196,16 +197,6 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 		return nil, err
 	}
 	return mt.renameResult(res), nil
-}
-
-// list asks for a page of the list that req asks for.
-func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (Result, error) {
-	p := ListParams{Cursor: cursor, Meta: req.Meta()}
-	inner, err := req.WithParams(&p)
-	if err != nil {
-		return nil, err
-	}
-	return mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 }
 
 // addCapabilities adds what the mounted server offers. One that cannot be asked

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // MuxOptions configure a [Mux]. Nil means the zero MuxOptions.
@@ -41,6 +42,20 @@ type MuxOptions struct {
 	StateKeys [][]byte
 	// StateTTL is how long a client may take to answer. 0 means an hour.
 	StateTTL time.Duration
+	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A
+	// call that exceeds it fails. 0 means 256 KiB.
+	MaxState int
+	// StateStore makes the state of questions single-use: a client that sends the
+	// same answers twice is refused the second time, at every replica that shares the
+	// store, also after an error. Nil means that a state can be used until StateTTL
+	// has passed.
+	StateStore store.Values
+	// MaxSubscriptions limits the resources that one subscription names. 0 means 1000.
+	MaxSubscriptions int
+	// MaxListeners limits the subscriptions that one authenticated caller has open at
+	// once. Those of callers whom nobody authenticated are limited by their transport
+	// only. 0 means 1000.
+	MaxListeners int
 	// Lint are the profiles that the schemas of tools are checked against when
 	// they are registered; what is found is logged as a warning. Nil means the
 	// portable profile, an empty slice none.
@@ -62,6 +77,15 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	}
 	if opts.StateTTL <= 0 {
 		opts.StateTTL = time.Hour
+	}
+	if opts.MaxSubscriptions <= 0 {
+		opts.MaxSubscriptions = maxSubscriptions
+	}
+	if opts.MaxListeners <= 0 {
+		opts.MaxListeners = maxListeners
+	}
+	if opts.MaxState <= 0 {
+		opts.MaxState = 256 << 10
 	}
 	if opts.Lint == nil {
 		opts.Lint = []jsonschema.Profile{jsonschema.Portable}
@@ -96,8 +120,8 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	g := &registry{
 		opts:   o,
 		info:   Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons},
-		sealer: &sealer{ring: ring, ttl: o.StateTTL},
-		hub:    newHub(o.ListChangedInterval),
+		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.MaxState, used: o.StateStore, logger: o.Logger},
+		hub:    newHub(o.ListChangedInterval, o.MaxListeners),
 	}
 	g.infoJSON = mustMarshal(&g.info)
 	g.init()
@@ -133,8 +157,8 @@ func (m *Mux) With(mw ...Middleware) *Mux {
 
 // around is the middleware around what is registered through m.
 func (m *Mux) around() []Middleware {
-	registration.Lock()
-	defer registration.Unlock()
+	registering.Lock()
+	defer registering.Unlock()
 	return m.inline
 }
 

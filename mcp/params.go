@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
@@ -13,13 +14,20 @@ import (
 // params is a params object and the parts of it that routing and the protocol
 // need, found in one pass. The parts are slices of raw.
 type params struct {
-	raw            json.RawMessage
-	name           string // params.name, else params.uri
-	nameAt, nameTo int    // where its JSON stands in raw
-	arguments      json.RawMessage
-	meta           json.RawMessage
-	retry          *retry // nil, as of most requests, if there is nothing of it
-	progressToken  ID
+	raw           json.RawMessage
+	name, uri     subject
+	misspelled    string // a member that differs only by case from one that counts
+	arguments     json.RawMessage
+	meta          json.RawMessage
+	retry         *retry // nil, as of most requests, if there is nothing of it
+	progressToken ID
+}
+
+// subject is a member that can name what a request is about.
+type subject struct {
+	text    string
+	at, to  int  // where its JSON stands in the raw params; to is 0 if it is absent
+	invalid bool // it is not a string
 }
 
 // retry is what a request has that was asked for more.
@@ -28,6 +36,7 @@ type retry struct {
 	requestState   json.RawMessage // a JSON string
 }
 
+// setParams gives a request whose method is known its params.
 func (r *Request) setParams(raw json.RawMessage) error {
 	if raw == nil {
 		r.params = params{}
@@ -39,10 +48,79 @@ func (r *Request) setParams(raw json.RawMessage) error {
 	if err := s.End(); err != nil {
 		return Errorf(CodeParseError, "malformed params: %w", err)
 	}
+	if problem == nil {
+		problem = r.checkSubject()
+	}
 	if problem != nil {
 		return problem
 	}
 	return nil
+}
+
+// subject returns the member that names what the request is about. The method
+// decides which one that is, and never which members happen to be there: routing,
+// authorization, headers and forwarding must all see the same name.
+func (r *Request) subject() *subject {
+	if r.aboutURI() {
+		return &r.params.uri
+	}
+	return &r.params.name
+}
+
+func (r *Request) aboutURI() bool {
+	return strings.HasPrefix(r.Method, "resources/") || r.Method == NotificationResourceUpdated
+}
+
+// strayMember returns the member that must not stand beside the one that names what
+// the request is about, or "" for methods that are not about one thing.
+func (r *Request) strayMember() string {
+	switch {
+	case r.aboutURI():
+		return "name"
+	case r.Method == MethodCallTool, r.Method == MethodGetPrompt:
+		return "uri"
+	}
+	return ""
+}
+
+// checkSubject checks the members that decide what the request is about. A stray one
+// is removed from the params: a handler, or a server that the request is forwarded to,
+// might go by it.
+func (r *Request) checkSubject() *Error {
+	stray := r.strayMember()
+	switch {
+	case stray == "":
+		return nil
+	case r.subject().invalid:
+		return Errorf(CodeInvalidParams, "params.%s must be a string", r.subjectMember())
+	case r.params.misspelled != "":
+		return Errorf(CodeInvalidParams, "params.%s: names of members are case-sensitive; expected %q", r.params.misspelled, foldedMember(r.params.misspelled))
+	case r.params.name.to != 0 && r.params.uri.to != 0:
+		raw := appendMembersBut([]byte{'{'}, r.params.raw, []string{stray})
+		if err := r.setParams(raw); err != nil {
+			return asError(err)
+		}
+	}
+	return nil
+}
+
+func (r *Request) subjectMember() string {
+	if r.aboutURI() {
+		return "uri"
+	}
+	return "name"
+}
+
+// foldedMember returns the member of params that counts and equals name but for case,
+// or "". Decoders that ignore case, of servers that a request is forwarded to, would
+// take one for the other.
+func foldedMember(name string) string {
+	for _, known := range [...]string{"name", "uri", "arguments", "inputResponses", "requestState", "_meta"} {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return ""
 }
 
 // scanParams takes the params that come next in s. A syntax error is left in s.
@@ -74,12 +152,9 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	p := &r.params
 	switch string(s.Name()) {
 	case "name":
-		return p.scanName(s, start, "name")
+		p.name.scan(s, start)
 	case "uri":
-		if p.nameTo == 0 {
-			return p.scanName(s, start, "uri")
-		}
-		s.Skip()
+		p.uri.scan(s, start)
 	case "arguments":
 		return scanTyped(s, '{', &p.arguments, "params.arguments must be an object")
 	case "inputResponses":
@@ -89,6 +164,9 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	case "_meta":
 		return r.scanMeta(s)
 	default:
+		if p.misspelled == "" && foldedMember(string(s.Name())) != "" {
+			p.misspelled = string(s.Name())
+		}
 		s.Skip()
 	}
 	return nil
@@ -118,18 +196,19 @@ func (p *params) requestState() json.RawMessage {
 	return p.retry.requestState
 }
 
-func (p *params) scanName(s *jsonscan.Scanner, start int, member string) *Error {
+// scan reads the value of the member, in params that begin at start. Null counts as
+// absent.
+func (m *subject) scan(s *jsonscan.Scanner, start int) {
 	kind := s.Kind()
 	at := s.Offset()
 	value := s.Value()
-	if kind != '"' {
-		return Errorf(CodeInvalidParams, "params.%s must be a string", member)
+	switch {
+	case kind == 'n':
+	case kind != '"':
+		m.invalid = true
+	case value != nil:
+		*m = subject{text: string(jsonscan.Unquote(value)), at: at - start, to: s.Offset() - start}
 	}
-	if value != nil {
-		p.name = string(jsonscan.Unquote(value))
-		p.nameAt, p.nameTo = at-start, s.Offset()-start
-	}
-	return nil
 }
 
 // scanTyped takes the next value into dst if it is of the wanted kind; null
@@ -207,13 +286,15 @@ func internVersion(b []byte) string {
 	return string(b)
 }
 
-// rename is the params with another name, every other byte kept.
-func (p *params) rename(name string) json.RawMessage {
-	if p.nameTo == 0 {
-		return p.raw
+// renamed returns the params with another name for what the request is about, and
+// every other byte kept.
+func (r *Request) renamed(name string) json.RawMessage {
+	m, raw := r.subject(), r.params.raw
+	if m.to == 0 {
+		return raw
 	}
-	raw := make([]byte, 0, len(p.raw)+len(name)+2)
-	raw = append(raw, p.raw[:p.nameAt]...)
-	raw = jsonscan.AppendString(raw, name)
-	return append(raw, p.raw[p.nameTo:]...)
+	renamed := make([]byte, 0, len(raw)+len(name)+2)
+	renamed = append(renamed, raw[:m.at]...)
+	renamed = jsonscan.AppendString(renamed, name)
+	return append(renamed, raw[m.to:]...)
 }

@@ -22,7 +22,7 @@ import (
 // registration serializes changes to all muxes of the process. It is one lock
 // because a change to a mounted mux must be checked against those above it, and
 // registering is rare.
-var registration sync.Mutex
+var registering sync.Mutex
 
 // registry is what a Mux and its views share. Changes are made to the maps, under
 // the lock; requests use a snapshot of them, which the first request after a
@@ -35,7 +35,7 @@ type registry struct {
 	hub      *hub
 	snap     atomic.Pointer[snapshot]
 
-	// The rest is guarded by registration.
+	// The rest is guarded by registering.
 	use                                           []Middleware
 	chain                                         Handler // use around the mux, nil until it is made
 	tools, prompts, resources, templates, methods map[string]*entry
@@ -59,6 +59,7 @@ type entry struct {
 	listed   *ResourceTemplate
 	template *uritemplate.Template
 	lister   ResourceLister
+	public   bool // what the lister lists may be cached for everyone
 	enums    map[string][]string
 }
 
@@ -97,13 +98,15 @@ func (m *Mux) entry(kind, name string, h Handler) *entry {
 	if known, ok := h.(enumerator); ok {
 		e.enums = known.enums()
 	}
-	if kind != "method" {
-		h = asker{h, m.sealer}
+	around := m.around()
+	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
+	switch kind {
+	case "tool":
+		h = headerChecker{asker{h, m.sealer}, e}
+	case "prompt", "resource":
+		h = registration{asker{h, m.sealer}, e}
 	}
-	if kind == "tool" {
-		h = headerChecker{h, e}
-	}
-	e.handler = Chain(h, m.around()...)
+	e.handler = Chain(h, around...)
 	return e
 }
 
@@ -120,8 +123,8 @@ func callSite() string {
 }
 
 func (g *registry) update(change func()) {
-	registration.Lock()
-	defer registration.Unlock()
+	registering.Lock()
+	defer registering.Unlock()
 	change()
 	g.everTools = g.everTools || len(g.tools) > 0
 	g.everPrompts = g.everPrompts || len(g.prompts) > 0
@@ -238,8 +241,8 @@ func (g *registry) load() *snapshot {
 	if s := g.snap.Load(); s != nil {
 		return s
 	}
-	registration.Lock()
-	defer registration.Unlock()
+	registering.Lock()
+	defer registering.Unlock()
 	s := g.snapshot()
 	g.snap.Store(s)
 	return s

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -29,6 +30,7 @@ type Request struct {
 	params params
 	peer   peer
 	path   uritemplate.Values
+	mounts string // the prefixes of the mounts that it came through
 	call   *call
 }
 
@@ -63,6 +65,24 @@ func (r *Request) make(method string, params any) error {
 	return r.setParams(raw)
 }
 
+// notificationParams are params that go out without being scanned again.
+func notificationParams(method string, params any) (json.RawMessage, error) {
+	raw, err := rawParams(params)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: params of %s: %w", method, err)
+	}
+	if raw == nil {
+		return nil, nil
+	}
+	if err := jsonscan.Valid(raw, 0); err != nil {
+		return nil, fmt.Errorf("mcp: params of %s: not JSON: %w", method, err)
+	}
+	if !isObject(raw) {
+		return nil, fmt.Errorf("mcp: params of %s: they must be a JSON object, not %.40s", method, raw)
+	}
+	return raw, nil
+}
+
 func rawParams(params any) (json.RawMessage, error) {
 	switch p := params.(type) {
 	case nil:
@@ -93,9 +113,12 @@ func (r *Request) Decode(v any) error {
 	return nil
 }
 
-// Name is what the request is about: params.name, or params.uri where there is
-// no name. It is what a Mux routes by.
-func (r *Request) Name() string { return r.params.name }
+// Name returns what the request is about, which is what a Mux routes by. The method
+// decides which member of the params that is: params.uri for resources/read and the
+// other methods about one resource, params.name for all others. It is "" if the member
+// is absent. A request for a tool, a prompt or a resource never has both members: the
+// one that its method does not name it by is removed when the request is read or made.
+func (r *Request) Name() string { return r.subject().text }
 
 // Arguments is params.arguments, nil if it is absent or null.
 func (r *Request) Arguments() json.RawMessage { return r.params.arguments }
@@ -159,7 +182,7 @@ func (r *Request) IsNotification() bool { return r.ID.IsZero() }
 // Clone is a copy of r that is still the same call: it has the same id and the
 // same stream for notifications.
 func (r *Request) Clone() *Request {
-	c := &Request{Method: r.Method, ID: r.ID, Header: r.Header, Principal: r.Principal, params: r.params, path: r.path, call: r.call}
+	c := &Request{Method: r.Method, ID: r.ID, Header: r.Header, Principal: r.Principal, params: r.params, path: r.path, mounts: r.mounts, call: r.call}
 	c.peer.version, c.peer.info, c.peer.caps, c.peer.logLevel = r.peer.version, r.peer.info, r.peer.caps, r.peer.logLevel
 	c.peer.decoded.Store(r.peer.decoded.Load())
 	return c
@@ -182,7 +205,7 @@ func (r *Request) WithParams(params any) (*Request, error) {
 // else in the params stays as it is, byte for byte.
 func (r *Request) withName(name string) *Request {
 	c := r.Clone()
-	if err := c.setParams(r.params.rename(name)); err != nil {
+	if err := c.setParams(r.renamed(name)); err != nil {
 		panic("mcp: renaming broke the params: " + err.Error())
 	}
 	return c

@@ -3,7 +3,10 @@
 
 package mcp
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+)
 
 // A Resource describes a resource, or, registered under a URI template, all
 // resources that the template matches.
@@ -21,6 +24,12 @@ type Resource struct {
 
 	// Completers suggest values for the variables of a template, by name.
 	Completers map[string]Completer `json:"-"`
+	// Subscribe decides, by an error, that the caller of ctx must not be told of
+	// updates of uri. It is called when the caller subscribes, and for an update of a
+	// resource below a directory that the caller subscribed to. Nil means that who can
+	// read a resource can subscribe to it: the mux reads it to find out, and drops
+	// what it has read.
+	Subscribe func(ctx context.Context, uri string) error `json:"-"`
 }
 
 // A ResourceTemplate describes the resources that an RFC 6570 template matches.

@@ -74,9 +74,9 @@ func unknown(offered bool, req *Request, kind string) error {
 	switch {
 	case !offered:
 		return MethodNotFound(req.Method)
-	case req.params.nameTo == 0 && kind == "resource":
+	case req.subject().to == 0 && kind == "resource":
 		return Errorf(CodeInvalidParams, "params.uri is missing")
-	case req.params.nameTo == 0:
+	case req.subject().to == 0:
 		return Errorf(CodeInvalidParams, "params.name is missing")
 	}
 	return Unknown(kind, req.Name())

@@ -51,7 +51,7 @@ func (s *Session) Ping(ctx context.Context) error {
 // Notify sends a notification on the stream that belongs to no request. It
 // returns [ErrNotDelivered] if there is none now.
 func (s *Session) Notify(ctx context.Context, method string, params any) error {
-	raw, err := rawParams(params)
+	raw, err := notificationParams(method, params)
 	if err != nil {
 		return err
 	}

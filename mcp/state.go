@@ -4,64 +4,116 @@
 package mcp
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/seal"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // sealer keeps what a handler knows between the rounds of one request in the
-// client's hands: encrypted, bound to the caller and the request, for a while.
+// client's hands: encrypted, bound to the server, the caller and the request, for a
+// while.
 type sealer struct {
-	ring *seal.Ring
-	ttl  time.Duration
+	server string // the name of the mux
+	ring   *seal.Ring
+	ttl    time.Duration
+	max    int          // bytes of a state before it is sealed
+	used   store.Values // where used states are entered; nil if a state may be used again
+	logger *slog.Logger
 }
 
 // replayState is what travels in requestState.
 type replayState struct {
-	Expiry  int64                      `json:"e"` // unix seconds
-	Answers map[string]json.RawMessage `json:"a,omitempty"`
+	Expiry  int64                      `json:"e"`           // unix seconds
+	Asked   map[string]string          `json:"q,omitempty"` // digests of the questions that are asked with it, by key
+	Answers map[string]sealedAnswer    `json:"a,omitempty"`
 	Once    map[string]json.RawMessage `json:"o,omitempty"`
 }
 
-func (s *sealer) seal(req *Request, state *replayState) string {
-	state.Expiry = time.Now().Add(s.ttl).Unix()
-	return s.ring.Seal(mustMarshal(state), binding(req))
+// sealedAnswer is an answer and the digest of the question that it answers.
+type sealedAnswer struct {
+	Question string          `json:"q"`
+	Answer   json.RawMessage `json:"a"`
 }
 
-// open refuses what was forged, transplanted or has expired.
-func (s *sealer) open(req *Request, token string) (*replayState, *Error) {
-	plain, err := s.ring.Open(token, binding(req))
+// digest identifies a question by all that the client is shown.
+func (r InputRequest) digest() string {
+	sum := sha256.Sum256(append([]byte(r.Method+"\n"), normalized(r.Params)...))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+func (s *sealer) seal(req *Request, state *replayState) (string, error) {
+	state.Expiry = time.Now().Add(s.ttl).Unix()
+	plain := mustMarshal(state)
+	if len(plain) > s.max {
+		return "", Errorf(CodeInternalError, "the handler's answers and Once values take %d bytes; MuxOptions.MaxState is %d", len(plain), s.max)
+	}
+	return s.ring.Seal(plain, s.binding(req)), nil
+}
+
+// open refuses what was forged, transplanted or used before, or has expired.
+func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayState, error) {
+	plain, err := s.ring.Open(token, s.binding(req))
 	state := new(replayState)
 	if err != nil || unmarshal(plain, state) != nil {
 		return nil, Errorf(CodeInvalidParams, "params.requestState was not made for this request")
 	}
-	if time.Now().Unix() >= state.Expiry {
+	rest := time.Until(time.Unix(state.Expiry, 0))
+	if rest <= 0 {
 		return nil, Errorf(CodeInvalidParams, "params.requestState has expired; send the request anew without it")
 	}
-	return state, nil
+	if s.used == nil {
+		return state, nil
+	}
+	return state, s.use(ctx, token, rest)
 }
 
-// binding digests what must be the same when a request is repeated: the caller,
-// the method, the name and the arguments. Arguments are compared by value, since
-// clients may encode them anew.
-func binding(req *Request) []byte {
+// use enters a state among the used ones until it expires.
+func (s *sealer) use(ctx context.Context, token string, rest time.Duration) error {
+	sum := sha256.Sum256([]byte(token))
+	_, err := s.used.Put(ctx, "mcp-state/"+base64.RawURLEncoding.EncodeToString(sum[:]), []byte{1}, 0, rest)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrConflict):
+		return Errorf(CodeInvalidParams, "params.requestState was used before; send the request anew without it")
+	}
+	return &Error{Code: CodeInternalError, Message: "the state of the request cannot be checked now; send it again later", Cause: err}
+}
+
+// binding digests what must be the same when a request is repeated: the server, the
+// mounts on the way to it, the caller, the method, the params. Arguments are compared
+// by value, since clients may encode them anew.
+func (s *sealer) binding(req *Request) []byte {
 	h := sha256.New()
 	add := func(part []byte) {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
 		h.Write(part)
 	}
+	add([]byte(s.server))
+	add([]byte(req.mounts))
 	if p := req.Principal; p != nil {
 		add([]byte("principal"))
 		add([]byte(p.Issuer))
 		add([]byte(p.Subject))
+	} else {
+		add(nil)
 	}
 	add([]byte(req.Method))
-	add([]byte(req.Name()))
+	rest := req.params.raw
+	if rest != nil {
+		rest = appendMembersBut([]byte{'{'}, rest, []string{"_meta", "inputResponses", "requestState", "arguments"})
+	}
+	add(normalized(rest))
 	add(normalized(req.Arguments()))
 	return h.Sum(nil)
 }

@@ -55,7 +55,7 @@ func (s *streamServer) take(data []byte) arrival {
 	case m.Request == nil:
 		a.kind, a.legacy = arrivalLegacy, s.legacy.Admit(s.ctx, m)
 	default:
-		m.Request.Principal = s.opts.Principal
+		s.origin().mark(m.Request)
 		a.takeRequest(m)
 	}
 	return a
@@ -71,7 +71,7 @@ func (a *arrival) takeBatch(data []byte) {
 		a.refuse(ID{}, Errorf(CodeInvalidRequest, "a message must be an object, not an array"))
 		return
 	}
-	a.kind, a.legacy = arrivalLegacy, s.legacy.AdmitBatch(s.ctx, data)
+	a.kind, a.legacy = arrivalLegacy, s.legacy.AdmitBatch(s.ctx, data, s.origin())
 }
 
 // takeRequest decides the era of a request or notification. A cancellation is of
@@ -89,6 +89,9 @@ func (a *arrival) takeRequest(m Message) {
 		a.opens = m.IsInitialized()
 	}
 }
+
+// origin is that of all messages of the stream.
+func (s *streamServer) origin() Origin { return Origin{Principal: s.opts.Principal} }
 
 // isModern also claims the methods that no older revision has, so that their
 // errors say what is missing.
@@ -178,7 +181,7 @@ func (a *arrival) serveLegacy(resign func()) {
 	s.write(buf.B)
 	buf.Put()
 	if a.opens && s.open() {
-		_ = s.legacy.Listen(s.listening, s, resign) // until the stream ends
+		_ = s.legacy.Listen(s.listening, s.origin(), s, resign) // until the stream ends
 	}
 }
 

@@ -235,7 +235,7 @@ func TestMalformedMessages(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{` + meta + `}}`, "", mcp.CodeParseError},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","m\u0065thod":"tools/call","params":{` + meta + `}}`, "", mcp.CodeParseError},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","name":"other",` + meta + `}}`, "", mcp.CodeParseError},
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","Name":"other",` + meta + `}}`, "1", 0},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","Name":"other",` + meta + `}}`, "1", mcp.CodeInvalidParams},
 		{`{"jsonrpc":"2.0","id":1,"method":"","params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
 		{`{"jsonrpc":"2.0","id":1,"method":7,"params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},
 		{`{"jsonrpc":"2.0","id":1,"params":{` + meta + `}}`, "1", mcp.CodeInvalidRequest},

@@ -49,6 +49,11 @@ func atExpiry(r *http.Request, end func()) *time.Timer {
 	return time.AfterFunc(time.Until(p.Expiry), end)
 }
 
+// originOf is the origin of the messages that r carries.
+func originOf(r *http.Request) mcp.Origin {
+	return mcp.Origin{Principal: PrincipalOf(r), Header: r.Header}
+}
+
 // httpContext has the values of an HTTP request, and the request. It is never done: in
 // the legacy era, a client that disconnects has not cancelled, and in the modern era
 // the cause of what ends a call is one of MCP. See mcp's for why it is a type.

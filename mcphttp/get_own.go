@@ -49,7 +49,7 @@ func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, p
 	defer s.giveUp(g)
 	g.watch(r)
 	defer g.unwatch()
-	_ = s.legacy.Listen(&g.ctx, g.stream, g.ready) // why it ended does not matter here
+	_ = s.legacy.Listen(&g.ctx, originOf(r), g.stream, g.ready) // why it ended does not matter here
 }
 
 func (h *Handler) newGetting(r *http.Request, s *session) *getting {
@@ -179,5 +179,5 @@ func (g *getting) linger(before *getting) {
 	defer h.requests.leave()
 	defer s.giveUp(g)
 	defer time.AfterFunc(lingering, func() { g.ctx.Cancel(nil) }).Stop()
-	_ = s.legacy.Listen(&g.ctx, g.stream, g.ready) // why it ended does not matter here
+	_ = s.legacy.Listen(&g.ctx, originOf(g.about.request), g.stream, g.ready) // why it ended does not matter here
 }

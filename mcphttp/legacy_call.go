@@ -66,7 +66,7 @@ func (c *legacyCall) serve(dst []byte, out mcp.Sender) []byte {
 	m := c.message()
 	if c.batch != nil {
 		several := context.WithValue(&c.about, refusalKey{}, nil) // what is refused to one is not refused to all
-		c.admitted = c.session.legacy.AdmitBatch(several, c.batch)
+		c.admitted = c.session.legacy.AdmitBatch(several, c.batch, originOf(c.about.request))
 	} else {
 		c.admitted = c.session.legacy.Admit(&c.about, m)
 	}

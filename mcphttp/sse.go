@@ -138,12 +138,12 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.leave(id, c)
-	h.converse(ctx, s, id)
+	h.converse(ctx, originOf(r), s, id)
 }
 
 // converse names the URL for messages, relative to that of the stream so that it
 // is right behind any proxy, and then tells what belongs to no request.
-func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
+func (h *SSEHandler) converse(ctx context.Context, from mcp.Origin, s *sseSession, id string) {
 	s.out.mu.Lock()
 	err := s.out.named("endpoint", "?"+sessionParam+"="+id)
 	s.out.mu.Unlock()
@@ -157,7 +157,7 @@ func (h *SSEHandler) converse(ctx context.Context, s *sseSession, id string) {
 	select {
 	case <-ctx.Done():
 	case <-s.ready:
-		_ = s.legacy.Listen(ctx, s, listening) // why it ended does not matter here
+		_ = s.legacy.Listen(ctx, from, s, listening) // why it ended does not matter here
 	}
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
@@ -213,7 +213,7 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 	}
 	ctx := legacyContext(r)
 	if mcp.IsBatch(body) && s.legacy.Batches() {
-		h.later(ctx, s, func() mcp.Admitted { return s.legacy.AdmitBatch(ctx, body) })
+		h.later(ctx, s, func() mcp.Admitted { return s.legacy.AdmitBatch(ctx, body, originOf(r)) })
 		accepted(w)
 		return
 	}

@@ -176,7 +176,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"r:r"}}); err != nil {
+		if _, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}); err != nil {
 			t.Error(err)
 		}
 		cancel()

@@ -1,0 +1,93 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"encoding/json"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// checkInputRequired holds a handler that writes its questions itself to the
+// rules: at least one of questions and state, nothing the client cannot answer.
+func checkInputRequired(req *Request, r *InputRequired) (Result, error) {
+	if len(r.InputRequests) == 0 && r.RequestState == nil {
+		return nil, Errorf(CodeInternalError, "a handler asked for input without a question or a state")
+	}
+	for key, q := range r.InputRequests {
+		if err := checkCapability(req, q); err != nil {
+			return nil, err
+		}
+		if q.Params != nil && (!isObject(q.Params) || jsonscan.Valid(q.Params, 0) != nil) {
+			return nil, Errorf(CodeInternalError, "the params of the question %q are not a JSON object", key)
+		}
+	}
+	asked := *r
+	asked.ResultType = ResultInputRequired
+	return &asked, nil
+}
+
+// checkCapability reports the capability that the client would have had to
+// declare to be asked r.
+func checkCapability(req *Request, r InputRequest) error {
+	caps := req.ClientCapabilities()
+	var missing *ClientCapabilities
+	switch r.Method {
+	case MethodElicit:
+		missing = missingForElicit(caps, r.Params)
+	case MethodCreateMessage:
+		missing = missingForSampling(caps, r.Params)
+	case MethodListRoots:
+		if caps.Roots == nil {
+			missing = &ClientCapabilities{Roots: &RootsCapability{}}
+		}
+	default:
+		return Errorf(CodeInternalError, "a client cannot be asked %q", r.Method)
+	}
+	if missing != nil {
+		return MissingCapability(missing)
+	}
+	return nil
+}
+
+func missingForElicit(caps *ClientCapabilities, params json.RawMessage) *ClientCapabilities {
+	var p struct {
+		Mode string `json:"mode"`
+	}
+	_ = unmarshal(params, &p)
+	switch {
+	case p.Mode == "url" && !caps.Elicitation.AllowsURL():
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
+	case p.Mode != "url" && !caps.Elicitation.AllowsForm():
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &struct{}{}}}
+	}
+	return nil
+}
+
+func missingForSampling(caps *ClientCapabilities, params json.RawMessage) *ClientCapabilities {
+	var p struct {
+		Tools          json.RawMessage `json:"tools"`
+		ToolChoice     json.RawMessage `json:"toolChoice"`
+		IncludeContext string          `json:"includeContext"`
+	}
+	_ = unmarshal(params, &p)
+	needTools := p.Tools != nil || p.ToolChoice != nil
+	needContext := p.IncludeContext != "" && p.IncludeContext != "none"
+	if s := caps.Sampling; s != nil && (!needTools || s.Tools != nil) && (!needContext || s.Context != nil) {
+		return nil
+	}
+	need := &SamplingCapability{}
+	if needTools {
+		need.Tools = &struct{}{}
+	}
+	if needContext {
+		need.Context = &struct{}{}
+	}
+	return &ClientCapabilities{Sampling: need}
+}
+
+// isRetry reports whether the request carries answers or state.
+func (r *Request) isRetry() bool {
+	return r.params.inputResponses() != nil || r.params.requestState() != nil
+}
