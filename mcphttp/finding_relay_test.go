@@ -4,7 +4,6 @@
 package mcphttp_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -240,7 +239,7 @@ func TestFindingS17Cancellations(t *testing.T) {
 // S30: log lines name sessions by a digest.
 func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer // written to by requests, one after the other
+		var log logged
 		shared := newMetered()
 		serveLogged := func(name string) *site {
 			h := mcphttp.NewHandler(tools(), &mcphttp.Options{

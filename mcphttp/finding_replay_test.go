@@ -4,7 +4,6 @@
 package mcphttp_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -37,7 +36,7 @@ func (s *site) firstID(id int, tool string, h header) string {
 // S29: what one caller has kept does not keep anything from being kept of others.
 func TestFindingS29OthersCanResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer // written to by requests, one after the other
+		var log logged
 		h := mcphttp.NewHandler(chatty(tools(), 40_000), &mcphttp.Options{
 			ReplayPerCaller: 400_000, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 800_000}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -70,8 +69,8 @@ func TestFindingS29OthersCanResume(t *testing.T) {
 		if got := comeBack(ids[20]); got != http.StatusNotFound {
 			t.Errorf("an old stream of mallory's: %d", got)
 		}
-		if log.Len() > 0 {
-			t.Errorf("the operator is told: %s", &log)
+		if got := log.String(); got != "" {
+			t.Errorf("the operator is told: %s", got)
 		}
 		s.close()
 	})
@@ -80,7 +79,7 @@ func TestFindingS29OthersCanResume(t *testing.T) {
 // S29: a store that is full is reported once, not with each event.
 func TestFindingS29OneWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer // written to by requests, one after the other
+		var log logged
 		h := mcphttp.NewHandler(chatty(tools(), 1000), &mcphttp.Options{
 			Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 4000}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})

@@ -81,7 +81,7 @@ const followEvery = time.Second
 func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *output, number int64, position uint64) {
 	position, done, err := s.events.replay(ctx, s.id, number, position, out)
 	h.endReplay(out, err)
-	if err != nil || done || !s.events.shared {
+	if err != nil || done || position == 0 || !s.events.shared { // 0: there never was such a stream
 		return
 	}
 	defer context.AfterFunc(h.ctx, cancel)()

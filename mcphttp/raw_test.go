@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,4 +187,22 @@ func bubble(t *testing.T, name string, test func(t *testing.T)) {
 
 func optionsWith(shared store.Store) *mcphttp.Options {
 	return &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: quiet}
+}
+
+// logged is what is logged, by several goroutines.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
