@@ -47,6 +47,7 @@ func network(remote string) string {
 type caller struct {
 	key      callerKey
 	sessions int
+	own      map[*session]struct{} // these sessions, unless they are of the deprecated transport
 	kept     kept
 }
 
@@ -57,7 +58,7 @@ type callers map[callerKey]*caller
 func (cs callers) add(key callerKey) *caller {
 	c := cs[key]
 	if c == nil {
-		c = &caller{key: key}
+		c = &caller{key: key, own: map[*session]struct{}{}}
 		cs[key] = c
 	}
 	c.sessions++

@@ -37,8 +37,11 @@ func limitTime(w http.ResponseWriter, r *http.Request, o *Options) http.Response
 	if r.ContentLength != 0 && o.BodyTimeout > 0 {
 		_ = control.SetReadDeadline(time.Now().Add(o.BodyTimeout)) // net/http removes it at the end of the body
 	}
-	if r.ProtoMajor > 1 {
+	switch {
+	case r.ProtoMajor > 1:
 		_ = control.SetWriteDeadline(time.Time{}) // http.Server's would reset the stream while the handler works
+	case r.Header["Expect"] != nil:
+		_ = control.SetWriteDeadline(time.Now().Add(o.WriteTimeout)) // net/http writes what is expected when the body is read
 	}
 	return &deadlineWriter{w, o.WriteTimeout}
 }

@@ -91,6 +91,19 @@ func TestFindingS10W6Pipelining(t *testing.T) {
 	}
 }
 
+// S10: a client that does not read the interim response which it expects is cut off, too.
+func TestFindingS10UnreadContinue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, tools(), &mcphttp.Options{WriteTimeout: writeTimeout, BodyTimeout: 2 * writeTimeout})
+		conn := dial(t, listen(t, h))
+		begin := time.Now()
+		closed := flood(conn, rawRequest(http.MethodPost, "{}", 2, header{"Expect": "100-continue"}))
+		if got := within(t, time.Hour, "the end of the connection", closed).Sub(begin); got > 3*writeTimeout {
+			t.Errorf("the connection lives for %v", got)
+		}
+	})
+}
+
 // S10: the deadline for an answer does not outlive it: another handler on the same
 // connection may take its time.
 func TestFindingS10DeadlineEndsWithItsAnswer(t *testing.T) {

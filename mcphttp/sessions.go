@@ -96,6 +96,7 @@ func (ss *sessions) open(r *http.Request) *session {
 
 func (ss *sessions) addLocked(id string, r *http.Request, opts *mcp.LegacyOptions) *session {
 	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
+	s.caller.own[s] = struct{}{}
 	s.enterLocked(r)
 	opts.Closed = func() { ss.closed(s) }
 	s.legacy = mcp.NewLegacy(ss.mcp, opts)
@@ -183,6 +184,7 @@ func (ss *sessions) remove(s *session) {
 // takeOutLocked takes out a session that is known.
 func (ss *sessions) takeOutLocked(s *session) {
 	delete(ss.byID, s.id)
+	delete(s.caller.own, s)
 	ss.callers.remove(s.caller)
 }
 
