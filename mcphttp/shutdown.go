@@ -12,7 +12,7 @@ import (
 
 // Shutdown ends the handler in good order: it takes no new requests, ends
 // subscriptions and the streams of sessions, and waits for the requests that are
-// being served. When ctx is done it cancels those and returns ctx's error. It is
+// being served; a request whose body has not arrived is not yet one of them. When ctx is done it cancels those and returns ctx's error. It is
 // to be called before, or at the same time as, http.Server.Shutdown, which would
 // wait for streams for ever. It may be called more than once.
 func (h *Handler) Shutdown(ctx context.Context) error {
