@@ -133,15 +133,21 @@ func (ss *sessions) passCancel(ctx context.Context, s *session, req *mcp.Request
 	return ss.publish(ctx, &said{From: ss.name, Session: s.id, Cancel: &cancelled{p.RequestID, reason}})
 }
 
+// window counts what happens in a minute.
+type window struct {
+	begun time.Time
+	count int
+}
+
 // mayCancel counts a cancellation that is passed on.
 func (s *session) mayCancel(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.cancelsSince) >= time.Minute {
-		s.cancels, s.cancelsSince = 0, now
+	if s.cancels == nil || now.Sub(s.cancels.begun) >= time.Minute {
+		s.cancels = &window{begun: now}
 	}
-	s.cancels++
-	return s.cancels <= maxCancels
+	s.cancels.count++
+	return s.cancels.count <= maxCancels
 }
 
 func (ss *sessions) publish(ctx context.Context, what *said) error {

@@ -28,11 +28,9 @@ type session struct {
 	mu      sync.Mutex
 	streams map[int64]*stream // of requests, that are not done
 	own     own
-	last    int64 // number of the last stream
-	over    bool  // the session has ended: no events are kept
-
-	cancels      int // that were passed on to other replicas since then
-	cancelsSince time.Time
+	last    int64   // number of the last stream
+	over    bool    // the session has ended: no events are kept
+	cancels *window // those that were passed on to other replicas; nil if none was
 
 	// Guarded by the lock of sessions.
 	active  int32           // requests and streams
