@@ -47,7 +47,6 @@ func network(remote string) string {
 type caller struct {
 	key      callerKey
 	sessions int
-	own      map[*session]struct{} // these sessions, unless they are of the deprecated transport
 	kept     kept
 }
 
@@ -58,7 +57,7 @@ type callers map[callerKey]*caller
 func (cs callers) add(key callerKey) *caller {
 	c := cs[key]
 	if c == nil {
-		c = &caller{key: key, own: map[*session]struct{}{}}
+		c = &caller{key: key}
 		cs[key] = c
 	}
 	c.sessions++

@@ -3,28 +3,23 @@
 
 package mcphttp
 
-import (
-	"iter"
-	"maps"
-)
-
 // makeRoomLocked makes room for a session of a caller, and reports whether there is.
 // Callers lose sessions to others only as long as they have more of them.
 func (ss *sessions) makeRoomLocked(key callerKey) bool {
 	own := ss.callers.sessions(key)
 	switch {
-	case own > 0 && own >= ss.opts.MaxSessionsPerCaller:
-		return ss.evictLocked(maps.Keys(ss.callers[key].own), func(*session) bool { return true }) // a flood of one caller looks at that one's only
+	case own >= ss.opts.MaxSessionsPerCaller:
+		return ss.evictLocked(func(s *session) bool { return s.caller.key == key })
 	case len(ss.byID) >= ss.opts.MaxSessions:
-		return ss.evictLocked(maps.Values(ss.byID), func(s *session) bool { return s.caller.key == key || s.caller.sessions > own })
+		return ss.evictLocked(func(s *session) bool { return s.caller.key == key || s.caller.sessions > own })
 	}
 	return true
 }
 
-// evictLocked ends one of some sessions that may go.
-func (ss *sessions) evictLocked(from iter.Seq[*session], mayGo func(*session) bool) bool {
+// evictLocked ends one of the sessions that may go.
+func (ss *sessions) evictLocked(mayGo func(*session) bool) bool {
 	var victim *session
-	for s := range from {
+	for _, s := range ss.byID {
 		if s.unusedLocked() && mayGo(s) && (victim == nil || s.goesBeforeLocked(victim)) {
 			victim = s
 		}

@@ -94,7 +94,6 @@ func (ss *sessions) open(r *http.Request) *session {
 
 func (ss *sessions) addLocked(id string, r *http.Request, opts *mcp.LegacyOptions) *session {
 	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
-	s.caller.own[s] = struct{}{}
 	s.enterLocked(r)
 	opts.Closed = func() { ss.closed(s) }
 	s.legacy = mcp.NewLegacy(ss.mcp, opts)
@@ -156,14 +155,9 @@ func (ss *sessions) release(s *session, r *http.Request) {
 	}
 	if s.active--; s.active == 0 {
 		s.since = time.Now()
-		if cap(s.clients) > keptClients {
-			s.clients = nil
-		}
+		s.clients = nil
 	}
 }
-
-// keptClients is for how many requests at once an idle session keeps room.
-const keptClients = 2
 
 func (ss *sessions) remove(s *session) {
 	ss.mu.Lock()
@@ -182,7 +176,6 @@ func (ss *sessions) remove(s *session) {
 // takeOutLocked takes out a session that is known.
 func (ss *sessions) takeOutLocked(s *session) {
 	delete(ss.byID, s.id)
-	delete(s.caller.own, s)
 	ss.callers.remove(s.caller)
 }
 
