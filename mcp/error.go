@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,6 +137,10 @@ func (e *CancelError) Error() string {
 	}
 	return "mcp: cancelled by the peer: " + e.Reason
 }
+
+// Is makes a CancelError one of context.Canceled, which a handler that returns the error
+// of its context has instead.
+func (e *CancelError) Is(target error) bool { return target == context.Canceled } //nolint:errorlint // Is compares
 
 // ErrClosed is the cause of a context that ended because the connection, the
 // session or the server was closed.

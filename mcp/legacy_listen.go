@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/lazyctx"
 )
@@ -243,7 +244,7 @@ func (f *feed) serve(again bool) error {
 }
 
 func (l *Legacy) cannotTell(err error) {
-	l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", l.opts.ID, "error", err)
+	l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(l.opts.ID), "error", err)
 }
 
 func (f *feed) end() {
@@ -454,7 +455,7 @@ func (l *Legacy) ping(ctx context.Context) {
 			misses++
 		}
 		if misses >= maxMisses {
-			l.opts.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", l.opts.ID, "pings", misses)
+			l.opts.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(l.opts.ID), "pings", misses)
 			l.Close()
 			return
 		}

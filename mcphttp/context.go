@@ -54,40 +54,49 @@ func originOf(r *http.Request) mcp.Origin {
 	return mcp.Origin{Principal: PrincipalOf(r), Header: r.Header}
 }
 
-// httpContext carries the HTTP request; see mcp's for why it is a type.
-type httpContext struct {
-	context.Context
-	request *http.Request
-}
+// httpContext has the values of an HTTP request, and the request. It is never done: in
+// the legacy era, a client that disconnects has not cancelled, and in the modern era
+// the cause of what ends a call is one of MCP. See mcp's for why it is a type.
+type httpContext struct{ request *http.Request }
 
-// detach makes it the context of what outlives the connection: in the legacy era, a
-// client that disconnects has not cancelled.
-func (c *httpContext) detach(r *http.Request) {
-	c.Context, c.request = context.WithoutCancel(r.Context()), r
-}
+func (c *httpContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (c *httpContext) Done() <-chan struct{}                   { return nil }
+func (c *httpContext) Err() error                              { return nil }
 
 func (c *httpContext) Value(key any) any {
 	if key == (requestKey{}) {
 		return c.request
 	}
-	return c.Context.Value(key)
+	return c.request.Context().Value(key)
+}
+
+// withRequest is the context of an HTTP request, with the request.
+func withRequest(r *http.Request) context.Context {
+	return context.WithValue(r.Context(), requestKey{}, r)
 }
 
 // requestContext is that of a request that is to be answered.
 type requestContext struct {
 	httpContext
-	stream  *stream               // of a legacy call; nil if it has none
-	refusal atomic.Pointer[error] // what the handler answered, if that was an error
+	attached bool                  // it has the deadline of the HTTP request, of which its owner ends it
+	stream   *stream               // of a legacy call; nil if it has none
+	refusal  atomic.Pointer[error] // what the handler answered, if that was an error
+}
+
+// Deadline implements [context.Context].
+func (c *requestContext) Deadline() (deadline time.Time, ok bool) {
+	if !c.attached {
+		return time.Time{}, false
+	}
+	return c.request.Context().Deadline()
 }
 
 func (c *requestContext) Value(key any) any {
 	switch key {
-	case requestKey{}:
-		return c.request
 	case refusalKey{}:
 		return c
 	case streamKey{}:
 		return c.stream
 	}
-	return c.Context.Value(key)
+	return c.httpContext.Value(key)
 }

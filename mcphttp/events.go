@@ -7,6 +7,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -15,9 +17,20 @@ import (
 // stream has a log of its own, under the id of its session: whoever does not
 // know that id cannot name the log.
 type events struct {
-	logs   store.Store
-	keep   store.Retention
-	shared bool // with other processes
+	logs      store.Store
+	keep      store.Retention
+	perCaller int           // bytes
+	shared    bool          // with other processes
+	replica   string        // the name of this one
+	askTime   time.Duration // how long a question may wait for its answer
+	warned    atomic.Int64  // when the operator was last told that events are not kept, in Unix seconds
+}
+
+// mayWarn reports whether it is time to tell the operator again that events are not
+// kept: that is no news with each of them.
+func (e *events) mayWarn() bool {
+	now, last := time.Now().Unix(), e.warned.Load()
+	return now-last >= 60 && e.warned.CompareAndSwap(last, now)
 }
 
 func logName(session string, stream int64) string {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
@@ -30,7 +31,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 	if s == nil {
 		return
 	}
-	defer h.sessions.release(s)
+	defer h.sessions.release(s, r)
 	last := r.Header.Get(headerLastEventID)
 	if last == "" {
 		h.serveOwn(r, s, w, nil)
@@ -51,13 +52,11 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) resume(r *http.Request, s *session, w http.ResponseWriter, number int64, position uint64) {
 	out := new(output)
 	out.of(w, r, h.opts.WriteTimeout)
-	defer out.end()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := s.streamOf(number)
 	if st == nil {
-		err := s.events.replay(ctx, s.id, number, position, out)
-		h.endReplay(out, err)
+		h.follow(ctx, cancel, s, out, number, position)
 		return
 	}
 	if err := st.attach(ctx, out, position, cancel); err != nil {
@@ -71,6 +70,55 @@ func (h *Handler) resume(r *http.Request, s *session, w http.ResponseWriter, num
 	defer b.stop()
 	defer context.AfterFunc(h.hard, cancel)()
 	<-ctx.Done()
+}
+
+// followEvery is how often a stream is looked at that another replica writes.
+const followEvery = time.Second
+
+// follow goes on with a stream that is not written here, from what is kept of it: it is
+// done, or another replica writes it, until its end, or until nothing is kept of it any
+// more.
+func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *output, number int64, position uint64) {
+	position, done, err := s.events.replay(ctx, s.id, number, position, out)
+	h.endReplay(out, err)
+	if err != nil || done || position == 0 || !s.events.shared { // 0: there never was such a stream
+		return
+	}
+	defer context.AfterFunc(h.ctx, cancel)()
+	defer context.AfterFunc(s.legacy.Context(), cancel)()
+	f := &following{out: out}
+	f.heartbeat() // sends the head
+	var b beat
+	h.pulse.start(&b, f)
+	defer b.stop()
+	defer f.end()
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for err == nil && !done {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		position, done, err = s.events.replay(ctx, s.id, number, position, out)
+	}
+}
+
+// following gives a stream that is not written here its heartbeats.
+type following struct{ out *output }
+
+func (f *following) heartbeat() {
+	_ = f.out.locked(func(o *output) error {
+		if o.done {
+			return nil
+		}
+		return o.comment() // a client that is gone needs none
+	})
+}
+
+// end is the end of the response, to which nothing may be written any more.
+func (f *following) end() {
+	_ = f.out.locked(func(o *output) error { o.done = true; return nil })
 }
 
 // endReplay answers a client that asked for events that are not, or not any

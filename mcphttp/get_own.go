@@ -5,6 +5,7 @@ package mcphttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,29 +15,26 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// ownStream is the number of the stream of a session that belongs to no request.
-const ownStream = 0
-
 // lingering is for how long a session's own stream goes on without a client, so
 // that one that comes back has missed nothing.
 const lingering = time.Minute
 
-// getting is a GET that has the session's own stream, or what lingers of one. There
+// getting is a GET of the session's own stream, or what lingers of one. There
 // may be thousands: it is one allocation, and what waits for it has small frames.
 type getting struct {
 	handler  *Handler
 	session  *session
 	stream   *stream
-	position *uint64  // after which the client goes on; nil if it begins
-	before   *getting // the GET that goes on until this one tells of every change
+	position *uint64 // after which the client goes on; nil if it begins
+	lingers  bool    // there is no client
+	refused  bool    // the response is an error
 
 	out   output
 	about httpContext
 	ctx   lazyctx.Context // of the GET
 	beat  beat
 	stay  func() bool // keeps it from leaving
-	left  atomic.Bool
-	going sync.WaitGroup // until it has ended
+	left  atomic.Bool // the client has gone
 }
 
 // serveOwn serves the session's own stream until another GET takes it over, or the
@@ -47,12 +45,8 @@ func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, p
 	g := h.newGetting(r, s)
 	g.out.of(w, r, h.opts.WriteTimeout)
 	g.position = position
-	g.stream = s.own(&h.opts)
-	g.before = s.takeOver(g)
-	defer g.end()
-	if h.ctx.Err() != nil {
-		g.ctx.Cancel(mcp.ErrClosed) // Shutdown may not have seen it
-	}
+	s.claim(g)
+	defer s.giveUp(g)
 	g.watch(r)
 	defer g.unwatch()
 	_ = s.legacy.Listen(&g.ctx, originOf(r), g.stream, g.ready) // why it ended does not matter here
@@ -60,13 +54,12 @@ func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, p
 
 func (h *Handler) newGetting(r *http.Request, s *session) *getting {
 	g := &getting{handler: h, session: s}
-	g.going.Add(1)
-	g.about.detach(r)
+	g.about.request = r
 	g.ctx.From(&g.about)
 	return g
 }
 
-// watch begins what may end the GET while it waits, and the heartbeat.
+// watch begins what may end the GET while it waits.
 func (g *getting) watch(r *http.Request) {
 	connected := context.AfterFunc(r.Context(), g.leave)
 	g.stay = connected
@@ -76,15 +69,16 @@ func (g *getting) watch(r *http.Request) {
 			return connected()
 		}
 	}
-	g.handler.pulse.start(&g.beat, g.stream)
 }
 
-// unwatch stops that.
+// unwatch stops that. A GET that never had the stream ends as one that had it.
 func (g *getting) unwatch() {
 	g.beat.stop()
 	g.stay()
 	g.stream.detach(&g.out)
-	g.out.end()
+	if !g.refused {
+		_ = g.out.locked(func(o *output) error { o.open(); return nil })
+	}
 }
 
 // ready makes the response of the GET that of the stream. It is called deep in the
@@ -105,131 +99,85 @@ func (g *getting) ready() {
 	}
 }
 
-// begin begins the response. A client that comes back for a stream that nobody has
-// kept may have missed anything.
+// begin takes the stream over from the GET before, which ends. A client that comes
+// back for a stream that no GET has kept meanwhile may have missed anything.
 func (g *getting) begin() {
-	err := g.attach()
+	before, err := g.stream.takeOver(g)
 	switch {
+	case errors.Is(err, errSuperseded):
+		g.ctx.Cancel(mcp.ErrClosed)
+		return
 	case err != nil:
+		g.refused = true
 		g.handler.endReplay(&g.out, err)
 		g.ctx.Cancel(err)
-	case g.position != nil && g.before == nil:
+		return
+	case !g.lingers:
+		g.stream.heartbeat() // the head, at once: there are proxies that hold it back until there is a body
+		g.handler.pulse.start(&g.beat, g.stream)
+	}
+	if before != nil {
+		before.ctx.Cancel(mcp.ErrClosed)
+	} else if g.position != nil {
 		g.session.legacy.Missed(&g.ctx)
 	}
-	g.replace()
 }
 
-// attach writes the head of the stream at once: there are proxies that hold back a
-// response until it has a body.
-func (g *getting) attach() error {
-	if g.position == nil {
-		g.stream.open(&g.ctx, &g.out, g.leave)
-	} else if err := g.stream.attach(&g.ctx, &g.out, *g.position, g.leave); err != nil {
-		return err
+// errSuperseded is for a GET that may not have the stream any more.
+var errSuperseded = errors.New("mcphttp: the stream belongs to another GET")
+
+// takeOver makes the response of g that of the stream, unless g is superseded, and
+// returns the GET that had it before, nil if none had it. Whose the stream is changes
+// with its lock: a GET cannot take it from one that came later.
+func (st *stream) takeOver(g *getting) (before *getting, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if g.ctx.Err() != nil {
+		return nil, errSuperseded
 	}
-	g.stream.heartbeat()
-	return nil
+	if g.position != nil {
+		if err := st.replay(&g.ctx, &g.out, *g.position); err != nil {
+			return nil, err
+		}
+	}
+	before, ok := g.session.promote(g)
+	if !ok {
+		return nil, errSuperseded
+	}
+	if !g.lingers {
+		st.dismiss()
+		st.out, st.about, st.broken = &g.out, &g.ctx, g.leave
+		if g.position == nil && st.begun {
+			st.primeAgain(&g.ctx)
+		}
+		st.begin(&g.ctx)
+	}
+	return before, nil
 }
 
-// leave is called when the client has gone, or may not listen any more.
+// leave is called when the client has gone, or may not listen any more. What is said
+// on the stream is kept for a while, for the client to come back.
 func (g *getting) leave() {
 	if g.left.Swap(true) {
 		return
 	}
 	g.stream.detach(&g.out)
-	g.linger()
-	g.ctx.Cancel(context.Canceled)
+	after := g.handler.newGetting(g.about.request, g.session)
+	after.lingers = true
+	if !g.session.leaveTo(g, after) {
+		g.ctx.Cancel(context.Canceled)
+		return
+	}
+	go after.linger(g)
 }
 
-// linger keeps what is said on the session's own stream for a while after the
-// client has gone, unless another client has taken it over.
-func (g *getting) linger() {
+// linger goes on for g, which ends when it has begun.
+func (g *getting) linger(before *getting) {
+	defer before.ctx.Cancel(context.Canceled)
 	h, s := g.handler, g.session
-	if !h.requests.enter() {
-		return
-	}
-	after := h.newGetting(g.about.request, s)
-	after.stream = g.stream
-	if !s.handOver(g, after) {
-		after.ctx.Cancel(nil)
-		h.requests.leave()
-		return
-	}
-	h.sessions.retain(s)
-	listening := make(chan struct{})
-	ready := sync.OnceFunc(func() { close(listening) })
-	go func() {
-		defer h.requests.leave()
-		defer h.sessions.release(s)
-		defer after.end()
-		defer time.AfterFunc(lingering, func() { after.ctx.Cancel(nil) }).Stop()
-		defer ready()
-		_ = s.legacy.Listen(&after.ctx, originOf(g.about.request), after.stream, ready) // why it ended does not matter here
-	}()
-	<-listening
-}
-
-// own is the session's own stream.
-func (s *session) own(opts *Options) *stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.standalone != nil {
-		return s.standalone
-	}
-	return &stream{session: s, number: ownStream, opts: opts}
-}
-
-// endGetting ends the GET that has the session's own stream, if there is one.
-func (s *session) endGetting() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.getting != nil {
-		s.getting.ctx.Cancel(mcp.ErrClosed)
-	}
-}
-
-// takeOver makes g the GET that has the session's own stream, and returns the one
-// before, nil if there is none, which goes on until it is ended.
-func (s *session) takeOver(g *getting) (before *getting) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, s.getting = s.getting, g
-	return before
-}
-
-// handOver makes after the GET that has the session's own stream, if g has it.
-func (s *session) handOver(g, after *getting) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.getting != g {
-		return false
-	}
-	s.getting = after
-	return true
-}
-
-// finish ends a GET and waits for it; nil is none.
-func (g *getting) finish() {
-	if g != nil {
-		g.ctx.Cancel(mcp.ErrClosed)
-		g.going.Wait()
-	}
-}
-
-// replace ends the GET before this one.
-func (g *getting) replace() {
-	g.before.finish()
-	g.before = nil
-}
-
-// end is the end of a GET.
-func (g *getting) end() {
-	g.replace()
-	g.ctx.Cancel(nil)
-	g.session.mu.Lock()
-	defer g.session.mu.Unlock()
-	if g.session.getting == g {
-		g.session.getting = nil
-	}
-	g.going.Done()
+	defer h.sessions.release(s, nil)
+	defer h.requests.leave()
+	defer s.giveUp(g)
+	defer time.AfterFunc(lingering, func() { g.ctx.Cancel(nil) }).Stop()
+	_ = s.legacy.Listen(&g.ctx, originOf(g.about.request), g.stream, g.ready) // why it ended does not matter here
 }

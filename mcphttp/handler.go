@@ -5,8 +5,6 @@ package mcphttp
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 
@@ -72,16 +70,23 @@ func (a *abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result,
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h.requests.refusing() && h.serveLate(w, r) {
+	w = limitTime(w, r, &h.opts)
+	if h.requests.refusing() && !h.mayHelp(r) {
+		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
 		return
 	}
-	if !admit(w, r, &h.requests, &h.guard) {
+	body, ok := receive(w, r, &h.guard, &h.opts)
+	if !ok {
+		return
+	}
+	if !h.requests.enter() {
+		h.serveLate(w, r, body)
 		return
 	}
 	defer h.requests.leave()
 	switch r.Method {
 	case http.MethodPost:
-		h.servePost(w, r)
+		h.servePost(w, r, body)
 	case http.MethodGet:
 		h.serveGet(w, r)
 	case http.MethodDelete:
@@ -94,19 +99,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit lets a request in, which then has to leave, or refuses it.
-func admit(w http.ResponseWriter, r *http.Request, t *tracker, g *guard) bool {
-	if why := g.check(r); why != "" {
-		writeProblem(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
-		return false
-	}
-	if !t.enter() {
-		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
-		return false
-	}
-	return true
-}
-
 var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
 
 const allowed = "POST, GET, DELETE, OPTIONS"
@@ -116,17 +108,8 @@ func notAllowed(w http.ResponseWriter, why string) {
 	writeProblem(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 }
 
-// servePost reads one message and decides its era.
-func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
-	if contentType := r.Header.Get("Content-Type"); !isJSON(contentType) {
-		writeProblem(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", typeJSON, contentType))
-		return
-	}
-	body, err := readBody(w, r, h.opts.MaxBody)
-	if err != nil {
-		writeBodyProblem(w, err)
-		return
-	}
+// servePost serves one message, whose era it decides, or a batch.
+func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte) {
 	if mcp.IsBatch(body) {
 		h.serveBatch(w, r, body)
 		return
@@ -146,35 +129,11 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
 }
 
 // isModern reports whether a message belongs to the modern era: it says so
-// itself, or its header does. A client that opens a session never means it.
+// itself, or its header does, whatever session it names besides. A client that opens a
+// session never means it.
 func isModern(header http.Header, m *mcp.Message) bool {
 	if m.Request.IsModern() {
 		return true
 	}
-	return slices.Contains(mcp.ModernVersions(), header.Get(headerVersion)) && !m.IsInitialize() && header.Get(headerSession) == ""
-}
-
-// readBody reads the whole body, in one allocation if its length is known.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength > limit {
-		return nil, &http.MaxBytesError{Limit: limit}
-	}
-	if n := r.ContentLength; n >= 0 && n <= preallocate {
-		body := make([]byte, n)
-		_, err := io.ReadFull(r.Body, body)
-		return body, err
-	}
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-}
-
-// preallocate is up to which length a client is believed before it has sent the
-// body.
-const preallocate = 1 << 20
-
-func writeBodyProblem(w http.ResponseWriter, err error) {
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		writeProblem(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
-		return
-	}
-	writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeParseError, "the body could not be read"))
+	return slices.Contains(mcp.ModernVersions(), header.Get(headerVersion)) && !m.IsInitialize()
 }

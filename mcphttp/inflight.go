@@ -5,9 +5,12 @@ package mcphttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/mcp"
 )
 
 // modernCall is one request of the modern era: its context, its answer and its
@@ -17,6 +20,7 @@ type modernCall struct {
 	request requestContext
 	beat    beat
 	cancel  context.CancelCauseFunc
+	stay    func() bool // keeps it from being cancelled by its client
 	set     *inflight
 	expiry  *time.Timer // nil if the call does not end with its caller's authentication
 }
@@ -25,10 +29,10 @@ type modernCall struct {
 // server does not wait for the calls of the set any more. What may outlast the
 // authentication of its caller, a subscription, ends with that.
 func (c *modernCall) context(r *http.Request, set *inflight) context.Context {
-	c.request.Context = r.Context() //nolint:fatcontext // it is nested once: c is new
-	c.request.request = r
+	c.request.request, c.request.attached = r, true
 	ctx, cancel := context.WithCancelCause(&c.request)
 	c.cancel, c.set = cancel, set
+	c.stay = context.AfterFunc(r.Context(), c.disconnected)
 	if set.expires {
 		c.expiry = atExpiry(r, func() { cancel(context.DeadlineExceeded) })
 	}
@@ -36,10 +40,20 @@ func (c *modernCall) context(r *http.Request, set *inflight) context.Context {
 	return ctx
 }
 
+// disconnected is called when the context of the HTTP request is done. If nothing says
+// why, as middleware with a timeout does, it was the client.
+func (c *modernCall) disconnected() {
+	cause := context.Cause(c.request.request.Context())
+	if errors.Is(cause, context.Canceled) {
+		cause = &mcp.CancelError{}
+	}
+	c.cancel(cause)
+}
+
 // end frees what belongs to a call that has been served.
 func (c *modernCall) end() {
 	c.beat.stop()
-	c.out.end()
+	c.stay()
 	c.set.remove(c)
 	c.cancel(nil)
 	if c.expiry != nil {

@@ -20,13 +20,11 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 	if s == nil {
 		return
 	}
-	defer h.sessions.release(s)
+	defer h.sessions.release(s, r)
 	if m.Request == nil || m.Request.IsNotification() {
-		if !s.legacy.Awaits(&m) {
-			h.sessions.relay(r.Context(), s, &m)
-		}
+		h.sessions.pass(r.Context(), s, &m)
 		s.legacy.Serve(legacyContext(r), nil, m, refused{})
-		w.WriteHeader(http.StatusAccepted)
+		accepted(w)
 		return
 	}
 	h.answer(w, r, &legacyCall{session: s, request: m.Request})
@@ -35,18 +33,18 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 // legacyContext outlives the connection.
 func legacyContext(r *http.Request) *requestContext {
 	c := new(requestContext)
-	c.detach(r)
+	c.request = r
 	return c
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
-	s := h.sessions.open(PrincipalOf(r))
+	s := h.sessions.open(r)
 	if s == nil {
 		writeUnavailable(w, m.ID, errTooManySessions)
 		return
 	}
-	defer h.sessions.release(s)
+	defer h.sessions.release(s, r)
 	w.Header().Set(headerSession, s.id)
 	h.answer(w, r, &legacyCall{session: s, request: m.Request})
 	if !s.legacy.Initialized() {
@@ -75,7 +73,7 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", headerVersion, v, mcp.LegacyVersions()))
 		return nil
 	}
-	s, err := h.sessions.acquire(r.Context(), id, PrincipalOf(r))
+	s, err := h.sessions.acquire(r, id)
 	switch {
 	case err != nil:
 		writeUnavailable(w, mcp.ID{}, err)
@@ -95,7 +93,7 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte
 	if s == nil {
 		return
 	}
-	defer h.sessions.release(s)
+	defer h.sessions.release(s, r)
 	if !s.legacy.Batches() {
 		writeProblem(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 		return
@@ -113,7 +111,7 @@ func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
 	if s == nil {
 		return
 	}
-	defer h.sessions.release(s)
+	defer h.sessions.release(s, r)
 	h.sessions.forget(r.Context(), s)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -30,8 +30,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	if !h.prepare(&c.reply, w, r, acceptable(r.Header)) {
 		return
 	}
-	defer c.out.end()
-	c.about.detach(r)
+	c.about.request = r
 	buf := bufpool.Get()
 	defer buf.Put()
 	if !c.accept.stream {
@@ -90,7 +89,7 @@ func (c *legacyCall) message() (m mcp.Message) {
 // cancelled, without.
 func (c *legacyCall) finishJSON(message []byte) {
 	if len(message) == 0 {
-		c.out.w.WriteHeader(http.StatusAccepted)
+		accepted(c.out.w)
 		return
 	}
 	status := http.StatusOK

@@ -17,8 +17,8 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 		return
 	}
 	if req.IsNotification() {
-		_, _ = mcp.Serve(&httpContext{r.Context(), r}, h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
-		w.WriteHeader(http.StatusAccepted)
+		_, _ = mcp.Serve(withRequest(r), h.mcp, req, nil, h.opts.Logger) // nobody hears of its outcome
+		accepted(w)
 		return
 	}
 	accept := acceptable(r.Header)

@@ -23,8 +23,13 @@ type Options struct {
 	// WriteTimeout is how long the write of one answer, or of one event of a stream,
 	// may take; an event shortly after another one has up to an eighth less. A client
 	// that reads more slowly is cut off. It replaces http.Server.WriteTimeout, which
-	// would end every stream. 0 means 30 seconds.
+	// would end every stream: the time that a handler takes before it answers does not
+	// count. 0 means 30 seconds.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long the body of a request may take to arrive; one that takes
+	// longer is refused with 408. It replaces http.Server.ReadTimeout. 0 means one
+	// minute, negative leaves it to http.Server.
+	BodyTimeout time.Duration
 
 	// AllowedHosts and AllowedOrigins are what the Host and Origin headers may
 	// be: hosts as "mcp.example.com", which means any port, or with a port as
@@ -47,10 +52,18 @@ type Options struct {
 	// SessionIdle is how long a session of the legacy era may be idle: without a
 	// request being served and without a stream. 0 means 30 minutes.
 	SessionIdle time.Duration
-	// MaxSessions is how many sessions there may be at once. Beyond it, the one
-	// that is idle for longest ends; if none is idle, no more are opened. 0 means
-	// 10,000.
-	MaxSessions int
+	// MaxSessions is how many sessions there may be at once, and MaxSessionsPerCaller
+	// how many of them one caller may have: a principal or, without authentication, an
+	// address (of IPv6, a network of 64 bits; behind a proxy, the proxy's, unless
+	// middleware sets http.Request.RemoteAddr).
+	//
+	// A caller who opens one too many loses the session that is idle for longest, or
+	// that only an absent client could come back to. Where there are too many in all,
+	// the caller with the most sessions loses one. If there is none to lose, no more
+	// are opened: their requests get 503, as do those for more streams of an
+	// [SSEHandler], whose sessions are never idle. 0 means 10,000, and for each
+	// caller a tenth of MaxSessions, but at least 100.
+	MaxSessions, MaxSessionsPerCaller int
 	// KeepAlive, MaxRounds and AskTimeout are as in [mcp.LegacyOptions].
 	KeepAlive  time.Duration
 	MaxRounds  int
@@ -66,6 +79,11 @@ type Options struct {
 	// comes back with Last-Event-ID. The zero value means 256 events, 4 MiB, 5
 	// minutes.
 	Replay store.Retention
+	// ReplayPerCaller is how many bytes of events are kept of one caller, of all of
+	// their streams in this process. Beyond it, the events of the stream that said
+	// nothing for longest are forgotten. A caller is as in MaxSessionsPerCaller. 0
+	// means 8 MiB.
+	ReplayPerCaller int
 	// Retry is how long a client is told to wait before it comes back to a
 	// stream. 0 means one second.
 	Retry time.Duration
@@ -82,8 +100,11 @@ func (o *Options) withDefaults() Options {
 	opts.MaxBody = cmp.Or(opts.MaxBody, 16<<20)
 	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
 	opts.WriteTimeout = cmp.Or(opts.WriteTimeout, 30*time.Second)
+	opts.BodyTimeout = cmp.Or(opts.BodyTimeout, time.Minute)
 	opts.SessionIdle = cmp.Or(opts.SessionIdle, 30*time.Minute)
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 10_000)
+	opts.MaxSessionsPerCaller = cmp.Or(opts.MaxSessionsPerCaller, max(100, opts.MaxSessions/10))
+	opts.ReplayPerCaller = cmp.Or(opts.ReplayPerCaller, 8<<20)
 	opts.Retry = cmp.Or(opts.Retry, time.Second)
 	if opts.Replay == (store.Retention{}) {
 		opts.Replay = store.Retention{Records: 256, Bytes: 4 << 20, TTL: 5 * time.Minute}
@@ -92,6 +113,17 @@ func (o *Options) withDefaults() Options {
 		opts.Logger = slog.Default()
 	}
 	return opts
+}
+
+// askTime is how long a question may wait for its answer.
+func (o *Options) askTime() time.Duration {
+	switch {
+	case o.AskTimeout > 0:
+		return o.AskTimeout
+	case o.AskTimeout < 0: // for ever, of which no store should hear
+		return 24 * time.Hour
+	}
+	return time.Hour
 }
 
 func (o *Options) legacy(id string, p *mcp.Principal) *mcp.LegacyOptions {

@@ -25,7 +25,7 @@ type jsonRaw = json.RawMessage
 type output struct {
 	w       http.ResponseWriter
 	timeout time.Duration
-	control *http.ResponseController // nil before there is a deadline
+	control *http.ResponseController // nil before the stream is open
 	until   time.Time                // the deadline for writes
 
 	mu        sync.Mutex
@@ -42,31 +42,7 @@ func (o *output) of(w http.ResponseWriter, r *http.Request, timeout time.Duratio
 }
 
 // answer writes a JSON message, which is the whole response.
-func (o *output) answer(status int, message []byte) {
-	o.limit(len(message))
-	writeResponse(o.w, status, message)
-}
-
-// limit gives the write of a whole response a deadline, unless it is so small that it
-// does not wait for the client.
-func (o *output) limit(size int) {
-	if size > maxUnlimited {
-		o.control = http.NewResponseController(o.w)
-		o.extend()
-	}
-}
-
-// maxUnlimited is less than what a connection takes without a reader.
-const maxUnlimited = 16 << 10
-
-// end leaves no deadline behind for the next response on the connection.
-func (o *output) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.control != nil && !o.shared {
-		_ = o.control.SetWriteDeadline(time.Time{})
-	}
-}
+func (o *output) answer(status int, message []byte) { writeResponse(o.w, status, message) }
 
 // open begins the stream, unless that is done.
 func (o *output) open() {
@@ -75,7 +51,6 @@ func (o *output) open() {
 	}
 	o.streaming = true
 	o.control = http.NewResponseController(o.w)
-	o.extend()
 	header := o.head()
 	header["Cache-Control"] = noCache
 	header["X-Accel-Buffering"] = noBuffering
@@ -111,7 +86,6 @@ func (o *output) release() {
 		return
 	}
 	o.streaming = true
-	o.limit(len(held.B))
 	declareLength(o.head(), len(held.B))
 	o.w.WriteHeader(http.StatusOK)
 	_, o.err = o.w.Write(held.B)

@@ -23,9 +23,10 @@ import (
 type watched struct {
 	*store.Memory
 
-	mu   sync.Mutex
-	logs map[string]bool
-	down bool
+	mu    sync.Mutex
+	logs  map[string]bool
+	drops int
+	down  bool
 }
 
 func newWatched() *watched {
@@ -43,6 +44,7 @@ func (w *watched) Drop(ctx context.Context, log string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.logs, log)
+	w.drops++
 	return w.Memory.Drop(ctx, log)
 }
 
@@ -59,6 +61,12 @@ func (w *watched) left() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.logs)
+}
+
+func (w *watched) dropped() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.drops
 }
 
 func (w *watched) fail(down bool) {

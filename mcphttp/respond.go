@@ -38,6 +38,9 @@ func declareLength(header http.Header, length int) {
 	}
 }
 
+// accepted answers a message that has no answer.
+func accepted(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }
+
 // writeProblem answers with an error that belongs to no request.
 func writeProblem(w http.ResponseWriter, status int, err error) {
 	writeResponse(w, status, mcp.AppendErrorResponse(nil, mcp.ID{}, err))

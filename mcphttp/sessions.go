@@ -7,10 +7,13 @@ import (
 	"context"
 	"crypto/rand"
 	"iter"
+	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -20,23 +23,30 @@ type session struct {
 	id     string
 	legacy *mcp.Legacy
 	events *events
+	caller *caller
 
-	mu         sync.Mutex
-	streams    map[int64]*stream // of requests, that are not done
-	standalone *stream           // the session's own; nil before it has begun
-	last       int64             // number of the last stream
-	getting    *getting          // the GET that has the session's own stream
-	kept       []keptLog         // of streams that are done, oldest first
-	over       bool              // the session has ended: no events are kept
+	mu      sync.Mutex
+	streams map[int64]*stream // of requests, that are not done
+	own     own
+	last    int64   // number of the last stream
+	over    bool    // the session has ended: no events are kept
+	cancels *window // those that were passed on to other replicas; nil if none was
 
 	// Guarded by the lock of sessions.
-	active int32     // requests and streams
-	since  time.Time // when active became 0
-	used   bool      // since the store was told that it lives
-	moves  bool      // it ends here, and may go on at another replica
+	active  int32           // requests and streams
+	clients []*http.Request // that are being served
+	since   time.Time       // when active became 0
+	used    bool            // since the store was told that it lives
+	moves   bool            // it ends here, and may go on at another replica
 
 	discarded sync.Once
 }
+
+// logged names the session in log lines, without giving its id away: who has that may
+// have the session.
+func (s *session) logged() slog.Attr { return loggedSession(s.id) }
+
+func loggedSession(id string) slog.Attr { return slog.String("session", digest.Session(id)) }
 
 // sessions are those that live in this process.
 type sessions struct {
@@ -44,10 +54,11 @@ type sessions struct {
 	opts   *Options
 	events *events
 
-	mu    sync.Mutex
-	byID  map[string]*session
-	sweep *time.Timer        // nil while there are no sessions
-	quiet context.CancelFunc // ends hearing other replicas; nil while there are no sessions
+	mu      sync.Mutex
+	byID    map[string]*session
+	callers callers
+	sweep   *time.Timer        // nil while there are no sessions
+	quiet   context.CancelFunc // ends hearing other replicas; nil while there are no sessions
 
 	name string // of this process among others
 }
@@ -57,23 +68,33 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	return &sessions{mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, name: rand.Text(), events: &events{logs: shared, keep: opts.Replay, shared: opts.Store != nil}}
+	name := rand.Text()
+	return &sessions{
+		mcp: &refusing{h}, opts: opts, byID: map[string]*session{}, callers: callers{}, name: name,
+		events: &events{
+			logs: shared, keep: opts.Replay, perCaller: opts.ReplayPerCaller,
+			shared: opts.Store != nil, replica: name, askTime: opts.askTime(),
+		},
+	}
 }
 
 // open begins a session that is in use: release must follow. It returns nil if
 // there are too many.
-func (ss *sessions) open(p *mcp.Principal) *session {
+func (ss *sessions) open(r *http.Request) *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if len(ss.byID) >= ss.opts.MaxSessions && !ss.evictLocked() {
+	if !ss.makeRoomLocked(callerOf(r)) {
 		return nil
 	}
 	id := rand.Text()
-	return ss.addLocked(id, ss.opts.legacy(id, p))
+	s := ss.addLocked(id, r, ss.opts.legacy(id, PrincipalOf(r)))
+	s.used = false // it is saved when it is initialized
+	return s
 }
 
-func (ss *sessions) addLocked(id string, opts *mcp.LegacyOptions) *session {
-	s := &session{id: id, events: ss.events, active: 1}
+func (ss *sessions) addLocked(id string, r *http.Request, opts *mcp.LegacyOptions) *session {
+	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
+	s.enterLocked(r)
 	opts.Closed = func() { ss.closed(s) }
 	s.legacy = mcp.NewLegacy(ss.mcp, opts)
 	ss.byID[id] = s
@@ -84,43 +105,57 @@ func (ss *sessions) addLocked(id string, opts *mcp.LegacyOptions) *session {
 	return s
 }
 
-// acquire finds a session for a request of p: release must follow. It is nil if it is
+// acquire finds a session for a request: release must follow. It is nil if it is
 // not known; somebody else's session is as unknown as one that never was. An error
 // means that it may be known, and cannot be served now.
-func (ss *sessions) acquire(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
-	ss.mu.Lock()
-	s, known := ss.enterLocked(id, p)
-	ss.mu.Unlock()
-	if known {
+func (ss *sessions) acquire(r *http.Request, id string) (*session, error) {
+	if s, known := ss.here(r, id); known {
 		return s, nil
 	}
-	return ss.restore(ctx, id, p)
+	return ss.restore(r, id)
 }
 
-// enterLocked finds a session that lives in this process: nil if it is somebody
-// else's.
-func (ss *sessions) enterLocked(id string, p *mcp.Principal) (s *session, known bool) {
+// here finds a session that lives in this process: release must follow. It is nil if
+// it is somebody else's.
+func (ss *sessions) here(r *http.Request, id string) (s *session, known bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.hereLocked(r, id)
+}
+
+func (ss *sessions) hereLocked(r *http.Request, id string) (s *session, known bool) {
 	s = ss.byID[id]
-	if s == nil || !s.legacy.Session().Principal().Is(p) {
+	if s == nil || !s.legacy.Session().Principal().Is(PrincipalOf(r)) {
 		return nil, s != nil
 	}
-	s.active++
-	s.used = true
+	s.enterLocked(r)
 	return s, true
 }
 
-// retain keeps a session that is in use in use; release must follow.
+// enterLocked notes that a request is being served.
+func (s *session) enterLocked(r *http.Request) {
+	s.active++
+	s.used = true
+	s.clients = append(s.clients, r)
+}
+
+// retain keeps a session that is in use in use, without a client; release must follow.
 func (ss *sessions) retain(s *session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s.active++
 }
 
-func (ss *sessions) release(s *session) {
+// release ends the use of a session by a request, which is nil after retain.
+func (ss *sessions) release(s *session, r *http.Request) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	if i := slices.Index(s.clients, r); i >= 0 {
+		s.clients = slices.Delete(s.clients, i, i+1)
+	}
 	if s.active--; s.active == 0 {
 		s.since = time.Now()
+		s.clients = nil
 	}
 }
 
@@ -130,7 +165,7 @@ func (ss *sessions) remove(s *session) {
 	if ss.byID[s.id] != s {
 		return
 	}
-	delete(ss.byID, s.id)
+	ss.takeOutLocked(s)
 	if len(ss.byID) == 0 && ss.sweep != nil {
 		ss.sweep.Stop()
 		ss.sweep = nil
@@ -138,26 +173,16 @@ func (ss *sessions) remove(s *session) {
 	}
 }
 
-// evictLocked ends the session that is idle for longest.
-func (ss *sessions) evictLocked() bool {
-	var oldest *session
-	for _, s := range ss.byID {
-		if s.active == 0 && (oldest == nil || s.since.Before(oldest.since)) {
-			oldest = s
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	ss.dropLocked(oldest)
-	oldest.legacy.Close()
-	return true
+// takeOutLocked takes out a session that is known.
+func (ss *sessions) takeOutLocked(s *session) {
+	delete(ss.byID, s.id)
+	ss.callers.remove(s.caller)
 }
 
 // dropLocked takes a session out that ends in this process only, if another can go
 // on with it.
 func (ss *sessions) dropLocked(s *session) {
-	delete(ss.byID, s.id)
+	ss.takeOutLocked(s)
 	s.moves = ss.opts.Store != nil
 }
 
@@ -221,7 +246,7 @@ func (ss *sessions) closeAll() {
 // endStreams ends the sessions' own streams, without waiting for them; requests go on.
 func (ss *sessions) endStreams() {
 	for _, s := range ss.all() {
-		s.endGetting()
+		s.endOwn()
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Shutdown ends the handler in good order: it takes no new requests, ends
 // subscriptions and the streams of sessions, and waits for the requests that are
-// being served. When ctx is done it cancels those and returns ctx's error. It is
+// being served; a request whose body has not arrived is not yet one of them. When ctx is done it cancels those and returns ctx's error. It is
 // to be called before, or at the same time as, http.Server.Shutdown, which would
 // wait for streams for ever. It may be called more than once.
 func (h *Handler) Shutdown(ctx context.Context) error {
@@ -32,36 +32,22 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// serveLate takes, while the requests that are being served may end, what helps them
-// to: answers to their questions, and cancellations. It reports false for anything
-// else, which is refused.
-func (h *Handler) serveLate(w http.ResponseWriter, r *http.Request) bool {
-	id := r.Header.Get(headerSession)
-	if r.Method != http.MethodPost || id == "" || !isJSON(r.Header.Get("Content-Type")) || h.guard.check(r) != "" || h.hard.Err() != nil {
-		return false
-	}
-	s := h.sessions.here(id, PrincipalOf(r))
-	if s == nil {
-		return false
-	}
-	defer h.sessions.release(s)
-	body, err := readBody(w, r, h.opts.MaxBody)
-	if err != nil {
-		return false
-	}
-	m, err := mcp.ParseMessage(body)
-	if err != nil || m.Request != nil && m.Request.Method != mcp.NotificationCancelled {
-		return false
-	}
-	s.legacy.Serve(legacyContext(r), nil, m, refused{})
-	w.WriteHeader(http.StatusAccepted)
-	return true
+// mayHelp reports whether a request that comes after Shutdown may be one that
+// serveLate takes.
+func (h *Handler) mayHelp(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Header.Get(headerSession) != "" && h.hard.Err() == nil
 }
 
-// here finds a session that lives in this process: release must follow.
-func (ss *sessions) here(id string, p *mcp.Principal) *session {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	s, _ := ss.enterLocked(id, p)
-	return s
+// serveLate takes, while the requests that are being served may end, what helps them
+// to: answers to their questions, and cancellations. Anything else is refused.
+func (h *Handler) serveLate(w http.ResponseWriter, r *http.Request, body []byte) {
+	if m, err := mcp.ParseMessage(body); err == nil && h.mayHelp(r) && (m.Request == nil || m.Request.Method == mcp.NotificationCancelled) {
+		if s, _ := h.sessions.here(r, r.Header.Get(headerSession)); s != nil {
+			defer h.sessions.release(s, r)
+			s.legacy.Serve(legacyContext(r), nil, m, refused{})
+			accepted(w)
+			return
+		}
+	}
+	writeProblem(w, http.StatusServiceUnavailable, errShutdown)
 }

@@ -32,6 +32,7 @@ type SSEHandler struct {
 
 	mu       sync.Mutex
 	sessions map[string]*sseSession
+	callers  callers
 	tracker  tracker
 }
 
@@ -39,7 +40,7 @@ type SSEHandler struct {
 // outlive a connection have no meaning here.
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	o := opts.withDefaults()
-	s := &SSEHandler{mcp: &abortable{h}, opts: o, guard: newGuard(&o), sessions: map[string]*sseSession{}}
+	s := &SSEHandler{mcp: &abortable{h}, opts: o, guard: newGuard(&o), sessions: map[string]*sseSession{}, callers: callers{}}
 	s.pulse.interval = o.Heartbeat
 	s.ctx, s.kill = context.WithCancelCause(context.Background())
 	return s
@@ -70,7 +71,13 @@ func (s *sseSession) Send(_ context.Context, message []byte) error {
 
 // ServeHTTP implements http.Handler.
 func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !admit(w, r, &h.tracker, &h.guard) {
+	w = limitTime(w, r, &h.opts)
+	body, ok := receive(w, r, &h.guard, &h.opts)
+	if !ok {
+		return
+	}
+	if !h.tracker.enter() {
+		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
 		return
 	}
 	defer h.tracker.leave()
@@ -78,7 +85,7 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodGet:
 		h.serveStream(w, r)
 	case http.MethodPost:
-		h.serveMessage(w, r)
+		h.serveMessage(w, r, body)
 	default:
 		w.Header().Set("Allow", "GET, POST")
 		writeProblem(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "the endpoint takes GET and POST"))
@@ -110,7 +117,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusInternalServerError, cannotStream(w))
 		return
 	}
-	ctx, cancel := context.WithCancel(&httpContext{r.Context(), r})
+	ctx, cancel := context.WithCancel(withRequest(r))
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	if expiry := atExpiry(r, cancel); expiry != nil {
@@ -123,15 +130,14 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 		ready:  make(chan struct{}), listening: make(chan struct{}),
 	}
 	s.out.of(w, r, h.opts.WriteTimeout)
-	defer s.out.end()
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	if !h.enter(id, s) {
-		w.Header().Set("Retry-After", "60")
-		writeProblem(w, http.StatusServiceUnavailable, mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later"))
+	c := h.enter(id, s, callerOf(r))
+	if c == nil {
+		writeUnavailable(w, mcp.ID{}, errTooManySessions)
 		return
 	}
-	defer h.leave(id)
+	defer h.leave(id, c)
 	h.converse(ctx, originOf(r), s, id)
 }
 
@@ -169,20 +175,23 @@ func (s *sseSession) heartbeat() {
 // message writes an event of the type that this transport has for all messages.
 func (o *output) message(m []byte) error { return o.named("message", string(m)) }
 
-func (h *SSEHandler) enter(id string, s *sseSession) bool {
+// enter adds a session, or returns nil if there are too many. Its stream keeps each
+// session in use, so that none of them can make room.
+func (h *SSEHandler) enter(id string, s *sseSession, key callerKey) *caller {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.sessions) >= h.opts.MaxSessions {
-		return false
+	if len(h.sessions) >= h.opts.MaxSessions || h.callers.sessions(key) >= h.opts.MaxSessionsPerCaller {
+		return nil
 	}
 	h.sessions[id] = s
-	return true
+	return h.callers.add(key)
 }
 
-func (h *SSEHandler) leave(id string) {
+func (h *SSEHandler) leave(id string, c *caller) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sessions, id)
+	h.callers.remove(c)
 }
 
 func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
@@ -196,25 +205,16 @@ func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 }
 
 // serveMessage takes one message; its answer, if it has one, goes to the stream.
-func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
+func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	s := h.sessionOf(r)
 	if s == nil {
 		writeProblem(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: open a stream by GET"))
 		return
 	}
-	if contentType := r.Header.Get("Content-Type"); !isJSON(contentType) {
-		writeProblem(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", typeJSON, contentType))
-		return
-	}
-	body, err := readBody(w, r, h.opts.MaxBody)
-	if err != nil {
-		writeBodyProblem(w, err)
-		return
-	}
 	ctx := legacyContext(r)
 	if mcp.IsBatch(body) && s.legacy.Batches() {
 		h.later(ctx, s, func() mcp.Admitted { return s.legacy.AdmitBatch(ctx, body, originOf(r)) })
-		w.WriteHeader(http.StatusAccepted)
+		accepted(w)
 		return
 	}
 	m, err := mcp.ParseMessage(body)
@@ -226,7 +226,7 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request) {
 		m.Request.Principal, m.Request.Header = PrincipalOf(r), r.Header
 	}
 	h.take(ctx, s, m)
-	w.WriteHeader(http.StatusAccepted)
+	accepted(w)
 }
 
 // take serves a request in the background, since the client waits for the end of

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	mathrand "math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -20,6 +21,14 @@ type record struct {
 	Issuer  string          `json:"issuer,omitempty"`
 	Subject string          `json:"subject,omitempty"`
 	Known   bool            `json:"known,omitempty"` // there is a principal
+}
+
+// principal is the caller that the session is bound to.
+func (r *record) principal() *mcp.Principal {
+	if !r.Known {
+		return nil
+	}
+	return &mcp.Principal{Issuer: r.Issuer, Subject: r.Subject}
 }
 
 func sessionKey(id string) string { return "psi/session/" + id }
@@ -54,23 +63,24 @@ func (ss *sessions) save(ctx context.Context, s *session) {
 		err = store.Update(ctx, ss.opts.Store, sessionKey(s.id), ss.lifetime(), func([]byte) ([]byte, error) { return data, nil })
 	}
 	if err != nil {
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.id, "error", err)
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", s.logged(), "error", err)
 	}
 }
 
 // restore goes on with a session that another replica has opened, if there is one.
 // An error means that it could not, and that the client should try again.
-func (ss *sessions) restore(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
+func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	if ss.opts.Store == nil || store.CheckKey(sessionKey(id)) != nil {
 		return nil, nil //nolint:nilerr // no session has such an id
 	}
+	ctx := r.Context()
 	data, _, err := ss.opts.Store.Get(ctx, sessionKey(id))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		if ctx.Err() == nil { // otherwise the client has gone
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not restored", "session", id, "error", err)
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not restored", loggedSession(id), "error", err)
 		}
 		return nil, errStore
 	}
@@ -78,29 +88,29 @@ func (ss *sessions) restore(ctx context.Context, id string, p *mcp.Principal) (*
 	if json.Unmarshal(data, &rec) != nil {
 		return nil, nil //nolint:nilerr // what nobody can go on with is not known
 	}
-	if rec.Known != (p != nil) || p != nil && (p.Issuer != rec.Issuer || p.Subject != rec.Subject) {
+	if !rec.principal().Is(PrincipalOf(r)) {
 		return nil, nil
 	}
-	return ss.adopt(id, p, &rec)
+	return ss.adopt(r, id, &rec)
 }
 
 var errStore = mcp.Errorf(mcp.CodeInternalError, "the session could not be looked up; try again later")
 
 // adopt adds a session that another replica has opened, unless it is here by now.
 // It is in use.
-func (ss *sessions) adopt(id string, p *mcp.Principal, rec *record) (*session, error) {
+func (ss *sessions) adopt(r *http.Request, id string, rec *record) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if s, known := ss.enterLocked(id, p); known {
+	if s, known := ss.hereLocked(r, id); known {
 		return s, nil
 	}
-	if len(ss.byID) >= ss.opts.MaxSessions && !ss.evictLocked() {
+	if !ss.makeRoomLocked(callerOf(r)) {
 		return nil, errTooManySessions
 	}
-	opts := ss.opts.legacy(id, p)
+	opts := ss.opts.legacy(id, PrincipalOf(r))
 	opts.State = &rec.State
-	s := ss.addLocked(id, opts)
-	s.used, s.last = true, firstStream()
+	s := ss.addLocked(id, r, opts)
+	s.last = firstStream()
 	return s, nil
 }
 
@@ -127,7 +137,7 @@ func (ss *sessions) keepAll(living []*session) {
 		case errors.Is(err, store.ErrNotFound):
 			s.legacy.Close()
 		case err != nil:
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not kept alive", "session", s.id, "error", err)
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not kept alive", s.logged(), "error", err)
 		}
 	}
 }
@@ -158,12 +168,12 @@ func (ss *sessions) discard(ctx context.Context, s *session) {
 	s.discarded.Do(func() {
 		if ss.opts.Store != nil {
 			if _, err := ss.opts.Store.Take(ctx, sessionKey(s.id)); err != nil && !errors.Is(err, store.ErrNotFound) {
-				ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.id, "error", err)
+				ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", s.logged(), "error", err)
 			}
 		}
 		for _, stream := range s.end() {
 			if err := ss.events.drop(ctx, s.id, stream); err != nil {
-				ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", "session", s.id, "error", err)
+				ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", s.logged(), "error", err)
 				return // they expire
 			}
 		}

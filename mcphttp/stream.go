@@ -5,6 +5,7 @@ package mcphttp
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -29,6 +30,7 @@ type stream struct {
 	first  uint64          // position of what was first kept; 0 before there is something
 	begun  bool
 	done   bool
+	log    *list.Element // among those of the caller; nil before something was kept
 }
 
 // of makes st the next stream of the session.
@@ -52,6 +54,9 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 		return mcp.ErrNotDelivered
 	}
 	st.begin(ctx)
+	if err := st.session.events.asked(ctx, st.session.id, message); err != nil {
+		st.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question cannot be relayed by other replicas", st.session.logged(), "error", err)
+	}
 	return st.send(ctx, recordMessage, message)
 }
 
@@ -87,8 +92,13 @@ func (st *stream) primed(id string) {
 	}
 }
 
+var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept of one caller (Options.ReplayPerCaller)")
+
 // keep keeps an event and returns its id.
 func (st *stream) keep(ctx context.Context, kind byte, message []byte) (id string, err error) {
+	if !st.session.mayKeep(ctx, st, len(message)) {
+		return "", errNotKept
+	}
 	position, err := st.session.events.append(ctx, st.session.id, st.number, kind, message)
 	if err != nil {
 		return "", err
@@ -101,8 +111,8 @@ func (st *stream) keep(ctx context.Context, kind byte, message []byte) (id strin
 
 func (st *stream) send(ctx context.Context, kind byte, message []byte) error {
 	id, err := st.keep(ctx, kind, message)
-	if err != nil {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept", "session", st.session.id, "error", err)
+	if err != nil && st.session.events.mayWarn() {
+		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept, for a client that comes back; others of the next minute are not reported", st.session.logged(), "error", err)
 	}
 	if st.out == nil {
 		return err
@@ -196,17 +206,6 @@ func (st *stream) heartbeat() {
 	_ = st.write((*output).comment)
 }
 
-// open makes out the response of the stream, which goes on from here.
-func (st *stream) open(ctx context.Context, out *output, broken func()) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.out, st.about, st.broken = out, ctx, broken
-	if st.begun {
-		st.primeAgain(ctx)
-	}
-	st.begin(ctx)
-}
-
 // attach replays to out what came after a position and makes it the response of
 // the stream, in place of the one before. Then broken is called when the stream has
 // ended, or is not written there any more. An error means that nothing was written.
@@ -233,7 +232,8 @@ func (st *stream) replay(ctx context.Context, out *output, position uint64) erro
 			return cmp.Or(err, store.ErrTrimmed)
 		}
 	}
-	return e.replay(ctx, st.session.id, st.number, position, out)
+	_, _, err := e.replay(ctx, st.session.id, st.number, position, out)
+	return err
 }
 
 // detach takes out off the stream, if it is still the one attached. Its owner knows.
@@ -245,14 +245,15 @@ func (st *stream) detach(out *output) {
 	}
 }
 
-// replay writes the events of a stream after a position.
-func (e *events) replay(ctx context.Context, session string, stream int64, position uint64, out *output) error {
+// replay writes the events of a stream after a position, and returns that of the last one
+// and whether it ends the stream.
+func (e *events) replay(ctx context.Context, session string, stream int64, position uint64, out *output) (last uint64, done bool, err error) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	for {
 		records, err := e.logs.Read(ctx, logName(session, stream), position, 0)
 		if err != nil || len(records) == 0 {
-			return err
+			return position, done, err
 		}
 		for _, r := range records {
 			position = r.Position
@@ -260,8 +261,9 @@ func (e *events) replay(ctx context.Context, session string, stream int64, posit
 				continue
 			}
 			if err := out.event(eventID(stream, position), r.Data[1:]); err != nil {
-				return err
+				return position, done, err
 			}
+			done = r.Data[0] == recordLast
 		}
 	}
 }
@@ -270,7 +272,6 @@ func (s *session) enter(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.number == ownStream {
-		s.standalone = st
 		return
 	}
 	if s.streams == nil {
@@ -285,12 +286,9 @@ func (s *session) leave(ctx context.Context, st *stream) {
 	s.mu.Lock()
 	delete(s.streams, st.number)
 	over := s.over
-	if !over {
-		s.keepLocked(st.number)
-	}
 	s.mu.Unlock()
 	if over {
-		_ = s.events.drop(context.WithoutCancel(ctx), s.id, st.number) // otherwise they expire
+		_ = s.events.drop(ctx, s.id, st.number) // otherwise they expire
 	}
 }
 

@@ -61,7 +61,7 @@ func newServer(c config) (*server, error) {
 	s := &server{floods: map[string]chan struct{}{}, logged: tally{counts: map[string]int{}}}
 	s.options = mcphttp.Options{
 		MaxBody: maxMessage, WriteTimeout: c.write, SessionIdle: sessionIdle, Heartbeat: time.Second,
-		MaxSessions: 100_000, Logger: slog.New(&s.logged), Replay: store.Retention{Records: 256, Bytes: 1 << 20, TTL: replayTime},
+		MaxSessions: 100_000, MaxSessionsPerCaller: 100_000, ReplayPerCaller: 64 << 20, Logger: slog.New(&s.logged), Replay: store.Retention{Records: 256, Bytes: 1 << 20, TTL: replayTime},
 	}
 	if c.replicas > 1 {
 		s.keys = [][]byte{[]byte(rand.Text() + rand.Text())[:32]}

@@ -49,7 +49,10 @@ func (nowhere) Handle(context.Context, slog.Record) error { return nil }
 func (nowhere) WithAttrs([]slog.Attr) slog.Handler        { return nowhere{} }
 func (nowhere) WithGroup(string) slog.Handler             { return nowhere{} }
 
-func (s *server) HTTP() http.Handler { return mcphttp.NewHandler(s.mux, nil) }
+// HTTP may have as many sessions of one client as are measured.
+func (s *server) HTTP() http.Handler {
+	return mcphttp.NewHandler(s.mux, &mcphttp.Options{MaxSessionsPerCaller: 10_000})
+}
 
 func (s *server) Stdio(ctx context.Context) error { return mcpstdio.Serve(ctx, s.mux) }
 

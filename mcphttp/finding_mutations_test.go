@@ -1,0 +1,160 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// hooked is a response writer that lets a test look at each write before it is done.
+type hooked struct {
+	*httptest.ResponseRecorder
+	before func(part string)
+}
+
+func (w *hooked) Write(p []byte) (int, error) {
+	w.before(string(p))
+	return w.ResponseRecorder.Write(p)
+}
+
+// waitFor waits until a goroutine is in a function, or, if gone, until none is.
+func waitFor(function string, gone bool) {
+	for buf := make([]byte, 1<<20); ; runtime.Gosched() {
+		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), function) != gone {
+			return
+		}
+	}
+}
+
+// Mutation 57: nothing is written after the answer, also if a heartbeat was due while
+// that was written.
+func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
+	const heartbeat = "mcphttp.(*reply).heartbeat("
+	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
+	body, head := callModern("hello")
+	for range 10 {
+		var written []string
+		w := &hooked{httptest.NewRecorder(), func(part string) {
+			written = append(written, part)
+			if strings.Contains(part, "hello") {
+				waitFor(heartbeat, false)
+			}
+		}}
+		s := &site{t: t}
+		h.ServeHTTP(w, s.request(t.Context(), http.MethodPost, body, head))
+		waitFor(heartbeat, true)
+		if len(written) == 0 || !strings.Contains(written[len(written)-1], "hello") {
+			t.Fatalf("written were %q", written)
+		}
+	}
+}
+
+// Mutation 59: what has ended while it had a heartbeat has no other, and nothing of it is
+// left.
+func TestFindingM59HeartbeatsEnd(t *testing.T) {
+	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
+	left := weak.Make(serveUntilHeartbeat(t, h))
+	for range 100 {
+		runtime.GC()
+		if left.Value() == nil {
+			return
+		}
+	}
+	t.Error("the response is still in use")
+}
+
+// serveUntilHeartbeat serves the own stream of a session that ends while the stream has a
+// heartbeat, and returns the response.
+func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
+	t.Helper()
+	s := &site{t: t}
+	open := httptest.NewRecorder()
+	h.ServeHTTP(open, s.request(t.Context(), http.MethodPost, initialize("2025-11-25"), nil))
+	session := header{"Mcp-Session-Id": open.Header().Get("Mcp-Session-Id")}
+	h.ServeHTTP(httptest.NewRecorder(), s.request(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session))
+	beating, released := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	head := true
+	w := &hooked{httptest.NewRecorder(), func(part string) {
+		if !strings.Contains(part, "keep-alive") {
+			return
+		}
+		if head { // the first is part of the head
+			head = false
+			return
+		}
+		once.Do(func() { close(beating) })
+		<-released
+	}}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		h.ServeHTTP(w, s.request(context.Background(), http.MethodGet, "", session))
+	}()
+	<-beating
+	for s := range h.Sessions() {
+		s.Close()
+	}
+	waitFor("mcphttp.(*stream).detach(", false) // after it was stopped
+	close(released)
+	<-served
+	waitFor("mcphttp.(*beat).give(", true)
+	return w
+}
+
+// slowPrincipal is a context that takes its time to tell who the caller is.
+type slowPrincipal struct {
+	context.Context
+	asked, told chan struct{}
+	once        *sync.Once
+}
+
+func (c slowPrincipal) Value(key any) any {
+	if fmt.Sprintf("%T", key) == "mcphttp.principalKey" {
+		c.once.Do(func() { close(c.asked) })
+		<-c.told
+	}
+	return c.Context.Value(key)
+}
+
+// Mutation 62: a call that comes to be served after Shutdown has given up waiting is
+// cancelled like those before it.
+func TestFindingM62LateCallIsCancelled(t *testing.T) {
+	mux := tools()
+	began, ended := waiting(mux)
+	h := newHandler(t, mux, nil)
+	body, head := callModern("wait")
+	ctx := slowPrincipal{t.Context(), make(chan struct{}), make(chan struct{}), new(sync.Once)}
+	s := &site{t: t}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		h.ServeHTTP(httptest.NewRecorder(), s.request(ctx, http.MethodPost, body, head))
+	}()
+	<-ctx.asked
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Shutdown(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown returned %v", err)
+	}
+	close(ctx.told)
+	<-began
+	if err := within(t, time.Minute, "the cancellation", ended); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("cancelled by %v", err)
+	}
+	<-served
+}
