@@ -97,11 +97,11 @@ func (s *sealer) binding(req *Request) []byte {
 	if rest != nil {
 		rest = appendMembersBut([]byte{'{'}, rest, []string{"_meta", "inputResponses", "requestState", "arguments"})
 	}
-	return digest(append(s.bindingOf(req), string(normalized(rest)), string(normalized(req.Arguments()))))
+	return digestParts(append(s.bindingOf(req), string(normalized(rest)), string(normalized(req.Arguments()))))
 }
 
-// digest is different for different lists of parts.
-func digest(parts []string) []byte {
+// digestParts is different for different lists of parts.
+func digestParts(parts []string) []byte {
 	h := sha256.New()
 	for _, part := range parts {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)

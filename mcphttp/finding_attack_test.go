@@ -71,7 +71,7 @@ func TestFindingS10TricklingReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		served := make(chan time.Duration, 1)
 		h := newHandler(t, sized(tools(), 100_000), &mcphttp.Options{WriteTimeout: writeTimeout})
-		conn := dial(t, listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := dialRaw(t, listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begin := time.Now()
 			h.ServeHTTP(w, r)
 			served <- time.Since(begin)
@@ -101,7 +101,7 @@ func TestFindingS10HTTP2StuckConnection(t *testing.T) {
 			h.ServeHTTP(w, r)
 			served <- struct{}{}
 		}), func(s *http.Server) { s.HTTP2 = &http.HTTP2Config{WriteByteTimeout: writeTimeout} })
-		f := &frames{t, dial(t, l), make(chan time.Time, 200)}
+		f := &frames{t, dialRaw(t, l), make(chan time.Time, 200)}
 		go func() { _, _ = io.CopyN(io.Discard, f.conn, 60) }() // some of the handshake
 		go func() {
 			body, head := callModern("sized")

@@ -80,7 +80,7 @@ func TestFindingS10W6Pipelining(t *testing.T) {
 		for _, size := range []int{10, 3000, 15_000} {
 			bubble(t, name, func(t *testing.T) {
 				h := newHandler(t, sized(tools(), size), &mcphttp.Options{WriteTimeout: writeTimeout})
-				conn := dial(t, listen(t, h))
+				conn := dialRaw(t, listen(t, h))
 				begin := time.Now()
 				closed := flood(conn, rawRequest(test.method, test.body, len(test.body), test.header))
 				if got := within(t, time.Hour, "the end of the connection", closed).Sub(begin); got > writeTimeout+time.Second {
@@ -95,7 +95,7 @@ func TestFindingS10W6Pipelining(t *testing.T) {
 func TestFindingS10UnreadContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, tools(), &mcphttp.Options{WriteTimeout: writeTimeout, BodyTimeout: 2 * writeTimeout})
-		conn := dial(t, listen(t, h))
+		conn := dialRaw(t, listen(t, h))
 		begin := time.Now()
 		closed := flood(conn, rawRequest(http.MethodPost, "{}", 2, header{"Expect": "100-continue"}))
 		if got := within(t, time.Hour, "the end of the connection", closed).Sub(begin); got > 3*writeTimeout {
@@ -174,7 +174,7 @@ func TestFindingS11SlowBody(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			h := newHandler(t, tools(), &mcphttp.Options{BodyTimeout: bodyTimeout})
-			conn := dial(t, listen(t, h))
+			conn := dialRaw(t, listen(t, h))
 			begin := time.Now()
 			var sending sync.WaitGroup
 			sending.Go(func() {
@@ -268,7 +268,7 @@ func TestFindingS11W18ShutdownDoesNotWaitForBodies(t *testing.T) {
 	for _, kind := range []string{"streamable", "SSE"} {
 		bubble(t, kind, func(t *testing.T) {
 			h := serverOf(t, kind, &mcphttp.Options{Logger: quiet})
-			conn := dial(t, listen(t, h))
+			conn := dialRaw(t, listen(t, h))
 			if _, err := io.WriteString(conn, rawRequest(http.MethodPost, "{", 1000, header{"Mcp-Session-Id": "s"})); err != nil {
 				t.Fatal(err)
 			}

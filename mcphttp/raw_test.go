@@ -38,7 +38,7 @@ func listen(t *testing.T, h http.Handler, configure ...func(*http.Server)) *memn
 	return l
 }
 
-func dial(t *testing.T, l *memnet.Listener) net.Conn {
+func dialRaw(t *testing.T, l *memnet.Listener) net.Conn {
 	t.Helper()
 	conn, err := l.Dial(t.Context())
 	if err != nil {
@@ -101,7 +101,7 @@ const (
 
 func openFrames(t *testing.T, l *memnet.Listener) *frames {
 	t.Helper()
-	f := &frames{t, dial(t, l), make(chan time.Time, 200)}
+	f := &frames{t, dialRaw(t, l), make(chan time.Time, 200)}
 	go f.read()
 	f.write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 	f.frame(frameSettings, 0, 0, binary.BigEndian.AppendUint32([]byte{0, initialWindow}, 0))
