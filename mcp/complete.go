@@ -140,5 +140,9 @@ func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, 
 	if err != nil {
 		return nil, err
 	}
-	return mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
+	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
+	if err != nil {
+		return nil, outerError(err, kind, inner, name)
+	}
+	return mt.renameResult(res), nil
 }

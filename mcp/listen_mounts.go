@@ -132,7 +132,7 @@ func (l *mountListener) Notify(_ context.Context, method string, params json.Raw
 		if err := unmarshal(params, &p); err != nil {
 			return err
 		}
-		l.listener.markUpdated(l.mount.uriPrefix() + p.URI)
+		l.listener.markUpdated(l.mount.uriPrefix + p.URI)
 		return nil
 	}
 	for _, c := range changeNotifications {

@@ -10,8 +10,8 @@ var toolsList = list[*Tool]{
 	own:     func(s *snapshot) []*Tool { return s.toolList },
 	name:    func(t *Tool) string { return t.Name },
 	sources: func(s *snapshot) []source[*Tool] {
-		return mountSources(s, func(m *mount, r *ListToolsResult) page[*Tool] {
-			return page[*Tool]{m.renameTools(r.Tools), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(s *snapshot, m *mount, r *ListToolsResult) page[*Tool] {
+			return page[*Tool]{m.outerTools(s, r.Tools), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*Tool], at Page) Result {
@@ -24,8 +24,8 @@ var promptsList = list[*Prompt]{
 	own:     func(s *snapshot) []*Prompt { return s.promptList },
 	name:    func(p *Prompt) string { return p.Name },
 	sources: func(s *snapshot) []source[*Prompt] {
-		return mountSources(s, func(m *mount, r *ListPromptsResult) page[*Prompt] {
-			return page[*Prompt]{m.renamePrompts(r.Prompts), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(s *snapshot, m *mount, r *ListPromptsResult) page[*Prompt] {
+			return page[*Prompt]{m.outerPrompts(s, r.Prompts), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*Prompt], at Page) Result {
@@ -38,8 +38,8 @@ var resourcesList = list[*Resource]{
 	own:     func(s *snapshot) []*Resource { return s.resourceList },
 	name:    func(r *Resource) string { return r.URI },
 	sources: func(s *snapshot) []source[*Resource] {
-		mounts := mountSources(s, func(m *mount, r *ListResourcesResult) page[*Resource] {
-			return page[*Resource]{m.renameResources(r.Resources), r.NextCursor, r.Cacheable}
+		mounts := mountSources(s, func(_ *snapshot, m *mount, r *ListResourcesResult) page[*Resource] {
+			return page[*Resource]{m.outerResources(r.Resources), r.NextCursor, r.Cacheable}
 		})
 		return append(templateSources(s), mounts...)
 	},
@@ -53,8 +53,8 @@ var templatesList = list[*ResourceTemplate]{
 	own:     func(s *snapshot) []*ResourceTemplate { return s.templateList },
 	name:    func(t *ResourceTemplate) string { return t.URITemplate },
 	sources: func(s *snapshot) []source[*ResourceTemplate] {
-		return mountSources(s, func(m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
-			return page[*ResourceTemplate]{m.renameTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(_ *snapshot, m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
+			return page[*ResourceTemplate]{m.outerTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*ResourceTemplate], at Page) Result {
@@ -132,7 +132,7 @@ func alwaysPublic(l ResourceLister) bool {
 }
 
 // mountSources makes a source of every mount whose list is an R.
-func mountSources[D any, R Result](s *snapshot, take func(*mount, R) page[D]) []source[D] {
+func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) page[D]) []source[D] {
 	var sources []source[D]
 	for _, m := range s.mounts {
 		sources = append(sources, source[D]{
@@ -146,7 +146,7 @@ func mountSources[D any, R Result](s *snapshot, take func(*mount, R) page[D]) []
 				if !ok {
 					return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
 				}
-				return take(m, r), nil
+				return take(s, m, r), nil
 			},
 		})
 	}
