@@ -52,7 +52,9 @@ func logged() (*mcp.Mux, *bytes.Buffer) {
 func inFront(t *testing.T, gw mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
 	t.Helper()
 	for _, version := range bothEras {
-		t.Run("in front "+version, func(t *testing.T) { fn(t, connect(t, gw, &mcp.ClientOptions{Version: version, Logger: quiet().Logger})) })
+		t.Run("in front "+version, func(t *testing.T) {
+			fn(t, connect(t, gw, &mcp.ClientOptions{Version: version, Logger: quiet().Logger}))
+		})
 	}
 }
 

@@ -93,10 +93,7 @@ func (s *subscription) woken(ctx context.Context) error {
 func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) SubscriptionFilter {
 	s := g.load()
 	caps := *s.capabilities
-	for _, m := range s.mounts {
-		discover := req.derive(MethodDiscover, nil)
-		m.addCapabilities(ctx, discover, &caps)
-	}
+	s.addMounted(ctx, func() *Request { return req.derive(MethodDiscover, nil) }, &caps)
 	accepted := SubscriptionFilter{
 		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
 		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),

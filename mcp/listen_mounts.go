@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // mountListeners listen to the mounts of a mux on behalf of one listener.
@@ -25,16 +26,24 @@ type mountListener struct {
 	mount    *mount
 	listener *listener
 	cancel   context.CancelFunc
-	late     bool          // something may have changed before the mount agrees to tell
+	late     atomic.Bool   // something may have changed before the mount agrees to tell
 	settled  chan struct{} // closed when the mount has agreed or refused to tell
 	settle   sync.Once
 }
 
 // begin listens to all mounts, and returns when nothing that changes there from now
-// on gets lost.
+// on gets lost. A mount that does not agree in time does not hold up the others:
+// when it agrees, everything of it counts as changed.
 func (ls *mountListeners) begin(ctx context.Context) {
-	for _, m := range ls.listen(ctx, false) {
-		m.await(ctx)
+	begun := ls.listen(ctx, false)
+	ctx, cancel := context.WithTimeout(ctx, ls.registry.opts.patience())
+	defer cancel()
+	for _, l := range begun {
+		select {
+		case <-l.settled:
+		case <-ctx.Done():
+			l.late.Store(true)
+		}
 	}
 }
 
@@ -59,7 +68,8 @@ func (ls *mountListeners) listen(ctx context.Context, late bool) []*mountListene
 			ls.running = map[*mount]*mountListener{}
 		}
 		inner, cancel := context.WithCancel(ctx)
-		l := &mountListener{mount: m, listener: ls.listener, cancel: cancel, late: late, settled: make(chan struct{})}
+		l := &mountListener{mount: m, listener: ls.listener, cancel: cancel, settled: make(chan struct{})}
+		l.late.Store(late)
 		ls.running[m] = l
 		begun = append(begun, l)
 		ls.done.Go(func() { ls.forward(inner, l) })
@@ -77,7 +87,9 @@ func (ls *mountListeners) stop() {
 // forward marks, on the listener, what a mount tells.
 func (ls *mountListeners) forward(ctx context.Context, l *mountListener) {
 	listenAgain(ctx, func(again bool) error {
-		l.late = l.late || again
+		if again {
+			l.late.Store(true)
+		}
 		err := ls.forwardOnce(ctx, l)
 		l.settle.Do(func() { close(l.settled) })
 		return err
@@ -102,7 +114,7 @@ func (ls *mountListeners) forwardOnce(ctx context.Context, l *mountListener) err
 // agreed notes that the mount tells of changes from now on.
 func (l *mountListener) agreed() {
 	l.settle.Do(func() { close(l.settled) })
-	if !l.late {
+	if !l.late.Load() {
 		return
 	}
 	l.listener.mark(toolsChanged | promptsChanged | resourcesChanged)
@@ -110,14 +122,6 @@ func (l *mountListener) agreed() {
 		if _, ok := l.mount.innerName("resource", uri); ok {
 			l.listener.markUpdated(uri)
 		}
-	}
-}
-
-// await waits until nothing that changes in the mount gets lost.
-func (l *mountListener) await(ctx context.Context) {
-	select {
-	case <-l.settled:
-	case <-ctx.Done():
 	}
 }
 

@@ -100,16 +100,18 @@ func templateSources(s *snapshot) []source[*Resource] {
 	for _, e := range s.listers {
 		sources = append(sources, source[*Resource]{
 			key: templateKey + e.name, site: e.site, public: e.public,
-			fetch: func(ctx context.Context, req *Request, cursor *string) (page[*Resource], error) {
-				res, err := listPage(ctx, e.handler, req, cursor)
-				if err != nil {
-					return page[*Resource]{}, err
+			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[*Resource], error) {
+				return func() (page[*Resource], error) {
+					res, err := listPage(ctx, e.handler, req, cursor)
+					if err != nil {
+						return page[*Resource]{}, err
+					}
+					r, ok := res.(*ListResourcesResult)
+					if !ok {
+						return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+					}
+					return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
 				}
-				r, ok := res.(*ListResourcesResult)
-				if !ok {
-					return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
-				}
-				return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
 			},
 		})
 	}
@@ -118,11 +120,16 @@ func templateSources(s *snapshot) []source[*Resource] {
 
 // listPage asks h for a page of the list that req asks for.
 func listPage(ctx context.Context, h Handler, req *Request, cursor *string) (Result, error) {
-	inner, err := req.WithParams(&ListParams{Cursor: cursor, Meta: req.Meta()})
+	inner, err := req.withCursor(cursor)
 	if err != nil {
 		return nil, err
 	}
 	return h.ServeMCP(contextWithRequest(ctx, inner), inner)
+}
+
+// withCursor returns a request for another page of the list.
+func (r *Request) withCursor(cursor *string) (*Request, error) {
+	return r.WithParams(&ListParams{Cursor: cursor, Meta: r.Meta()})
 }
 
 // alwaysPublic reports whether a lister is one of this package that says so.
@@ -137,16 +144,22 @@ func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) 
 	for _, m := range s.mounts {
 		sources = append(sources, source[D]{
 			key: mountKey + m.prefix, site: m.site,
-			fetch: func(ctx context.Context, req *Request, cursor *string) (page[D], error) {
-				res, err := listPage(ctx, m.serve, req, cursor)
-				if err != nil {
-					return page[D]{}, err
+			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[D], error) {
+				asked, err := m.list(ctx, req, cursor)
+				return func() (page[D], error) {
+					if err != nil {
+						return page[D]{}, err
+					}
+					res, err := asked.wait()
+					if err != nil {
+						return page[D]{}, err
+					}
+					r, ok := res.(R)
+					if !ok {
+						return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+					}
+					return take(s, m, r), nil
 				}
-				r, ok := res.(R)
-				if !ok {
-					return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
-				}
-				return take(s, m, r), nil
 			},
 		})
 	}

@@ -22,8 +22,10 @@ type mount struct {
 	site      string
 	parent    *registry
 
-	mu     sync.Mutex
-	warned map[string]struct{} // what was logged of its lists
+	mu        sync.Mutex
+	warned    map[string]struct{} // what was logged of its lists
+	late      [listChanges]late
+	unmounted bool
 }
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
@@ -88,6 +90,7 @@ func (m *Mux) Unmount(prefix string) {
 			return
 		}
 		delete(m.mounts, prefix)
+		mt.end()
 		if child, ok := mt.handler.(*Mux); ok {
 			child.disown(mt)
 		}
@@ -251,17 +254,4 @@ func outerError(err error, kind, inner, outer string) error {
 		return Unknown(kind, outer)
 	}
 	return err
-}
-
-// addCapabilities adds what the mounted server offers. One that cannot be asked
-// is taken to offer everything: its errors will tell.
-func (mt *mount) addCapabilities(ctx context.Context, req *Request, caps *ServerCapabilities) {
-	inner := req.Clone()
-	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
-	if r, ok := res.(*DiscoverResult); ok && err == nil {
-		caps.merge(r.Capabilities)
-		return
-	}
-	all := &ListCapability{ListChanged: true}
-	caps.merge(&ServerCapabilities{Tools: all, Prompts: all, Resources: &ResourcesCapability{Subscribe: true, ListChanged: true}})
 }
