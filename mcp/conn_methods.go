@@ -19,7 +19,7 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 	if err != nil {
 		return none, err
 	}
-	res, err := c.ServeMCP(ctx, req)
+	res, err := c.serve(ctx, req)
 	if err != nil {
 		return none, err
 	}

@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 )
 
@@ -71,4 +72,20 @@ func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]
 	}
 	wg.Wait()
 	return answers, failed
+}
+
+// unavailable is what the sender of a request is told that this connection passed on,
+// if it failed for another reason than an error of the server.
+func unavailable(ctx context.Context, err error) error {
+	if _, coded := errors.AsType[*Error](err); coded {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		return cause // the sender is gone, or this program does not wait any longer
+	}
+	hidden := &Error{Code: CodeInternalError, Message: "the server behind this one is not available", Cause: err}
+	if _, timeout := errors.AsType[*TimeoutError](err); timeout {
+		hidden.Message = "the server behind this one did not answer in time"
+	}
+	return hidden
 }

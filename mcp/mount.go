@@ -236,11 +236,15 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	name, _ := mt.innerName(kind, req.Name())
 	inner := req.withName(name)
 	inner.mounts += mt.prefix + "/"
+	inner, err := mt.openState(ctx, req, inner)
+	if err != nil {
+		return nil, err
+	}
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if err != nil {
 		return nil, outerError(err, kind, name, req.Name())
 	}
-	return mt.renameResult(res), nil
+	return mt.sealState(req, mt.renameResult(res))
 }
 
 // outerError is the error of a mounted handler, with the name that the caller gave
