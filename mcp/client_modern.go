@@ -62,13 +62,19 @@ func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
 		return res, err
 	}
-	for _, err := range e.conn.Tools(ctx, nil) {
+	for t, err := range e.conn.toolPages(ctx, nil, maxWalk) {
 		if err != nil {
 			return nil, err
+		}
+		if t.Name == req.Name() {
+			break
 		}
 	}
 	return e.sendOnce(ctx, req)
 }
+
+// maxWalk is how many pages of a server's list are read for one tool.
+const maxWalk = 100
 
 func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	id := e.conn.nextID()

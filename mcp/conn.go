@@ -24,6 +24,8 @@ type Conn struct {
 	server atomic.Pointer[DiscoverResult]
 	tools  toolPlans
 
+	underWay underWay
+
 	ctx    context.Context // of what goes on in the background
 	cancel context.CancelCauseFunc
 	close  sync.Once
@@ -166,7 +168,9 @@ func (c *Conn) nextID() ID { return ID{strconv.FormatInt(c.ids.Add(1), 10)} }
 
 // exchange sends one request and decodes the answer.
 func (c *Conn) exchange(ctx context.Context, req *Request, e *Envelope) (Result, error) {
+	c.underWay.begin(e.ID, req)
 	r, err := c.wire.Call(ctx, e)
+	c.underWay.end(e.ID, err == nil)
 	if err != nil {
 		return nil, err
 	}
