@@ -162,6 +162,7 @@ func TestFindingS5SameCallerIsStillAsked(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		_, _ = call(ctx, "alice", "b_forgets")
+		synctest.Wait()
 		if res, err := call(t.Context(), "alice", "b_asks"); err != nil {
 			t.Error(err)
 		} else if _, asked := res.(*mcp.InputRequired); !asked {
