@@ -14,26 +14,26 @@ import (
 // if there is no other that it could belong to.
 type underWay struct {
 	mu    sync.Mutex
-	calls map[ID]caller
-	left  map[caller]time.Time // those who gave up a call that the server may still be at, and until when that counts
+	calls map[ID]owner
+	left  map[owner]time.Time // those who gave up a call that the server may still be at, and until when that counts
 }
 
-// caller is whom a call is made for. The zero caller is not known to be the same as
+// owner is whom a call is made for. The zero owner is not known to be the same as
 // any other, itself included: a program, or somebody who was not authenticated and has
 // no session.
-type caller struct {
+type owner struct {
 	issuer, subject string
 	session         *Session
 }
 
-func callerOf(req *Request) caller {
+func ownerOf(req *Request) owner {
 	switch p := req.Principal; {
 	case p != nil && (p.Issuer != "" || p.Subject != ""):
-		return caller{issuer: p.Issuer, subject: p.Subject}
+		return owner{issuer: p.Issuer, subject: p.Subject}
 	case req.call.session != nil:
-		return caller{session: req.call.session}
+		return owner{session: req.call.session}
 	}
-	return caller{}
+	return owner{}
 }
 
 // Bounds on what is remembered of calls that were given up: for how long, and of how
@@ -48,9 +48,9 @@ func (u *underWay) begin(id ID, req *Request) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.calls == nil {
-		u.calls = map[ID]caller{}
+		u.calls = map[ID]owner{}
 	}
-	u.calls[id] = callerOf(req)
+	u.calls[id] = ownerOf(req)
 }
 
 // end removes a call. One that the server has not answered may still be served there.
@@ -64,10 +64,10 @@ func (u *underWay) end(id ID, answered bool) {
 	}
 	u.expireLocked()
 	if _, known := u.left[who]; !known && len(u.left) >= maxLeft {
-		who = caller{}
+		who = owner{}
 	}
 	if u.left == nil {
-		u.left = map[caller]time.Time{}
+		u.left = map[owner]time.Time{}
 	}
 	u.left[who] = time.Now().Add(leftTime)
 }
@@ -106,7 +106,7 @@ func (u *underWay) only(about ID) (ID, error) {
 	}
 	for id, who := range u.calls {
 		for other := range u.left {
-			if other != who || who == (caller{}) {
+			if other != who || who == (owner{}) {
 				return ID{}, errOthersCall
 			}
 		}
