@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -136,9 +137,25 @@ var ownMeta = []string{MetaProtocolVersion, MetaClientCapabilities, MetaClientIn
 // sender can be asked.
 func (e *modernClient) capabilities(req *Request) json.RawMessage {
 	if req.peer.caps != nil && e.conn.client.opts.Forward {
-		return req.peer.caps
+		return forwardable(req)
 	}
 	return e.conn.client.ownCapsJSON
+}
+
+// extensionTasks is an extension whose results name tasks that are asked for with
+// methods of its own. Those do not travel: the next hop would not know whose they are.
+const extensionTasks = "io.modelcontextprotocol/tasks"
+
+// forwardable returns the capabilities of a sender that hold good beyond this hop.
+func forwardable(req *Request) json.RawMessage {
+	caps := req.ClientCapabilities()
+	if !caps.HasExtension(extensionTasks) {
+		return req.peer.caps
+	}
+	without := *caps
+	without.Extensions = maps.Clone(caps.Extensions)
+	delete(without.Extensions, extensionTasks)
+	return mustMarshal(&without)
 }
 
 // ownCapabilities are those that there are functions for.
