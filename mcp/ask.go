@@ -112,15 +112,24 @@ func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	res, err := h.Handler.ServeMCP(inner, req)
 	if err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
-			return pending.asking.inputRequired()
+			return boundQuestions(pending.asking.inputRequired())
 		}
 		return res, err
 	}
 	if asked, ok := res.(*InputRequired); ok {
-		return checkInputRequired(req, asked)
+		return boundQuestions(checkInputRequired(req, asked))
 	}
 	inner.asking.warnIfUnasked(ctx)
 	return res, nil
+}
+
+// boundQuestions refuses more questions at once than clients answer, so that a handler
+// that asks too much fails in every era and with every client.
+func boundQuestions(res Result, err error) (Result, error) {
+	if asked, ok := res.(*InputRequired); ok && len(asked.InputRequests) > maxQuestions {
+		return nil, Errorf(CodeInternalError, "the handler asks %d questions at once; a client answers up to %d", len(asked.InputRequests), maxQuestions)
+	}
+	return res, err
 }
 
 // askingContext is the context of a handler that can ask. What a handler asks and

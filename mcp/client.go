@@ -20,7 +20,14 @@ type ClientOptions struct {
 
 	// Elicit answers elicitation/create in form mode, ElicitURL in URL mode, and
 	// Sample sampling/createMessage. A client can be asked what it has a function
-	// for, and declares nothing else. An error refuses the question.
+	// for, and declares nothing else. An error refuses the question: the call that
+	// the server asked about then ends, a tool with a failed result that says why,
+	// anything else with an error. In the legacy era the server decides that, and
+	// servers made with this package decide so.
+	//
+	// ElicitURL gets only URLs that are https, or http to this machine, and have no
+	// user information. It shows the user where they lead and asks before it opens
+	// one.
 	Elicit    func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	ElicitURL func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	Sample    func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
@@ -36,11 +43,27 @@ type ClientOptions struct {
 	// extensions and experimental features.
 	Capabilities *ClientCapabilities
 	// Forward is for gateways: what there is no function for is declared all the
-	// same, and the question goes to whoever called [Conn.ServeMCP], as an
-	// [*InputRequired].
+	// same, and the question goes to the sender of the request that [Conn.ServeMCP]
+	// got, as an [*InputRequired].
+	//
+	// To a server of the legacy era make one connection for each caller. What such a
+	// server keeps for a session, all callers of the connection share: roots that it
+	// has asked for once, subscriptions, whatever its tools remember. And on a
+	// stream, such as that of a command, its questions and log messages do not say
+	// which call they are about: they are passed on only while a single call is under
+	// way, and none that another caller gave up less than ten minutes ago. Otherwise
+	// the question is refused, and the refusal says why. Callers are told apart by
+	// their principals and, without one, by their sessions; callers with neither count
+	// as different each time.
 	Forward bool
-	// MaxRounds is how often a server may ask about one request. 0 means 16.
-	MaxRounds int
+	// MaxRounds is how often a server may ask about one request, MaxQuestions how
+	// much at once; a server that asks more gets an error, and so does the caller. No
+	// more than four questions about one request are answered at the same time. 0
+	// means 32 rounds of 16 questions.
+	MaxRounds, MaxQuestions int
+	// MaxPages is how many pages of a list the iterators read, such as [Conn.Tools],
+	// which end with [ErrTooManyPages] then. 0 means 1000, a negative value no bound.
+	MaxPages int
 	// ManualInput leaves questions unanswered: calls return *InputRequired.
 	ManualInput bool
 
@@ -96,7 +119,9 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	}
 	o := &c.opts
 	c.info = Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons}
-	o.MaxRounds = cmp.Or(o.MaxRounds, 16)
+	o.MaxRounds = cmp.Or(max(o.MaxRounds, 0), maxRounds)
+	o.MaxQuestions = cmp.Or(max(o.MaxQuestions, 0), maxQuestions)
+	o.MaxPages = cmp.Or(o.MaxPages, 1000)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -7,10 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/jsonschema"
 )
 
@@ -49,12 +52,28 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
+	return encodeAnswer(res)
+}
+
+// encodeAnswer keeps what the client's functions return from ending the process, such
+// as a nil block of content.
+func encodeAnswer(res Result) (raw json.RawMessage, err error) {
+	defer func() {
+		if recover() != nil {
+			raw, err = nil, &Error{Code: CodeInternalError, Message: "the client's answer could not be encoded", Cause: errPanicked}
+		}
+	}()
 	return marshal(res)
 }
 
+// A badQuestion is the error of a question that is the server's mistake.
+type badQuestion struct{ error }
+
+func (e badQuestion) Unwrap() error { return e.error }
+
 func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
 	if !c.client.answers(InputRequest{Method: req.Method, Params: req.Params()}) {
-		return nil, MethodNotFound(req.Method)
+		return nil, badQuestion{MethodNotFound(req.Method)}
 	}
 	switch req.Method {
 	case MethodElicit:
@@ -62,13 +81,13 @@ func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
 	case MethodCreateMessage:
 		var p CreateMessageParams
 		if err := req.Decode(&p); err != nil {
-			return nil, err
+			return nil, badQuestion{err}
 		}
 		if slices.Contains(p.Messages, nil) || slices.Contains(p.Tools, nil) {
-			return nil, Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")
+			return nil, badQuestion{Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")}
 		}
 		if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
-			return nil, Errorf(CodeInvalidParams, "the client did not declare sampling.tools")
+			return nil, badQuestion{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
 		}
 		return answered(c.client.opts.Sample(ctx, &p))
 	default:
@@ -95,10 +114,13 @@ func answered[R any, P interface {
 func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	var p ElicitParams
 	if err := req.Decode(&p); err != nil {
-		return nil, err
+		return nil, badQuestion{err}
 	}
 	ask := c.client.opts.Elicit
 	if p.Mode == "url" {
+		if err := checkVisit(p.URL); err != nil {
+			return nil, badQuestion{err}
+		}
 		ask = c.client.opts.ElicitURL
 	}
 	form, err := compileForm(&p)
@@ -118,6 +140,28 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 		return nil, err
 	}
 	return &filled, nil
+}
+
+// checkVisit checks a URL that a server sends the user to. Programs hand it to whatever
+// opens URLs, which runs scripts and programs for other schemes; a user name in it makes
+// it look like another host.
+func checkVisit(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || printable.Line(raw) != raw:
+		return Errorf(CodeInvalidParams, "params.url is not the URL of a page")
+	case u.User != nil:
+		return Errorf(CodeInvalidParams, "params.url must not have user information")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return Errorf(CodeInvalidParams, "params.url must be https, or http on this machine")
+}
+
+// isLoopback reports whether a host is on this machine for sure.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
 func fillForm(ctx context.Context, form *jsonschema.Schema, schema, content json.RawMessage) (json.RawMessage, error) {
@@ -142,7 +186,7 @@ func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
 	}
 	form, err := jsonschema.Compile(p.RequestedSchema, nil)
 	if err != nil {
-		return nil, Errorf(CodeInvalidParams, "requestedSchema is not the schema of a form: %w", err)
+		return nil, badQuestion{Errorf(CodeInvalidParams, "requestedSchema is not the schema of a form: %w", err)}
 	}
 	return form, nil
 }

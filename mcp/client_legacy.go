@@ -24,6 +24,7 @@ type legacyClient struct {
 
 	mu         sync.Mutex
 	negotiated string
+	level      LoggingLevel        // that the server was asked for in this session
 	generation int                 // counts handshakes
 	lost       bool                // the server does not know the session any more
 	shaking    chan struct{}       // closed when the handshake is done that is under way, nil if none is
@@ -122,7 +123,7 @@ func (e *legacyClient) opened(res *InitializeResult) {
 	e.conn.server.Store(d)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.negotiated = res.ProtocolVersion
+	e.negotiated, e.level = res.ProtocolVersion, e.conn.client.opts.LogLevel
 	if e.generation++; e.generation == 1 {
 		close(e.ready)
 	}
@@ -168,6 +169,7 @@ func (e *legacyClient) send(ctx context.Context, req *Request) (Result, error) {
 
 func (e *legacyClient) sendSafely(ctx context.Context, req *Request, id ID) (res Result, err error) {
 	err = e.inSession(ctx, func() (err error) {
+		e.wantLevel(ctx, req.LogLevel())
 		res, err = e.sendOnce(ctx, req, id) // in a new session, the id is new again
 		return err
 	})

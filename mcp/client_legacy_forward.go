@@ -21,13 +21,15 @@ type pendingCall struct {
 	handle    string
 	principal *Principal
 	cancel    context.CancelCauseFunc
-	outcome   chan outcome // of one place
+	done      chan struct{} // closed when outcome is set
+	outcome   outcome
 	questions chan travellingQuestion
 	expiry    *time.Timer
 
-	mu    sync.Mutex
-	req   *Request      // the one that waits now
-	asked map[string]ID // the server's questions that were passed on, by key
+	mu      sync.Mutex
+	req     *Request      // the one that waits now
+	waiting int           // how many requests do; a proxy may repeat one
+	asked   map[string]ID // the server's questions that were passed on, by key
 }
 
 type outcome struct {
@@ -42,31 +44,43 @@ type travellingQuestion struct {
 
 // Bounds on calls that wait for somebody far away.
 const (
-	pendingTime  = 10 * time.Minute
-	maxPending   = 1024
-	maxQuestions = 16
+	pendingTime = 10 * time.Minute
+	maxPending  = 1024
 )
 
 // sendForwarded sends a request that was received, or, if it carries the handle of
 // a call, takes that one its answers. It returns at the first of an answer and a
-// question. A call that is cancelled while somebody waits for it is over.
+// question. A call that is cancelled is over when nobody waits for it any more.
 func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result, error) {
 	p, err := e.pendingOf(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	p.await(1)
 	select {
-	case o := <-p.outcome:
+	case <-p.done:
 		e.forget(p)
-		return o.res, o.err
+		return p.outcome.res, p.outcome.err
 	case q := <-p.questions:
 		e.conn.settleProgress(p.id)
+		p.await(-1)
 		return p.ask(q), nil
 	case <-ctx.Done():
-		p.cancel(context.Cause(ctx))
-		e.forget(p)
+		if p.await(-1) == 0 {
+			p.cancel(context.Cause(ctx))
+			e.forget(p)
+		}
 		return nil, context.Cause(ctx)
 	}
+}
+
+// await counts a request that waits, or one that does not any more, and returns how many
+// do now.
+func (p *pendingCall) await(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting += n
+	return p.waiting
 }
 
 func (e *legacyClient) pendingOf(ctx context.Context, req *Request) (*pendingCall, error) {
@@ -111,15 +125,13 @@ func (e *legacyClient) start(ctx context.Context, req *Request) (*pendingCall, e
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &pendingCall{
 		id: id, handle: rand.Text(), principal: req.Principal, cancel: cancel, req: req, asked: map[string]ID{},
-		outcome: make(chan outcome, 1), questions: make(chan travellingQuestion, maxQuestions),
+		done: make(chan struct{}), questions: make(chan travellingQuestion, e.conn.client.opts.MaxQuestions),
 	}
 	p.expiry = time.AfterFunc(pendingTime, func() {
 		cancel(&TimeoutError{req.Method, pendingTime})
 		e.forget(p)
 	})
-	if !req.ProgressToken().IsZero() {
-		detached = WithProgress(detached, p.progressed)
-	}
+	detached = p.withNotifications(detached, req)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.pending) >= maxPending {
@@ -130,19 +142,29 @@ func (e *legacyClient) start(ctx context.Context, req *Request) (*pendingCall, e
 	e.pending[id] = p
 	go func() {
 		res, err := e.sendSafely(detached, req, id)
-		p.outcome <- outcome{res, err}
+		p.outcome = outcome{res, err}
+		close(p.done)
 	}()
 	return p, nil
 }
 
-// progressed tells whoever waits now.
-func (p *pendingCall) progressed(progress *ProgressParams) {
+// withNotifications returns a context in which progress and messages, if the first
+// request wants them, go to the request that waits now.
+func (p *pendingCall) withNotifications(ctx context.Context, req *Request) context.Context {
+	if !req.ProgressToken().IsZero() {
+		ctx = WithProgress(ctx, func(progress *ProgressParams) { p.latest().notifyProgress(context.Background(), progress) })
+	}
+	if req.LogLevel() != "" {
+		ctx = context.WithValue(ctx, logKey{}, func(message *LogParams) { p.latest().notifyLog(context.Background(), message) })
+	}
+	return ctx
+}
+
+// latest returns the request that waits now.
+func (p *pendingCall) latest() *Request {
 	p.mu.Lock()
-	req := p.req
-	p.mu.Unlock()
-	forwarded := *progress
-	forwarded.ProgressToken = req.ProgressToken()
-	_ = req.Notify(context.Background(), NotificationProgress, &forwarded) // its sender may not listen
+	defer p.mu.Unlock()
+	return p.req
 }
 
 func (e *legacyClient) find(handle string, principal *Principal) *pendingCall {
@@ -164,26 +186,59 @@ func (e *legacyClient) forget(p *pendingCall) {
 	delete(e.pending, p.id)
 }
 
-// travels hands a question to the call that it belongs to: the one on whose stream
-// it came, or, where streams do not tell, the only one that waits.
+// travels hands a question to the caller whose call it belongs to. Where streams do not
+// tell, it is a caller's only if it can be nobody else's; then the server is told why it
+// is not passed on. It reports whether the question is dealt with.
 func (e *legacyClient) travels(id ID, q InputRequest, about ID) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := e.pending[about]
-	if p == nil && about.IsZero() && len(e.pending) == 1 {
-		for _, only := range e.pending {
-			p = only
-		}
-	}
-	if p == nil {
+	if !e.conn.client.opts.Forward || !isQuestion(q.Method) {
 		return false
+	}
+	call, err := e.conn.underWay.only(about)
+	if err == nil {
+		e.mu.Lock()
+		p := e.pending[call]
+		e.mu.Unlock()
+		if p == nil {
+			return false // nobody who could be asked
+		}
+		err = p.take(id, q)
+	}
+	if err != nil {
+		e.conn.client.opts.Logger.Warn("mcp: a question of the server was not passed on", "method", q.Method, "error", err)
+		e.refuse(id, q.Method, err)
+	}
+	return true
+}
+
+// isQuestion reports whether a client can be asked with the method.
+func isQuestion(method string) bool {
+	return method == MethodElicit || method == MethodCreateMessage || method == MethodListRoots
+}
+
+// take enters a question for the caller, unless the caller cannot be asked it.
+func (p *pendingCall) take(id ID, q InputRequest) error {
+	if err := checkCapability(p.latest(), q); err != nil {
+		return err
 	}
 	select {
 	case p.questions <- travellingQuestion{id, q}:
-		return true
+		return nil
 	default:
-		return false
+		return tooMany(cap(p.questions))
 	}
+}
+
+// refuse answers a question with the reason for which it was not passed on.
+func (e *legacyClient) refuse(id ID, method string, reason error) {
+	ctx, own := e.beginAnswer(id)
+	if own == nil {
+		e.conn.client.opts.Logger.Warn("mcp: a question of the server was dropped: it asks too much", "method", method)
+		return
+	}
+	go func() {
+		defer e.endAnswer(id, own)
+		e.reply(ctx, id, nil, Errorf(CodeInvalidRequest, "the question cannot be passed on: %w", reason))
+	}()
 }
 
 // ask makes a result of a question and of those that came with it.

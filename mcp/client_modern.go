@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -65,13 +66,19 @@ func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
 		return res, err
 	}
-	for _, err := range e.conn.Tools(ctx, nil) {
+	for t, err := range e.conn.toolPages(ctx, nil, maxWalk) {
 		if err != nil {
 			return nil, err
+		}
+		if t.Name == req.Name() {
+			break
 		}
 	}
 	return e.sendOnce(ctx, req)
 }
+
+// maxWalk is how many pages of a server's list are read for one tool.
+const maxWalk = 100
 
 func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	id := e.conn.nextID()
@@ -133,9 +140,25 @@ var ownMeta = []string{MetaProtocolVersion, MetaClientCapabilities, MetaClientIn
 // sender can be asked.
 func (e *modernClient) capabilities(req *Request) json.RawMessage {
 	if req.peer.caps != nil && e.conn.client.opts.Forward {
-		return req.peer.caps
+		return forwardable(req)
 	}
 	return e.conn.client.ownCapsJSON
+}
+
+// extensionTasks is an extension whose results name tasks that are asked for with
+// methods of its own. Those do not travel: the next hop would not know whose they are.
+const extensionTasks = "io.modelcontextprotocol/tasks"
+
+// forwardable returns the capabilities of a sender that hold good beyond this hop.
+func forwardable(req *Request) json.RawMessage {
+	caps := req.ClientCapabilities()
+	if !caps.HasExtension(extensionTasks) {
+		return req.peer.caps
+	}
+	without := *caps
+	without.Extensions = maps.Clone(caps.Extensions)
+	delete(without.Extensions, extensionTasks)
+	return mustMarshal(&without)
 }
 
 // ownCapabilities are those that there are functions for.

@@ -6,6 +6,8 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/uritemplate"
@@ -129,16 +131,31 @@ func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, 
 	if err := unmarshal(params["ref"], &ref); err != nil {
 		return nil, err
 	}
-	member := "name"
+	member, stray := "name", "uri"
 	if p.Ref.Type == "ref/resource" {
-		member = "uri"
+		member, stray = stray, member
 	}
 	inner, _ := mt.innerName(kind, name)
 	ref[member] = mustMarshal(inner)
+	delete(ref, stray)
+	onlyExact(ref, "type", member, stray)
 	params["ref"] = mustMarshal(ref)
+	onlyExact(params, "ref", "argument", "context")
 	renamed, err := req.WithParams(params)
 	if err != nil {
 		return nil, err
 	}
-	return mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
+	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
+	if err != nil {
+		return nil, outerError(err, kind, inner, name)
+	}
+	return mt.renameResult(res), nil
+}
+
+// onlyExact removes members that differ only by case from those that count: a mounted
+// server that ignores case would take one for the other.
+func onlyExact(object map[string]json.RawMessage, names ...string) {
+	maps.DeleteFunc(object, func(member string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return member != name && strings.EqualFold(member, name) })
+	})
 }

@@ -24,6 +24,8 @@ type Conn struct {
 	server atomic.Pointer[DiscoverResult]
 	tools  toolPlans
 
+	underWay underWay
+
 	ctx    context.Context // of what goes on in the background
 	cancel context.CancelCauseFunc
 	close  sync.Once
@@ -156,7 +158,21 @@ func (c *Conn) settle(era clientEra) {
 // sender of the request. A request that was received, rather than made here, is
 // sent with the capabilities of its sender, and what this client has no function
 // to answer becomes the sender's question.
+//
+// An error of the server passes unchanged. Any other, of which the text may have
+// addresses, keys or the last words of a process in it, becomes an internal error that
+// says only that the server is not available; its Cause has the rest, for logs and
+// middleware. The methods of Conn, which a program calls for itself, return it whole.
 func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	res, err := c.serve(ctx, req)
+	if err != nil {
+		return nil, unavailable(ctx, err)
+	}
+	return res, nil
+}
+
+// serve sends a request through the middleware of the connection.
+func (c *Conn) serve(ctx context.Context, req *Request) (Result, error) {
 	c.mu.Lock()
 	chain := c.chain
 	c.mu.Unlock()
@@ -224,7 +240,9 @@ func (c *Conn) nextID() ID { return ID{strconv.FormatInt(c.ids.Add(1), 10)} }
 
 // exchange sends one request and decodes the answer.
 func (c *Conn) exchange(ctx context.Context, req *Request, e *Envelope) (Result, error) {
+	c.underWay.begin(e.ID, req)
 	r, err := c.wire.Call(ctx, e)
+	c.underWay.end(e.ID, err == nil)
 	if err != nil {
 		return nil, err
 	}

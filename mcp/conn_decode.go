@@ -67,6 +67,9 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 	switch kind {
 	case "", ResultComplete:
 	case ResultInputRequired:
+		if !mayAsk(method) {
+			return nil, fmt.Errorf("a server must not ask about %s", method)
+		}
 		res = new(InputRequired)
 	default:
 		res = new(EmptyResult)
@@ -75,6 +78,12 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 		return nil, fmt.Errorf("%s", decodeProblem("the result", err))
 	}
 	return tidy(res), nil
+}
+
+// mayAsk reports whether a server may ask the client something before it answers
+// (basic/patterns/mrtr).
+func mayAsk(method string) bool {
+	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
 }
 
 // tidy drops the nulls that a sloppy server puts into its lists.

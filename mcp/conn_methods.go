@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/go-psi/psi/internal/printable"
 )
 
 // send sends a request and returns its result as an R.
@@ -17,7 +19,7 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 	if err != nil {
 		return none, err
 	}
-	res, err := c.ServeMCP(ctx, req)
+	res, err := c.serve(ctx, req)
 	if err != nil {
 		return none, err
 	}
@@ -166,7 +168,7 @@ type ToolError struct {
 }
 
 func (e *ToolError) Error() string {
-	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, textOf(e.Result.Content))
+	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(textOf(e.Result.Content)))
 }
 
 func textOf(contents Contents) string {

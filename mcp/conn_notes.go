@@ -151,6 +151,9 @@ func (c *Conn) notified(note *Request, about ID) {
 	if note.Method == NotificationCancelled && c.endedByServer(note) {
 		return
 	}
+	if note.Method == NotificationMessage && c.logged(note, about) {
+		return
+	}
 	c.notes.add(len(note.Params()), func() { c.tell(c.ctx, note) })
 }
 

@@ -17,38 +17,39 @@ func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Conte
 	return context.WithValue(ctx, progressKey{}, fn)
 }
 
-// progressSink takes the progress of one call.
+// progressSink takes the progress of one call, and the log messages about it.
 type progressSink struct {
-	fn     func(*ProgressParams) // nil if nobody wants to know but the clock
-	clock  *callClock            // nil if the call has no bound
-	logger *slog.Logger          // gets the panics of fn
+	progress func(*ProgressParams) // nil if nobody wants to know but the clock
+	log      func(*LogParams)      // nil if nobody wants messages
+	clock    *callClock            // nil if the call has no bound
+	logger   *slog.Logger          // gets the panics of the functions
 
 	mu      sync.Mutex
-	waiting []*ProgressParams
+	waiting []func()
 	running bool
 	over    bool // the call has returned: nothing more is told
 	idle    *sync.Cond
 }
 
-// maxProgress is how much progress may wait for a function; what is newer counts.
+// maxProgress is how much may wait for the functions of a call; what is newer counts.
 const maxProgress = 256
 
-// expectProgress gives a call a token if somebody wants its progress: the caller,
-// by [WithProgress], the sender of a request that was received, or the clock.
+// expectProgress gives a call a token if somebody wants its progress or its messages:
+// the caller, by [WithProgress], the sender of a request that was received, or the
+// clock.
 func (c *Conn) expectProgress(ctx context.Context, req *Request, id ID) (ID, func()) {
-	clock := clockFrom(ctx)
-	fn, _ := ctx.Value(progressKey{}).(func(*ProgressParams))
-	if token := req.ProgressToken(); fn == nil && !token.IsZero() {
-		fn = func(p *ProgressParams) {
-			forwarded := *p
-			forwarded.ProgressToken = token
-			_ = req.Notify(ctx, NotificationProgress, &forwarded) // its sender may not listen
-		}
+	s := &progressSink{clock: clockFrom(ctx), logger: c.client.opts.Logger}
+	s.progress, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
+	if s.progress == nil && !req.ProgressToken().IsZero() {
+		s.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
 	}
-	if fn == nil && clock == nil {
+	s.log, _ = ctx.Value(logKey{}).(func(*LogParams))
+	if s.log == nil && req.LogLevel() != "" {
+		s.log = func(p *LogParams) { req.notifyLog(ctx, p) }
+	}
+	if s.progress == nil && s.log == nil && s.clock == nil {
 		return ID{}, func() {}
 	}
-	s := &progressSink{fn: fn, clock: clock, logger: c.client.opts.Logger}
 	s.idle = sync.NewCond(&s.mu)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,21 +68,26 @@ func (c *Conn) progressed(note *Request) {
 	if note.Decode(p) != nil {
 		return
 	}
-	c.mu.Lock()
-	s := c.progress[p.ProgressToken.byValue()]
-	c.mu.Unlock()
+	s := c.sinkOf(p.ProgressToken)
 	if s == nil {
 		return
 	}
 	if s.clock != nil {
 		s.clock.reset()
 	}
-	if s.fn != nil {
-		s.add(p)
+	if s.progress != nil {
+		s.add(func() { s.progress(p) })
 	}
 }
 
-func (s *progressSink) add(p *ProgressParams) {
+// sinkOf returns the sink of a call, nil if there is none.
+func (c *Conn) sinkOf(id ID) *progressSink {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.progress[id.byValue()]
+}
+
+func (s *progressSink) add(tell func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -90,7 +96,7 @@ func (s *progressSink) add(p *ProgressParams) {
 	if len(s.waiting) >= maxProgress {
 		s.waiting = s.waiting[1:]
 	}
-	s.waiting = append(s.waiting, p)
+	s.waiting = append(s.waiting, tell)
 	if !s.running {
 		s.running = true
 		go s.run()
@@ -101,32 +107,29 @@ func (s *progressSink) run() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.waiting) > 0 {
-		p := s.waiting[0]
+		tell := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		s.mu.Unlock()
-		s.tell(p)
+		s.call(tell)
 		s.mu.Lock()
 	}
 	s.running = false
 	s.idle.Broadcast()
 }
 
-// tell keeps a panic of the function from ending the process.
-func (s *progressSink) tell(p *ProgressParams) {
+// call keeps a panic of a function from ending the process.
+func (s *progressSink) call(tell func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			_ = panicked(context.Background(), newRequest(), v, s.logger)
 		}
 	}()
-	s.fn(p)
+	tell()
 }
 
 // settleProgress waits until the progress of a call that came so far has been told.
 func (c *Conn) settleProgress(id ID) {
-	c.mu.Lock()
-	s := c.progress[id]
-	c.mu.Unlock()
-	if s != nil {
+	if s := c.sinkOf(id); s != nil {
 		s.drain()
 	}
 }

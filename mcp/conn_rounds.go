@@ -6,7 +6,16 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
+)
+
+// Bounds on questions about one request, in both eras and on both sides: how often, how
+// many at once, and how many are put to the user or the model at the same time.
+const (
+	maxRounds    = 32
+	maxQuestions = 16
+	maxAsking    = 4
 )
 
 // rounds sends a request, and sends it again with the answers as often as the
@@ -20,20 +29,43 @@ func (c *Conn) rounds(ctx context.Context, req *Request) (Result, error) {
 	for range c.client.opts.MaxRounds {
 		res, err := c.era.send(ctx, req)
 		asked, ok := res.(*InputRequired)
-		if err != nil || !ok || c.client.opts.ManualInput || !c.answersAll(asked) {
+		if err != nil || !ok {
 			return res, err
+		}
+		if err := c.checkAsked(req, asked); err != nil {
+			return nil, err
+		}
+		if c.client.opts.ManualInput || !c.answersAll(asked) {
+			return asked, nil
 		}
 		resume := PauseTimeout(ctx)
 		answers, err := c.answerAll(ctx, asked)
 		resume()
 		if err != nil {
-			return nil, err
+			return c.unanswered(ctx, req, err)
 		}
 		if req, err = req.answered(answers, asked.RequestState); err != nil {
 			return nil, err
 		}
 	}
 	return nil, Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
+}
+
+// checkAsked checks what a server asks: neither too much at once nor, if the request
+// was received, what its sender did not declare.
+func (c *Conn) checkAsked(req *Request, asked *InputRequired) error {
+	if n, most := len(asked.InputRequests), c.client.opts.MaxQuestions; n > most {
+		return Errorf(CodeInternalError, "the server asked %d questions at once; ClientOptions.MaxQuestions is %d", n, most)
+	}
+	if req.peer.caps == nil || !c.client.opts.Forward || c.answersAll(asked) {
+		return nil
+	}
+	for _, key := range sortedKeys(asked.InputRequests) {
+		if err := checkCapability(req, asked.InputRequests[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answersAll reports whether there is a function for every question.
@@ -46,21 +78,28 @@ func (c *Conn) answersAll(asked *InputRequired) bool {
 	return true
 }
 
-// answerAll answers the questions at once. A question that cannot be answered
-// fails the call: there is no way to tell the server (client/sampling).
+// answerAll answers the questions, a few at the same time. A question that cannot be
+// answered fails the call, and those that were not begun are not put any more: there is
+// no way to tell the server (client/sampling).
 func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]json.RawMessage, error) {
-	if len(asked.InputRequests) == 0 {
-		return nil, nil
-	}
 	var (
 		mu      sync.Mutex
 		wg      sync.WaitGroup
 		answers = map[string]json.RawMessage{}
 		failed  error
+		free    = make(chan struct{}, maxAsking)
 	)
-	for key, q := range asked.InputRequests {
+	for _, key := range sortedKeys(asked.InputRequests) {
+		free <- struct{}{}
+		mu.Lock()
+		enough := failed != nil
+		mu.Unlock()
+		if enough {
+			break
+		}
 		wg.Go(func() {
-			answer, err := c.answer(ctx, q)
+			defer func() { <-free }()
+			answer, err := c.answer(ctx, asked.InputRequests[key])
 			mu.Lock()
 			defer mu.Unlock()
 			answers[key] = answer
@@ -71,4 +110,33 @@ func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]
 	}
 	wg.Wait()
 	return answers, failed
+}
+
+// unanswered is the outcome of a call whose question this client could not answer. It
+// is that of the legacy era, where the server learns of it and makes a failed result of
+// a tool. A question that is a mistake of the server's is an error.
+func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result, error) {
+	if c.ctx.Err() != nil {
+		return nil, context.Cause(c.ctx)
+	}
+	if _, bad := errors.AsType[badQuestion](err); bad {
+		return nil, err
+	}
+	return unanswered(ctx, req, err)
+}
+
+// unavailable is what the sender of a request is told that this connection passed on,
+// if it failed for another reason than an error of the server.
+func unavailable(ctx context.Context, err error) error {
+	if _, coded := errors.AsType[*Error](err); coded {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		return cause // the sender is gone, or this program does not wait any longer
+	}
+	hidden := &Error{Code: CodeInternalError, Message: "the server behind this one is not available", Cause: err}
+	if _, timeout := errors.AsType[*TimeoutError](err); timeout {
+		hidden.Message = "the server behind this one did not answer in time"
+	}
+	return hidden
 }

@@ -179,7 +179,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	go func() {
 		defer close(s.done)
 		defer cancel(nil)
-		_, s.err = Serve(ctx, c, req, &subscriber{fn, acknowledged}, c.client.opts.Logger)
+		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, &subscriber{fn, acknowledged}, c.client.opts.Logger)
 	}()
 	select {
 	case s.Accepted = <-acknowledged:

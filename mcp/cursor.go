@@ -22,7 +22,9 @@ func (s *sealer) sealCursor(req *Request, c *cursor) string {
 }
 
 // listBinding digests what must be the same for all pages of a list.
-func (s *sealer) listBinding(req *Request) []byte { return digestParts(append(s.bindingOf(req), "cursor")) }
+func (s *sealer) listBinding(req *Request) []byte {
+	return digestParts(append(s.bindingOf(req), "cursor"))
+}
 
 // cursor is where the list that req asks for goes on.
 func (s *sealer) cursor(req *Request) (*cursor, error) {

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/go-psi/psi/internal/printable"
 )
 
 // The error codes of JSON-RPC and of the specification (basic/index#error-codes).
@@ -36,11 +38,15 @@ type Error struct {
 	Cause   error           `json:"-"`             // for logs; never sent
 }
 
-// Errorf makes an Error. A %w verb sets Cause as well, and the cause's text is
-// part of what the peer is told.
+// Errorf makes an Error. What a %w verb wraps is found in it with errors.Is and
+// errors.As, and its text is part of what the peer is told.
 func Errorf(code int, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: err.Error(), Cause: errors.Unwrap(err)}
+	cause := errors.Unwrap(err)
+	if _, several := err.(interface{ Unwrap() []error }); several { //nolint:errorlint // what Errorf itself returned
+		cause = err
+	}
+	return &Error{Code: code, Message: err.Error(), Cause: cause}
 }
 
 // WithData sets the data of e to the encoding of v and returns e. It panics if
@@ -54,11 +60,18 @@ func (e *Error) WithData(v any) *Error {
 	return e
 }
 
+// Error returns the message, the code and the cause. The message may be a peer's: what
+// would control a terminal or begin another line of a log is escaped in it.
 func (e *Error) Error() string {
-	if e.Cause != nil && e.Cause.Error() != e.Message {
-		return fmt.Sprintf("%s (code %d): %v", e.Message, e.Code, e.Cause)
+	message := printable.Line(e.Message)
+	if e.Cause == nil {
+		return fmt.Sprintf("%s (code %d)", message, e.Code)
 	}
-	return fmt.Sprintf("%s (code %d)", e.Message, e.Code)
+	cause := e.Cause.Error()
+	if cause == e.Message {
+		return fmt.Sprintf("%s (code %d)", message, e.Code)
+	}
+	return fmt.Sprintf("%s (code %d): %s", message, e.Code, printable.Text(cause))
 }
 
 // Unwrap returns the cause.

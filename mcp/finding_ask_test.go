@@ -82,7 +82,7 @@ func TestFindingCM1(t *testing.T) {
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		left.Go(func() {
 			for i := range 200 {
-				_, _ = mcp.Elicit[yes](ctx, fmt.Sprint("late", i), "Late?")
+				_, _ = mcp.Elicit[yes](ctx, fmt.Sprint("late", i%10), "Late?")
 			}
 		})
 		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -123,9 +124,13 @@ func TestFindingS4W12Forms(t *testing.T) {
 			asked = true
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 		}
-		_, err := connect(t, h, opts).CallTool(t.Context(), tool("t", ""))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+		res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", ""))
+		said := fmt.Sprint(err)
+		if err == nil { // what the user did wrong fails the tool, not the call
+			said = textOf(res)
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s, want %s", said, want)
 		}
 		if asked != strings.Contains(want, "/b") {
 			t.Errorf("%s: the user was asked: %t", want, asked)

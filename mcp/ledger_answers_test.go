@@ -358,7 +358,7 @@ func TestUnansweredIsNotRetried(t *testing.T) {
 		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return nil, errors.New("nobody is there")
 		}
-		if res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", "")); err == nil || calls != 1 {
+		if res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", "")); err == nil && !res.IsError || calls != 1 {
 			t.Errorf("%s: %+v, %v after %d calls", params, res, err, calls)
 		}
 	}

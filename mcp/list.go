@@ -22,7 +22,8 @@ type source[D any] struct {
 	key    string // sorts the sources, and names them in cursors
 	site   string
 	public bool // all that it gives may be cached for everybody
-	fetch  func(ctx context.Context, req *Request, cursor *string) (page[D], error)
+	// fetch begins to fetch a page, and returns what waits for it.
+	fetch func(ctx context.Context, req *Request, cursor *string) (wait func() (page[D], error))
 }
 
 // list is what differs between the four lists of a mux.
@@ -88,7 +89,13 @@ func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cu
 // addSources goes on with the sources until the page is full. What a source
 // gives as a page is taken whole.
 func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *page[D], sources []source[D], at *cursor) (*cursor, error) {
-	for _, src := range sources {
+	if len(sources) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx) // of those that were asked ahead and not needed
+	defer cancel()
+	var ahead []func() (page[D], error) // of the sources from here on
+	for i, src := range sources {
 		if at.Source != nil && src.key < *at.Source {
 			continue
 		}
@@ -99,7 +106,17 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 		if at.Source != nil && src.key == *at.Source {
 			inner = at.Inner
 		}
-		part, err := src.fetch(ctx, req, inner)
+		var part page[D]
+		var err error
+		if inner != nil {
+			part, err = src.fetch(ctx, req, inner)()
+		} else {
+			if ahead == nil {
+				ahead = fetchAll(ctx, req, sources[i:])
+			}
+			part, err = ahead[0]()
+			ahead = ahead[1:]
+		}
 		if err != nil {
 			if inner != nil && CodeOf(err) == CodeInvalidParams {
 				return nil, err // the cursor is no good
@@ -114,6 +131,16 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 		}
 	}
 	return nil, nil
+}
+
+// fetchAll begins to fetch the first pages of all sources at once: they may be far
+// away, and none is to wait for another.
+func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []func() (page[D], error) {
+	waits := make([]func() (page[D], error), len(sources))
+	for i, src := range sources {
+		waits[i] = src.fetch(ctx, req, nil)
+	}
+	return waits
 }
 
 // logSkipped tells the operator that a source is missing from a list, rather

@@ -53,7 +53,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*subscription, 
 		return nil, err
 	}
 	if len(g.load().mounts) > 0 {
-		s.mountListeners().begin(ctx)
+		s.accepted.ResourceSubscriptions = s.mountListeners().begin(ctx, s.accepted.ResourceSubscriptions)
 	}
 	return s, nil
 }
@@ -68,7 +68,8 @@ func (s *subscription) close() {
 // mountListeners are made when there are mounts to listen to.
 func (s *subscription) mountListeners() *mountListeners {
 	if s.mounts == nil {
-		s.mounts = &mountListeners{registry: s.registry, req: s.req, filter: &s.accepted, listener: &s.listener}
+		filter := s.accepted
+		s.mounts = &mountListeners{registry: s.registry, req: s.req, filter: &filter, listener: &s.listener}
 	}
 	return s.mounts
 }
@@ -93,10 +94,7 @@ func (s *subscription) woken(ctx context.Context) error {
 func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) SubscriptionFilter {
 	s := g.load()
 	caps := *s.capabilities
-	for _, m := range s.mounts {
-		discover := req.derive(MethodDiscover, nil)
-		m.addCapabilities(ctx, discover, &caps)
-	}
+	s.addMounted(ctx, func() *Request { return req.derive(MethodDiscover, nil) }, &caps)
 	accepted := SubscriptionFilter{
 		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
 		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),

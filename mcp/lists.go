@@ -10,8 +10,8 @@ var toolsList = list[*Tool]{
 	own:     func(s *snapshot) []*Tool { return s.toolList },
 	name:    func(t *Tool) string { return t.Name },
 	sources: func(s *snapshot) []source[*Tool] {
-		return mountSources(s, func(m *mount, r *ListToolsResult) page[*Tool] {
-			return page[*Tool]{m.renameTools(r.Tools), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(s *snapshot, m *mount, r *ListToolsResult) page[*Tool] {
+			return page[*Tool]{m.outerTools(s, r.Tools), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*Tool], at Page) Result {
@@ -24,8 +24,8 @@ var promptsList = list[*Prompt]{
 	own:     func(s *snapshot) []*Prompt { return s.promptList },
 	name:    func(p *Prompt) string { return p.Name },
 	sources: func(s *snapshot) []source[*Prompt] {
-		return mountSources(s, func(m *mount, r *ListPromptsResult) page[*Prompt] {
-			return page[*Prompt]{m.renamePrompts(r.Prompts), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(s *snapshot, m *mount, r *ListPromptsResult) page[*Prompt] {
+			return page[*Prompt]{m.outerPrompts(s, r.Prompts), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*Prompt], at Page) Result {
@@ -38,8 +38,8 @@ var resourcesList = list[*Resource]{
 	own:     func(s *snapshot) []*Resource { return s.resourceList },
 	name:    func(r *Resource) string { return r.URI },
 	sources: func(s *snapshot) []source[*Resource] {
-		mounts := mountSources(s, func(m *mount, r *ListResourcesResult) page[*Resource] {
-			return page[*Resource]{m.renameResources(r.Resources), r.NextCursor, r.Cacheable}
+		mounts := mountSources(s, func(_ *snapshot, m *mount, r *ListResourcesResult) page[*Resource] {
+			return page[*Resource]{m.outerResources(r.Resources), r.NextCursor, r.Cacheable}
 		})
 		return append(templateSources(s), mounts...)
 	},
@@ -53,8 +53,8 @@ var templatesList = list[*ResourceTemplate]{
 	own:     func(s *snapshot) []*ResourceTemplate { return s.templateList },
 	name:    func(t *ResourceTemplate) string { return t.URITemplate },
 	sources: func(s *snapshot) []source[*ResourceTemplate] {
-		return mountSources(s, func(m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
-			return page[*ResourceTemplate]{m.renameTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(_ *snapshot, m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
+			return page[*ResourceTemplate]{m.outerTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*ResourceTemplate], at Page) Result {
@@ -100,16 +100,18 @@ func templateSources(s *snapshot) []source[*Resource] {
 	for _, e := range s.listers {
 		sources = append(sources, source[*Resource]{
 			key: templateKey + e.name, site: e.site, public: e.public,
-			fetch: func(ctx context.Context, req *Request, cursor *string) (page[*Resource], error) {
-				res, err := listPage(ctx, e.handler, req, cursor)
-				if err != nil {
-					return page[*Resource]{}, err
+			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[*Resource], error) {
+				return func() (page[*Resource], error) {
+					res, err := listPage(ctx, e.handler, req, cursor)
+					if err != nil {
+						return page[*Resource]{}, err
+					}
+					r, ok := res.(*ListResourcesResult)
+					if !ok {
+						return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+					}
+					return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
 				}
-				r, ok := res.(*ListResourcesResult)
-				if !ok {
-					return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
-				}
-				return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
 			},
 		})
 	}
@@ -118,11 +120,16 @@ func templateSources(s *snapshot) []source[*Resource] {
 
 // listPage asks h for a page of the list that req asks for.
 func listPage(ctx context.Context, h Handler, req *Request, cursor *string) (Result, error) {
-	inner, err := req.WithParams(&ListParams{Cursor: cursor, Meta: req.Meta()})
+	inner, err := req.withCursor(cursor)
 	if err != nil {
 		return nil, err
 	}
 	return h.ServeMCP(contextWithRequest(ctx, inner), inner)
+}
+
+// withCursor returns a request for another page of the list.
+func (r *Request) withCursor(cursor *string) (*Request, error) {
+	return r.WithParams(&ListParams{Cursor: cursor, Meta: r.Meta()})
 }
 
 // alwaysPublic reports whether a lister is one of this package that says so.
@@ -132,21 +139,27 @@ func alwaysPublic(l ResourceLister) bool {
 }
 
 // mountSources makes a source of every mount whose list is an R.
-func mountSources[D any, R Result](s *snapshot, take func(*mount, R) page[D]) []source[D] {
+func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) page[D]) []source[D] {
 	var sources []source[D]
 	for _, m := range s.mounts {
 		sources = append(sources, source[D]{
 			key: mountKey + m.prefix, site: m.site,
-			fetch: func(ctx context.Context, req *Request, cursor *string) (page[D], error) {
-				res, err := listPage(ctx, m.serve, req, cursor)
-				if err != nil {
-					return page[D]{}, err
+			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[D], error) {
+				asked, err := m.list(ctx, req, cursor)
+				return func() (page[D], error) {
+					if err != nil {
+						return page[D]{}, err
+					}
+					res, err := asked.wait()
+					if err != nil {
+						return page[D]{}, err
+					}
+					r, ok := res.(R)
+					if !ok {
+						return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+					}
+					return take(s, m, r), nil
 				}
-				r, ok := res.(R)
-				if !ok {
-					return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
-				}
-				return take(m, r), nil
 			},
 		})
 	}

@@ -190,7 +190,9 @@ func (h *logHandler) send(ctx context.Context, level slog.Level, data map[string
 		data["dropped"] = c.logs.dropped
 	}
 	c.logs = logState{last: now}
-	raw, err := marshal(&LogParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data})
+	params := &LogParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data}
+	h.req.label(params)
+	raw, err := marshal(params)
 	if err != nil {
 		return fmt.Errorf("mcp: log message: %w", err)
 	}

@@ -5,19 +5,34 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/go-psi/psi/internal/ascii"
 )
 
 // mount is a Handler that serves the names under a prefix of another mux.
 type mount struct {
-	prefix  string
-	handler Handler // as it was given: a *Mux, or anything else
-	serve   Handler // handler, wrapped in the middleware of the view
-	site    string
-	parent  *registry
+	prefix    string
+	uriPrefix string  // marks its URIs, see [Mux.Mount]
+	handler   Handler // as it was given: a *Mux, or anything else
+	serve     Handler // handler, wrapped in the middleware of the view
+	site      string
+	parent    *registry
+
+	mu        sync.Mutex
+	warned    map[string]struct{} // what was logged of its lists
+	late      [listChanges]late
+	unmounted bool
+}
+
+func newMount(prefix string, h Handler, site string, m *Mux) *mount {
+	return &mount{
+		prefix: prefix, uriPrefix: "mount:" + prefix + ":",
+		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry,
+	}
 }
 
 // isMountPrefix reports whether every model provider accepts a prefix in the name of
@@ -29,9 +44,20 @@ func isMountPrefix(prefix string) bool { return ascii.IsName(prefix, 64, "_-") }
 // prefix "github_", its tool "search" is the tool "github_search". Prompts are
 // named alike; the URI "notes://a" becomes "mount:github_:notes://a", and so do
 // the URIs of what its tools and prompts return, except those that the client
-// fetches from the web itself. What is registered on the mux itself goes before
-// mounts, and a longer prefix before a shorter one. Custom methods are not
-// mounted.
+// fetches from the web itself. Custom methods are not mounted.
+//
+// Mounts are disjoint. Mount panics if one prefix begins with another one, since a
+// name could then be meant for either, and all URIs that begin with
+// "mount:github_:" belong to the mount. A tool or prompt of the mux itself may have a
+// name under the prefix, and then goes before the mount's.
+//
+// What is listed can be called, and comes from the server that its prefix names: an
+// item of a mount's list that a call would not reach is left out, and so is one that
+// a client could not read, such as a tool whose schema is not that of an object. A
+// schema that only lacks its type is completed. Each is logged once.
+//
+// The mounted handlers are asked all at once for lists, discovery and subscriptions,
+// and no longer than [MuxOptions].MountTimeout: one that does not answer is left out.
 //
 // The middleware of the mux is wrapped around that of what is mounted, and list
 // changes and resource updates go up.
@@ -43,11 +69,9 @@ func (m *Mux) Mount(prefix string, h Handler) {
 	if !isMountPrefix(prefix) {
 		panic(fmt.Sprintf("mcp: mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", prefix, site))
 	}
-	mt := &mount{prefix: prefix, handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry}
+	mt := newMount(prefix, h, site, m)
 	m.update(func() {
-		if other := m.mounts[prefix]; other != nil {
-			panic(fmt.Sprintf("mcp: mount %q at %s: something is mounted there at %s already", prefix, site, other.site))
-		}
+		mt.mustBeDisjoint()
 		if child, ok := h.(*Mux); ok {
 			mt.adopt(child.registry)
 		}
@@ -66,12 +90,38 @@ func (m *Mux) Unmount(prefix string) {
 			return
 		}
 		delete(m.mounts, prefix)
+		mt.end()
 		if child, ok := mt.handler.(*Mux); ok {
 			child.disown(mt)
 		}
 	})
 	m.hub.remount()
 	m.announceAll()
+}
+
+// mustBeDisjoint panics if a name could belong to the mount and to something else.
+func (mt *mount) mustBeDisjoint() {
+	for _, other := range mt.parent.mounts {
+		switch {
+		case other.prefix == mt.prefix:
+			panic(fmt.Sprintf("mcp: mount %q at %s: something is mounted there at %s already", mt.prefix, mt.site, other.site))
+		case strings.HasPrefix(other.prefix, mt.prefix), strings.HasPrefix(mt.prefix, other.prefix):
+			panic(fmt.Sprintf("mcp: mount %q at %s: %q is mounted at %s, and names could belong to both; choose prefixes of which none begins with another",
+				mt.prefix, mt.site, other.prefix, other.site))
+		}
+	}
+	for _, entries := range []map[string]*entry{mt.parent.resources, mt.parent.templates} {
+		for _, e := range entries {
+			mt.mustNotHold(e)
+		}
+	}
+}
+
+// mustNotHold panics if a resource of the mux itself has a URI of the mount's.
+func (mt *mount) mustNotHold(e *entry) {
+	if e.kind == "resource" && strings.HasPrefix(e.name, mt.uriPrefix) {
+		panic(fmt.Sprintf("mcp: resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, mt.uriPrefix, mt.site))
+	}
 }
 
 func (g *registry) announceAll() {
@@ -135,13 +185,11 @@ func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
 	}
 }
 
-// uriPrefix marks the URIs of a mount: an opaque URI that has the inner one in it
-// byte for byte, so that taking it off is exact.
-func (mt *mount) uriPrefix() string { return "mount:" + mt.prefix + ":" }
-
+// prefixFor returns what names begin with. A URI of a mount is an opaque one that has
+// the inner one in it byte for byte, so that taking the prefix off is exact.
 func (mt *mount) prefixFor(kind string) string {
 	if kind == "resource" {
-		return mt.uriPrefix()
+		return mt.uriPrefix
 	}
 	return mt.prefix
 }
@@ -168,20 +216,19 @@ func (mt *mount) outer(method, name string) string {
 	case MethodCallTool, MethodGetPrompt:
 		return mt.prefix + name
 	case MethodReadResource:
-		return mt.uriPrefix() + name
+		return mt.uriPrefix + name
 	}
 	return name
 }
 
-// mountOf is the mount with the longest prefix of name, or nil.
+// mountOf returns the mount that a name belongs to, or nil. There is at most one.
 func (s *snapshot) mountOf(kind, name string) *mount {
-	var best *mount
 	for _, m := range s.mounts {
-		if _, ok := m.innerName(kind, name); ok && (best == nil || len(m.prefix) > len(best.prefix)) {
-			best = m
+		if _, ok := m.innerName(kind, name); ok {
+			return m
 		}
 	}
-	return best
+	return nil
 }
 
 // serveNamed passes a request on under its inner name.
@@ -189,25 +236,26 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	name, _ := mt.innerName(kind, req.Name())
 	inner := req.withName(name)
 	inner.mounts += mt.prefix + "/"
-	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
-	if kind == "resource" && isResourceNotFound(err) {
-		return nil, ResourceNotFound(req.Name())
-	}
+	inner, err := mt.openState(ctx, req, inner)
 	if err != nil {
 		return nil, err
 	}
-	return mt.renameResult(res), nil
+	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
+	if err != nil {
+		return nil, outerError(err, kind, name, req.Name())
+	}
+	return mt.sealState(req, mt.renameResult(res))
 }
 
-// addCapabilities adds what the mounted server offers. One that cannot be asked
-// is taken to offer everything: its errors will tell.
-func (mt *mount) addCapabilities(ctx context.Context, req *Request, caps *ServerCapabilities) {
-	inner := req.Clone()
-	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
-	if r, ok := res.(*DiscoverResult); ok && err == nil {
-		caps.merge(r.Capabilities)
-		return
+// outerError is the error of a mounted handler, with the name that the caller gave
+// where the error is that there is no such name.
+func outerError(err error, kind, inner, outer string) error {
+	if kind == "resource" && isResourceNotFound(err) {
+		return ResourceNotFound(outer)
 	}
-	all := &ListCapability{ListChanged: true}
-	caps.merge(&ServerCapabilities{Tools: all, Prompts: all, Resources: &ResourcesCapability{Subscribe: true, ListChanged: true}})
+	e, ok := errors.AsType[*Error](err)
+	if unknown := Unknown(kind, inner); ok && e.Code == unknown.Code && e.Message == unknown.Message {
+		return Unknown(kind, outer)
+	}
+	return err
 }

@@ -26,8 +26,15 @@ type MuxOptions struct {
 	// Capabilities are declared besides what is registered: extensions,
 	// experimental features, or a kind of thing that is registered only later.
 	Capabilities *ServerCapabilities
-	// PageSize is how many items a list result holds at most. 0 means 1000.
+	// PageSize is how many items of its own the mux puts on one page of a list. What
+	// a mount or a [ResourceLister] returns as one page is not divided, so a page
+	// can have more. 0 means 1000.
 	PageSize int
+	// MountTimeout is how long a list waits for a mounted server, before it is sent
+	// without that server's part. The servers are asked at once; discovery and
+	// subscriptions wait no longer than a second. A gateway behind a gateway should
+	// have the shorter timeout. 0 means 5 seconds, a negative value no bound.
+	MountTimeout time.Duration
 	// ListCache are the cache hints of lists and of server/discover; the zero
 	// value means do not keep them, and private. Scope public promises that no
 	// list depends on the caller.
@@ -71,6 +78,9 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	}
 	if opts.PageSize <= 0 {
 		opts.PageSize = 1000
+	}
+	if opts.MountTimeout == 0 {
+		opts.MountTimeout = 5 * time.Second
 	}
 	if opts.ListChangedInterval <= 0 {
 		opts.ListChangedInterval = 100 * time.Millisecond

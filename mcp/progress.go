@@ -19,21 +19,33 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	if req == nil || req.ProgressToken().IsZero() {
 		return
 	}
-	c := req.call
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.progress.sent && done <= c.progress.last {
-		return
-	}
-	params := &ProgressParams{ProgressToken: req.ProgressToken(), Progress: done, Message: message}
+	params := &ProgressParams{Progress: done, Message: message}
 	if total > 0 {
 		params.Total = &total
 	}
-	raw, err := marshal(params)
-	if err != nil { // done or total is no number
+	req.notifyProgress(ctx, params)
+}
+
+// notifyProgress tells the sender of the request about progress, under the sender's
+// token. What is not greater than before is dropped, whichever copy of the request and
+// whichever server said it: the progress of one call increases.
+func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
+	if r.ProgressToken().IsZero() {
+		return
+	}
+	c := r.call
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.progress.sent && p.Progress <= c.progress.last {
+		return
+	}
+	params := *p
+	params.ProgressToken = r.ProgressToken()
+	raw, err := marshal(&params)
+	if err != nil { // the progress or the total is no number
 		return
 	}
 	if c.notifyLocked(ctx, NotificationProgress, raw) == nil {
-		c.progress = progressState{sent: true, last: done}
+		c.progress = progressState{sent: true, last: p.Progress}
 	}
 }

@@ -180,6 +180,9 @@ func without(list []*entry, e *entry) []*entry {
 // mustBeFree panics if the name is taken, here or, under the prefix of a mount,
 // in a mux above.
 func (g *registry) mustBeFree(e *entry) {
+	for _, m := range g.mounts {
+		m.mustNotHold(e)
+	}
 	if other := g.find(e.kind, e.name, nil); other != nil {
 		panic(fmt.Sprintf("mcp: %s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site))
 	}
@@ -346,6 +349,9 @@ func (g *registry) walk(fn func(method, name string, h Handler) error) error {
 func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	if e := s.resources[uri]; e != nil {
 		return e, uritemplate.Values{}
+	}
+	if s.mountOf("resource", uri) != nil {
+		return nil, uritemplate.Values{} // not even a template that matches every URI reaches into a mount
 	}
 	for _, e := range s.templates {
 		if values, ok := e.template.Match(uri); ok {

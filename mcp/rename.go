@@ -5,87 +5,58 @@ package mcp
 
 import "strings"
 
-// This file renames what a mounted server says of itself. What it returns is
-// shared with that server, so it is copied, never changed.
+// This file renames what a mounted server returns, which is shared with that server:
+// it is copied, never changed. Its lists are in mount_lists.go.
 
-func (mt *mount) renameTools(tools []*Tool) []*Tool {
-	renamed := make([]*Tool, 0, len(tools))
-	for _, t := range tools {
-		if t == nil {
-			continue
-		}
-		c := *t
-		c.Name = mt.prefix + t.Name
-		renamed = append(renamed, &c)
-	}
-	return renamed
-}
-
-func (mt *mount) renamePrompts(prompts []*Prompt) []*Prompt {
-	renamed := make([]*Prompt, 0, len(prompts))
-	for _, p := range prompts {
-		if p == nil {
-			continue
-		}
-		c := *p
-		c.Name = mt.prefix + p.Name
-		renamed = append(renamed, &c)
-	}
-	return renamed
-}
-
-func (mt *mount) renameResources(resources []*Resource) []*Resource {
-	renamed := make([]*Resource, 0, len(resources))
-	for _, r := range resources {
-		if r == nil {
-			continue
-		}
-		c := *r
-		c.URI = mt.uriPrefix() + r.URI
-		renamed = append(renamed, &c)
-	}
-	return renamed
-}
-
-func (mt *mount) renameTemplates(templates []*ResourceTemplate) []*ResourceTemplate {
-	renamed := make([]*ResourceTemplate, 0, len(templates))
-	for _, t := range templates {
-		if t == nil {
-			continue
-		}
-		c := *t
-		c.URITemplate = mt.uriPrefix() + t.URITemplate
-		renamed = append(renamed, &c)
-	}
-	return renamed
-}
-
+// renameResult returns a copy of a result with the URIs that lead back through the
+// mount, and without the identity of the mounted server: the caller's server is the
+// outermost mux, in every era.
 func (mt *mount) renameResult(res Result) Result {
 	switch r := res.(type) {
 	case *CallToolResult:
 		c := *r
+		c.Meta = withoutKey(r.Meta, MetaServerInfo)
 		c.Content = mt.renameContents(r.Content)
 		return &c
 	case *GetPromptResult:
 		c := *r
-		c.Messages = make([]*PromptMessage, len(r.Messages))
-		for i, m := range r.Messages {
-			if m != nil {
-				renamed := *m
-				renamed.Content = mt.renameContent(m.Content)
-				c.Messages[i] = &renamed
-			}
-		}
+		c.Meta = withoutKey(r.Meta, MetaServerInfo)
+		c.Messages = mt.renameMessages(r.Messages)
 		return &c
 	case *ReadResourceResult:
 		c := *r
+		c.Meta = withoutKey(r.Meta, MetaServerInfo)
 		c.Contents = make([]*ResourceContents, len(r.Contents))
 		for i, part := range r.Contents {
 			c.Contents[i] = mt.renamePart(part)
 		}
 		return &c
+	case *CompleteResult:
+		c := *r
+		c.Meta = withoutKey(r.Meta, MetaServerInfo)
+		return &c
+	case *InputRequired:
+		c := *r
+		c.Meta = withoutKey(r.Meta, MetaServerInfo)
+		return &c
+	case *EmptyResult: // of an extension
+		c := *r
+		c.Meta = withoutKey(r.Meta, MetaServerInfo)
+		return &c
 	}
 	return res
+}
+
+func (mt *mount) renameMessages(messages []*PromptMessage) []*PromptMessage {
+	renamed := make([]*PromptMessage, len(messages))
+	for i, m := range messages {
+		if m != nil {
+			c := *m
+			c.Content = mt.renameContent(m.Content)
+			renamed[i] = &c
+		}
+	}
+	return renamed
 }
 
 func (mt *mount) renameContents(list Contents) Contents {
@@ -103,7 +74,7 @@ func (mt *mount) renameContent(c Content) Content {
 			return c
 		}
 		link := *c
-		link.URI = mt.uriPrefix() + c.URI
+		link.URI = mt.uriPrefix + c.URI
 		return &link
 	case *EmbeddedResource:
 		embedded := *c
@@ -118,7 +89,7 @@ func (mt *mount) renamePart(part *ResourceContents) *ResourceContents {
 		return nil
 	}
 	c := *part
-	c.URI = mt.uriPrefix() + part.URI
+	c.URI = mt.uriPrefix + part.URI
 	return &c
 }
 

@@ -85,9 +85,7 @@ func unknown(offered bool, req *Request, kind string) error {
 func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {
 	s := g.load()
 	caps := *s.capabilities
-	for _, m := range s.mounts {
-		m.addCapabilities(ctx, req, &caps)
-	}
+	s.addMounted(ctx, req.Clone, &caps)
 	return &DiscoverResult{
 		Cacheable:         g.opts.ListCache,
 		SupportedVersions: ModernVersions(),

@@ -37,6 +37,7 @@ type replayState struct {
 	Asked   map[string]string          `json:"q,omitempty"` // digests of the questions that are asked with it, by key
 	Answers map[string]sealedAnswer    `json:"a,omitempty"`
 	Once    map[string]json.RawMessage `json:"o,omitempty"`
+	Mounted *string                    `json:"m,omitzero"` // the state of a mounted server
 }
 
 // sealedAnswer is an answer and the digest of the question that it answers.

@@ -199,6 +199,9 @@ func transient(err error) bool {
 		return told.Transient()
 	}
 	if coded, ok := errors.AsType[*mcp.Error](err); ok {
+		if coded.Code == mcp.CodeInternalError && coded.Cause != nil { // made here: around a connection that serves, say
+			return transient(coded.Cause)
+		}
 		return coded.Code == mcp.CodeRateLimited
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

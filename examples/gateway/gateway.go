@@ -33,14 +33,26 @@ type gateway struct {
 	work  sync.WaitGroup
 }
 
-// newClient makes a client that asks nobody but whoever called the gateway. The
-// version is "" unless it is known which one all servers speak.
+// newClient makes a client that passes questions of the servers on to the callers of the
+// gateway. A server that does not answer ends its calls and, if it misses three signs of
+// life, its connection. The version is "" unless it is known which one all servers speak.
+//
+// All callers share one connection to each server. A gateway for several users makes one
+// for each of them: see [mcp.ClientOptions].Forward.
 func newClient(version string) *mcp.Client {
-	return mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{Forward: true, Version: version})
+	return mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{
+		Forward: true, Version: version,
+		CallTimeout: 5 * time.Minute, KeepAlive: 30 * time.Second,
+	})
 }
 
 func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
-	mux := mcp.NewMux("gateway", "v1.0.0", &mcp.MuxOptions{Instructions: "Several servers, told apart by the prefixes of their names.", Logger: logger})
+	list := &mcp.ListCapability{ListChanged: true}
+	mux := mcp.NewMux("gateway", "v1.0.0", &mcp.MuxOptions{
+		Instructions: "Several servers, told apart by the prefixes of their names.", Logger: logger,
+		// Servers come and go, so that this is declared whatever is mounted now.
+		Capabilities: &mcp.ServerCapabilities{Tools: list, Prompts: list, Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}},
+	})
 	mux.Use(middleware.Logger(logger))
 	mux.Mount("local_", local)
 	return &gateway{mux: mux, logger: logger}

@@ -1,0 +1,339 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// oldMessage is what a server of the legacy era reads.
+type oldMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string `json:"name"`
+		Level     string `json:"level"`
+		RequestID any    `json:"requestId"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *mcp.Error      `json:"error"`
+}
+
+// oldServer is a server of the legacy era on a stream, where nothing that it says names
+// a call. It makes the handshake, and hands everything else to take.
+type oldServer struct {
+	stream mcp.Stream
+	take   func(s *oldServer, m oldMessage)
+}
+
+func newOldServer(take func(s *oldServer, m oldMessage)) mcp.Transport {
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+		client, server := mcp.Pipe()
+		s := &oldServer{server, take}
+		go s.run()
+		return client, nil
+	})
+}
+
+func (s *oldServer) run() {
+	for {
+		data, err := s.stream.Read(context.Background())
+		if err != nil {
+			return
+		}
+		var m oldMessage
+		if json.Unmarshal(data, &m) != nil {
+			continue
+		}
+		switch m.Method {
+		case "initialize":
+			s.say(`"id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"old","version":"1"}}`, m.ID)
+		case "notifications/initialized":
+		default:
+			s.take(s, m)
+		}
+	}
+}
+
+func (s *oldServer) say(format string, args ...any) {
+	_ = s.stream.Write(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0",`+format+`}`, args...))
+}
+
+// ask asks for a confirmation.
+func (s *oldServer) ask(id, message string) {
+	s.say(`"id":%q,"method":"elicitation/create","params":{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, id, message)
+}
+
+func (s *oldServer) answer(id json.RawMessage, text string) {
+	s.say(`"id":%s,"result":{"content":[{"type":"text","text":%q}]}`, id, text)
+}
+
+// throughGateway mounts an old server, and returns how somebody calls its tools.
+func throughGateway(t *testing.T, transport mcp.Transport) (gw *mcp.Mux, call func(ctx context.Context, who, name string) (mcp.Result, error)) {
+	t.Helper()
+	gw = mcp.NewMux("gateway", "v1", quiet())
+	gw.Mount("b_", connectTo(t, transport, &mcp.ClientOptions{Version: mcp.Version20251125, Forward: true, Logger: quiet().Logger}))
+	return gw, func(ctx context.Context, who, name string) (mcp.Result, error) {
+		req := receivedFrom(t, who, name)
+		return mcp.Serve(ctx, gw, req, nil, quiet().Logger)
+	}
+}
+
+// receivedFrom is a call of a tool as a server receives it, of who, or of nobody if that is
+// empty.
+func receivedFrom(t *testing.T, who, name string) *mcp.Request {
+	t.Helper()
+	m, err := mcp.ParseMessage([]byte(eras[0].request("7", mcp.MethodCallTool, fmt.Sprintf(`"name":%q`, name))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who != "" {
+		m.Request.Principal = &mcp.Principal{Issuer: "i", Subject: who}
+	}
+	return m.Request
+}
+
+// A question of a server behind a gateway, on a stream that does not say which call it
+// is about, never goes to another caller than the one it is for: not when that caller
+// has given up, and not when others wait. The server is told why.
+func TestFindingS5I6QuestionsNeverGoToAnotherCaller(t *testing.T) {
+	for _, callers := range [][2]string{{"alice", "bob"}, {"", ""}, {"alice", ""}, {"", "bob"}} {
+		t.Run(fmt.Sprintf("%q, %q", callers[0], callers[1]), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				replies := make(chan oldMessage, 8)
+				var calls []json.RawMessage
+				_, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
+					switch {
+					case m.Method == mcp.MethodCallTool && m.Params.Name == "forgets":
+						calls = append(calls, m.ID) // it does not mind that the call is cancelled
+					case m.Method == mcp.MethodCallTool:
+						calls = append(calls, m.ID)
+						s.ask("q1", "Transfer all of Alice's money?")
+					case m.Method == "":
+						replies <- m
+						s.answer(calls[len(calls)-1], "done")
+					}
+				}))
+				ctx, leave := context.WithTimeout(t.Context(), time.Second)
+				defer leave()
+				if _, err := call(ctx, callers[0], "b_forgets"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("the first call ended with %v", err)
+				}
+				synctest.Wait()
+				res, err := call(t.Context(), callers[1], "b_asks")
+				if got, ok := res.(*mcp.CallToolResult); err != nil || !ok || textOf(got) != "done" {
+					t.Errorf("the second caller got %+v, %v", res, err)
+				}
+				if m := <-replies; m.Error == nil || !strings.Contains(m.Error.Message, "another caller has given up") {
+					t.Errorf("the server got %s, %v", m.Result, m.Error)
+				}
+				// In time it is certain that nothing is about that call any more.
+				<-time.After(11 * time.Minute)
+				if res, err = call(t.Context(), callers[1], "b_asks"); err != nil {
+					t.Error(err)
+				} else if _, asked := res.(*mcp.InputRequired); !asked {
+					t.Errorf("later, the second caller got %+v", res)
+				}
+			})
+		})
+	}
+}
+
+// Where a single caller is at work, questions go on also after calls that were given up.
+func TestFindingS5SameCallerIsStillAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
+			if m.Method == mcp.MethodCallTool && m.Params.Name == "asks" {
+				s.ask("q1", "Sure?")
+			}
+		}))
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		_, _ = call(ctx, "alice", "b_forgets")
+		synctest.Wait()
+		if res, err := call(t.Context(), "alice", "b_asks"); err != nil {
+			t.Error(err)
+		} else if _, asked := res.(*mcp.InputRequired); !asked {
+			t.Errorf("alice got %+v", res)
+		}
+	})
+}
+
+// While several calls wait, or the gateway itself calls, nobody can be asked; the error
+// names that, and not a missing method.
+func TestFindingI6QuestionsOfSeveralCallsAreRefusedWithTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		replies := make(chan oldMessage, 8)
+		var calls []json.RawMessage
+		gw, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
+			switch m.Method {
+			case mcp.MethodCallTool:
+				if calls = append(calls, m.ID); m.Params.Name == "asks" {
+					s.ask("q1", "Sure?")
+				}
+			case "":
+				replies <- m
+				for _, id := range calls {
+					s.answer(id, "done")
+				}
+			}
+		}))
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = call(t.Context(), "alice", "b_waits") })
+		synctest.Wait()
+		if res, err := call(t.Context(), "alice", "b_asks"); err != nil || textOf(res.(*mcp.CallToolResult)) != "done" {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		wg.Wait()
+		if m := <-replies; m.Error == nil || m.Error.Code == mcp.CodeMethodNotFound || !strings.Contains(m.Error.Message, "several calls") {
+			t.Errorf("the server got %s, %v", m.Result, m.Error)
+		}
+		// A caller who cannot be asked is not.
+		req := receivedFrom(t, "alice", "b_asks")
+		bare, err := req.WithParams(json.RawMessage(`{"name":"b_asks","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, err := mcp.Serve(t.Context(), gw, bare, nil, nil); err != nil || textOf(res.(*mcp.CallToolResult)) != "done" {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		if m := <-replies; m.Error == nil || !strings.Contains(m.Error.Message, "capability") {
+			t.Errorf("the server got %s, %v", m.Result, m.Error)
+		}
+	})
+}
+
+// A proxy that repeats a retry does not leave the second waiting, and when the first is
+// given up, the call goes on for the second.
+func TestFindingCM15RepeatedRetries(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var id json.RawMessage
+			finish := make(chan struct{})
+			gw, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
+				switch m.Method {
+				case mcp.MethodCallTool:
+					id = m.ID
+					s.ask("q1", "Sure?")
+				case "":
+					go func() { <-finish; s.answer(id, "done") }()
+				}
+			}))
+			res, err := call(t.Context(), "alice", "b_asks")
+			asked, ok := res.(*mcp.InputRequired)
+			if err != nil || !ok {
+				t.Fatalf("got %+v, %v", res, err)
+			}
+			p := tool("b_asks", "")
+			p.RequestState, p.InputResponses = asked.RequestState, map[string]json.RawMessage{}
+			for key := range asked.InputRequests {
+				p.InputResponses[key] = json.RawMessage(`{"action":"accept"}`)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			outcomes := make(chan error, 2)
+			for _, ctx := range []context.Context{ctx, t.Context()} {
+				req, err := receivedFrom(t, "alice", "b_asks").WithParams(withMeta(t, p))
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					res, err := mcp.Serve(ctx, gw, req, nil, nil)
+					if err == nil && textOf(res.(*mcp.CallToolResult)) != "done" {
+						err = fmt.Errorf("got %+v", res)
+					}
+					outcomes <- err
+				}()
+				synctest.Wait()
+			}
+			if gone {
+				leave()
+				if err := <-outcomes; !errors.Is(err, context.Canceled) {
+					t.Errorf("the first retry ended with %v", err)
+				}
+			}
+			close(finish)
+			for range 2 {
+				if gone {
+					gone = false
+					continue
+				}
+				select {
+				case err := <-outcomes:
+					if err != nil {
+						t.Error(err)
+					}
+				case <-time.After(time.Minute):
+					t.Error("a retry waits for ever")
+				}
+			}
+		})
+	}
+}
+
+// withMeta adds the metadata of a modern request.
+func withMeta(t *testing.T, p *mcp.CallToolParams) *mcp.CallToolParams {
+	t.Helper()
+	c := *p
+	if err := json.Unmarshal([]byte("{"+eras[0].meta+"}"), &struct {
+		Meta *mcp.Meta `json:"_meta"`
+	}{&c.Meta}); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// Progress that a gateway passes on increases, however often the server's handler
+// begins anew.
+func TestFindingCM12ProgressOfAGatewayIncreases(t *testing.T) {
+	for _, back := range bothEras {
+		for _, front := range bothEras {
+			for _, own := range []bool{true, false} {
+				opts := &mcp.ClientOptions{Version: back, Forward: !own}
+				if own {
+					opts.Elicit = answering
+				}
+				gw := mcp.NewMux("gateway", "v1", quiet())
+				gw.Mount("b_", connect(t, welcoming(), opts))
+				p := newPeer(t, gw, eras[slices.Index(bothEras, front)])
+				var told []float64
+				greet := strings.Replace(eras[slices.Index(bothEras, front)].request("1", mcp.MethodCallTool, `"name":"b_greet"`), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
+				p.send(strings.Replace(greet, `,}`, `}`, 1))
+				for answered := false; !answered; {
+					var m struct {
+						ID     any
+						Method string
+						Params struct{ Progress float64 }
+					}
+					said := p.receive()
+					if err := json.Unmarshal([]byte(said), &m); err != nil {
+						t.Fatal(err)
+					}
+					switch m.Method {
+					case "":
+						answered = true
+					case mcp.NotificationProgress:
+						told = append(told, m.Params.Progress)
+					case mcp.MethodElicit:
+						p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"action":"accept","content":{"name":"Ada"}}}`, m.ID))
+					}
+				}
+				if len(told) == 0 || !slices.IsSorted(told) || len(slices.Compact(slices.Clone(told))) != len(told) {
+					t.Errorf("%s in front of %s, the gateway answers %t: told %v", front, back, own, told)
+				}
+			}
+		}
+	}
+}

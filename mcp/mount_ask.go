@@ -1,0 +1,190 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// mountPatience bounds how long discovery and subscriptions wait for mounts, unless
+// MuxOptions.MountTimeout is less. They lose nothing by it: a mount that has not
+// answered is taken to offer everything, and everything of a mount that agrees later
+// to tell of changes counts as changed.
+const mountPatience = time.Second
+
+// patience is mountPatience, or MountTimeout if that is less.
+func (o *MuxOptions) patience() time.Duration {
+	if o.MountTimeout > 0 {
+		return min(o.MountTimeout, mountPatience)
+	}
+	return mountPatience
+}
+
+// asked is a request to a mount that is under way.
+type asked struct {
+	mount  *mount
+	ctx    context.Context // of who waits
+	leave  func()          // who waits leaves before there is an answer
+	stay   func() bool     // the request goes on when ctx is done
+	kind   change          // the list that is asked for, 0 if none is
+	answer chan outcome    // of one place
+}
+
+// ask sends a request to the mount, on a goroutine of its own: the others are asked at
+// the same time, and one that does not return when its context is done holds up nobody.
+// A limit of zero or less is none. Another mux bounds by itself what it waits for.
+func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, kind change) *asked {
+	a := &asked{mount: mt, ctx: ctx, kind: kind, answer: make(chan outcome, 1)}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	release := func() {}
+	if _, isMux := mt.handler.(*Mux); !isMux && limit > 0 {
+		a.ctx, release = context.WithTimeoutCause(ctx, limit, &TimeoutError{req.Method, limit})
+	}
+	a.leave = func() {
+		release()
+		cancel()
+	}
+	a.stay = context.AfterFunc(ctx, cancel)
+	go a.run(running, req)
+	return a
+}
+
+func (a *asked) run(ctx context.Context, req *Request) {
+	res, err := serveSafely(contextWithRequest(ctx, req), a.mount.serve, req, a.mount.parent.opts.Logger)
+	a.answer <- outcome{res, err}
+}
+
+// wait returns the answer, or why there is none in time.
+func (a *asked) wait() (Result, error) {
+	select {
+	case o := <-a.answer:
+		a.leave()
+		return o.res, o.err
+	case <-a.ctx.Done():
+	}
+	select {
+	case o := <-a.answer: // at the same moment
+		a.leave()
+		return o.res, o.err
+	default:
+	}
+	cause := context.Cause(a.ctx)
+	if _, late := errors.AsType[*TimeoutError](cause); late && a.kind != 0 && a.stay() && a.mount.isMissing(a.kind, a.leave) {
+		go a.returns()
+	} else {
+		a.leave()
+	}
+	return nil, cause
+}
+
+// maxLate bounds how long a list that was sent without a mount's part waits for that
+// part.
+const maxLate = 10 * time.Minute
+
+// returns announces that a list has changed when the part arrives that was left out. A
+// mount that is late every time has its lists asked for again once a minute, no more.
+func (a *asked) returns() {
+	defer a.leave()
+	timer := time.NewTimer(maxLate)
+	defer timer.Stop()
+	var o outcome
+	select {
+	case o = <-a.answer:
+	case <-timer.C:
+		o.err = context.DeadlineExceeded
+	}
+	pause := a.mount.isBack(a.kind, o.err == nil)
+	if o.err == nil {
+		time.AfterFunc(pause, func() { a.mount.parent.hub.changed(a.kind) })
+	}
+}
+
+// isMissing notes that a list was sent without the mount's part, which is waited for
+// until leave is called. It reports whether nobody waits for it yet.
+func (mt *mount) isMissing(kind change, leave func()) bool {
+	mt.mu.Lock()
+	defer mt.mu.Unlock()
+	late := &mt.late[indexOf(kind)]
+	if mt.unmounted || late.leave != nil {
+		return false
+	}
+	late.leave = leave
+	return true
+}
+
+// isBack undoes isMissing, and returns after which pause the change is announced, if it
+// is to be.
+func (mt *mount) isBack(kind change, announce bool) (pause time.Duration) {
+	mt.mu.Lock()
+	defer mt.mu.Unlock()
+	late := &mt.late[indexOf(kind)]
+	late.leave = nil
+	if announce {
+		pause = max(0, time.Until(late.announced.Add(maxPause)))
+		late.announced = time.Now().Add(pause)
+	}
+	return pause
+}
+
+// end lets nobody wait for the mount any more.
+func (mt *mount) end() {
+	mt.mu.Lock()
+	defer mt.mu.Unlock()
+	mt.unmounted = true
+	for _, late := range mt.late {
+		if late.leave != nil {
+			late.leave()
+		}
+	}
+}
+
+// late is the part of a mount that is missing from a list.
+type late struct {
+	leave     func()    // ends the waiting for it; nil if nobody waits
+	announced time.Time // when the list was last announced to have changed, since the part was there
+}
+
+// addMounted adds what the mounted servers offer. One that cannot be asked, or does not
+// answer in time, is taken to offer everything: its errors will tell.
+func (s *snapshot) addMounted(ctx context.Context, discover func() *Request, caps *ServerCapabilities) {
+	all := make([]*asked, len(s.mounts))
+	for i, m := range s.mounts {
+		all[i] = m.ask(ctx, discover(), m.parent.opts.patience(), 0)
+	}
+	for _, a := range all {
+		res, err := a.wait()
+		if r, ok := res.(*DiscoverResult); ok && err == nil {
+			caps.merge(r.Capabilities)
+			continue
+		}
+		list := &ListCapability{ListChanged: true}
+		caps.merge(&ServerCapabilities{
+			Tools: list, Prompts: list, Completions: &struct{}{},
+			Resources: &ResourcesCapability{Subscribe: true, ListChanged: true},
+		})
+	}
+}
+
+// list asks for a page of the list that req asks for.
+func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*asked, error) {
+	inner, err := req.withCursor(cursor)
+	if err != nil {
+		return nil, err
+	}
+	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, listOf(req.Method)), nil
+}
+
+// listOf returns the change that the method's list is announced with.
+func listOf(method string) change {
+	switch method {
+	case MethodListTools:
+		return toolsChanged
+	case MethodListPrompts:
+		return promptsChanged
+	default:
+		return resourcesChanged
+	}
+}

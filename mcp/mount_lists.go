@@ -1,0 +1,247 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/printable"
+)
+
+// This file makes the lists of a mounted server lists of the mux: what cannot be
+// reached under its outer name, or what clients could not read, is left out. One item
+// that does not fit the schema of the protocol makes a whole list unreadable for many
+// clients.
+
+// Why an item of a mount's list is left out.
+var (
+	errNameless    = errors.New("it has no name")
+	errUnprintable = errors.New("its name has characters that cannot be seen")
+	errListedTwice = errors.New("it is listed twice")
+	errShadowed    = errors.New("the mux has one of this name itself")
+	errNeedsTasks  = errors.New("it can only be called as a task, which this server does not offer")
+)
+
+// outerItems returns renamed copies of the items of a mount's list that can be passed
+// on. Rename returns one copy and its outer name.
+func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (renamed *D, name string, err error)) []*D {
+	kept := make([]*D, 0, len(items))
+	seen := make(map[string]bool, len(items))
+	for _, d := range items {
+		if d == nil {
+			continue
+		}
+		renamed, name, err := rename(d)
+		switch {
+		case err != nil:
+		case name == mt.prefixFor(kind):
+			err = errNameless
+		case printable.Line(name) != name:
+			err = errUnprintable
+		case seen[name]:
+			err = errListedTwice
+		}
+		if err != nil {
+			mt.warn("mcp: left out of the list of a mounted server", kind, name, err)
+			continue
+		}
+		seen[name] = true
+		kept = append(kept, renamed)
+	}
+	return kept
+}
+
+// maxWarned bounds what a mount remembers to have logged, and so what it logs.
+const maxWarned = 1000
+
+// warn logs a problem with an item of the mount's lists, once: lists are asked for
+// again and again.
+func (mt *mount) warn(msg, kind, name string, problem error) {
+	key := kind + " " + name + " " + problem.Error()
+	mt.mu.Lock()
+	_, told := mt.warned[key]
+	told = told || len(mt.warned) >= maxWarned
+	if !told {
+		if mt.warned == nil {
+			mt.warned = map[string]struct{}{}
+		}
+		mt.warned[key] = struct{}{}
+	}
+	mt.mu.Unlock()
+	if !told {
+		mt.parent.opts.Logger.Warn(msg, kind, printable.Line(name), "mounted", mt.site, "reason", problem)
+	}
+}
+
+func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
+	return outerItems(mt, "tool", tools, func(t *Tool) (*Tool, string, error) {
+		c := *t
+		c.Name = mt.prefix + t.Name
+		if s.tools[c.Name] != nil {
+			return nil, c.Name, errShadowed
+		}
+		if t.wire != nil && t.wire.of == t {
+			return &c, c.Name, nil // it was checked when it was registered
+		}
+		return &c, c.Name, mt.mend(&c)
+	})
+}
+
+func (mt *mount) outerPrompts(s *snapshot, prompts []*Prompt) []*Prompt {
+	return outerItems(mt, "prompt", prompts, func(p *Prompt) (*Prompt, string, error) {
+		c := *p
+		c.Name = mt.prefix + p.Name
+		if s.prompts[c.Name] != nil {
+			return nil, c.Name, errShadowed
+		}
+		return &c, c.Name, nil
+	})
+}
+
+func (mt *mount) outerResources(resources []*Resource) []*Resource {
+	return outerItems(mt, "resource", resources, func(r *Resource) (*Resource, string, error) {
+		c := *r
+		c.URI = mt.uriPrefix + r.URI
+		return &c, c.URI, nil
+	})
+}
+
+func (mt *mount) outerTemplates(templates []*ResourceTemplate) []*ResourceTemplate {
+	return outerItems(mt, "resource", templates, func(t *ResourceTemplate) (*ResourceTemplate, string, error) {
+		c := *t
+		c.URITemplate = mt.uriPrefix + t.URITemplate
+		return &c, c.URITemplate, nil
+	})
+}
+
+// mend completes the description of a tool that came from elsewhere, or reports why a
+// client could not use the tool. Raw JSON in t is well formed.
+func (mt *mount) mend(t *Tool) error {
+	if requiresTask(t) && mt.parent.opts.Capabilities.declares("tasks") == nil {
+		return errNeedsTasks
+	}
+	input, err := objectSchema(t.InputSchema)
+	if err != nil {
+		return fmt.Errorf("inputSchema %w", err)
+	}
+	if _, err := paramHeaders(input); err != nil {
+		return err
+	}
+	if !bytes.Equal(input, t.InputSchema) {
+		mt.warn("mcp: the schema of a mounted server's tool was mended", "tool", t.Name, errors.New("inputSchema is not quite that of an object"))
+	}
+	t.InputSchema = input
+	if t.OutputSchema == nil {
+		return nil
+	}
+	output, err := clientSchema(t.OutputSchema) // in the modern era, its root may have any type
+	if err != nil {
+		mt.warn("mcp: the output schema of a mounted server's tool was dropped", "tool", t.Name, fmt.Errorf("outputSchema %w", err))
+	}
+	t.OutputSchema = output
+	return nil
+}
+
+// declares returns what a server says of a capability that this package has no field
+// for, nil if nothing.
+func (c *ServerCapabilities) declares(capability string) json.RawMessage {
+	if c == nil {
+		return nil
+	}
+	return c.Extra[capability]
+}
+
+// requiresTask reports whether a tool of 2025-11-25 can only be called as a task.
+func requiresTask(t *Tool) bool {
+	var execution struct {
+		TaskSupport string `json:"taskSupport"`
+	}
+	return t.Extra["execution"] != nil && unmarshal(t.Extra["execution"], &execution) == nil && execution.TaskSupport == "required"
+}
+
+// objectSchema returns the schema of an object, its type included, or why there is none.
+// No schema is one that allows any object.
+func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
+	if schema == nil || string(schema) == "null" {
+		return json.RawMessage(`{"type":"object"}`), nil
+	}
+	schema, err := clientSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	switch kind := memberOf(schema, "type"); {
+	case kind == nil:
+		return appendMembersBut([]byte(`{"type":"object"`), schema, nil), nil
+	case rootType(schema) != "object":
+		return nil, fmt.Errorf(`has the type %.40s, not "object"`, kind)
+	}
+	return schema, nil
+}
+
+// clientSchema returns a schema of a tool in the form that the schema of the protocol
+// asks for, which clients refuse a whole list for: an object, with "properties" that
+// are objects and "required" that is a list of names. It is the same schema if that is
+// so already.
+func clientSchema(schema json.RawMessage) (json.RawMessage, error) {
+	if !isObject(schema) {
+		return nil, errors.New("is not an object")
+	}
+	if required := memberOf(schema, "required"); required != nil {
+		var names []*string
+		if unmarshal(required, &names) != nil || required[0] != '[' || slices.Contains(names, nil) {
+			return nil, errors.New(`has "required" that is not a list of names`)
+		}
+	}
+	properties := memberOf(schema, "properties")
+	if properties == nil {
+		return schema, nil
+	}
+	mended, err := objectProperties(properties)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(mended, properties) {
+		return schema, nil
+	}
+	return appendMembersBut(append([]byte(`{"properties":`), mended...), schema, []string{"properties"}), nil
+}
+
+// objectProperties returns the properties of a schema with objects for those schemas
+// that are true or false.
+func objectProperties(properties json.RawMessage) (json.RawMessage, error) {
+	if !isObject(properties) {
+		return nil, errors.New(`has "properties" that are not an object`)
+	}
+	s := jsonscan.Get(properties, 0)
+	defer s.Release()
+	mended, changed := []byte{'{'}, false
+	s.Object()
+	for s.Member() {
+		name := string(s.Name())
+		value := s.Value()
+		switch {
+		case isObject(value):
+		case string(value) == "true":
+			value, changed = []byte(`{}`), true
+		case string(value) == "false":
+			value, changed = []byte(`{"not":{}}`), true
+		default:
+			return nil, fmt.Errorf("has the property %q, whose schema is not one", name)
+		}
+		if len(mended) > 1 {
+			mended = append(mended, ',')
+		}
+		mended = append(jsonscan.AppendString(mended, name), ':')
+		mended = append(mended, value...)
+	}
+	if !changed {
+		return properties, nil
+	}
+	return append(mended, '}'), nil
+}
