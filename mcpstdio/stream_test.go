@@ -174,7 +174,7 @@ func TestBothWaysAtOnce(t *testing.T) {
 	in2, out2 := io.Pipe()
 	peers := []mcp.Stream{mcpstdio.NewStream(in1, out2, nil), mcpstdio.NewStream(in2, out1, nil)}
 	const writers, each = 4, 50
-	message := []byte(strings.Repeat("x", 5000))
+	message := []byte(`"` + strings.Repeat("x", 5000) + `"`)
 	var wg sync.WaitGroup
 	for _, p := range peers {
 		for range writers {
