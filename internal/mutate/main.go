@@ -34,6 +34,7 @@ type settings struct {
 	seed       uint64
 	limit      time.Duration
 	patterns   []string
+	tests      []string // patterns of the packages whose tests are run
 }
 
 func parse(args []string) (settings, error) {
@@ -43,12 +44,14 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.workers, "workers", 2, "how many mutants to test at once")
 	flags.Uint64Var(&s.seed, "seed", 1, "of the random choice")
 	flags.DurationVar(&s.limit, "timeout", 2*time.Minute, "the limit for the tests of a package, with a mutant; three times what they take without and ten seconds if that is less")
+	more := flags.String("tests", "", "more packages, beside those that are changed, whose tests are run, such as './mcpstdio ./middleware/...'")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	if s.patterns = flags.Args(); len(s.patterns) == 0 {
 		return s, errors.New("name the packages to change, such as ./mcp")
 	}
+	s.tests = append(strings.Fields(*more), s.patterns...)
 	return s, nil
 }
 
@@ -109,9 +112,9 @@ func draw(targets []*goPackage, s settings) ([]mutant, error) {
 	return all, nil
 }
 
-// measureAll runs all tests in which a target is compiled.
+// measureAll runs all tests that mutants will have to pass.
 func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writer) ([]*tester, error) {
-	all, err := listPackages(targets[0].Module.Path + "/...")
+	tested, err := listPackages(s.tests...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +128,10 @@ func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writ
 		paths = append(paths, t.ImportPath)
 	}
 	var testers []*tester
-	for _, p := range testersOf(targets, all) {
+	for _, p := range tested {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
 		t, err := measure(ctx, p, paths, dir, s.limit)
 		if err != nil {
 			return nil, err

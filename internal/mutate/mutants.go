@@ -10,6 +10,8 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +29,7 @@ type mutant struct {
 }
 
 func (m mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s => %s", m.file, m.line, m.kind, m.source, shorten(m.with))
+	return fmt.Sprintf("%s:%d: %s: %s => %s", path.Join(m.pkg, filepath.Base(m.file)), m.line, m.kind, m.source, shorten(m.with))
 }
 
 // apply returns the changed file.

@@ -91,7 +91,7 @@ func TestMutate(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
-		"p.go:3: constant: true => false (example.com/p)", "survived: " + dir, "p.go:5: ", "uncovered: " + dir, "p.go:7: ", "33.3%",
+		"p.go:3: constant: true => false (example.com/p)", "survived: example.com/p/p.go:5: ", "uncovered: example.com/p/p.go:7: ", "33.3%",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -21,9 +20,7 @@ import (
 type goPackage struct {
 	Dir, ImportPath                    string
 	GoFiles, TestGoFiles, XTestGoFiles []string
-	Deps, Imports, TestImports         []string
-	XTestImports                       []string
-	Module                             struct{ Path, Dir string }
+	Module                             struct{ Dir string }
 }
 
 func listPackages(patterns ...string) ([]*goPackage, error) {
@@ -46,22 +43,6 @@ func listPackages(patterns ...string) ([]*goPackage, error) {
 		}
 		all = append(all, p)
 	}
-}
-
-// testersOf returns the packages of all that have tests in which a target is compiled.
-func testersOf(targets, all []*goPackage) []*goPackage {
-	deps := map[string][]string{}
-	for _, p := range all {
-		deps[p.ImportPath] = append(slices.Clone(p.Deps), p.ImportPath)
-	}
-	uses := func(p, target *goPackage) bool {
-		return slices.ContainsFunc(slices.Concat([]string{p.ImportPath}, p.TestImports, p.XTestImports), func(path string) bool {
-			return slices.Contains(deps[path], target.ImportPath)
-		})
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(p *goPackage) bool {
-		return len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || !slices.ContainsFunc(targets, func(t *goPackage) bool { return uses(p, t) })
-	})
 }
 
 // coveredLines are the lines that a test executes, by the name of their file in coverage
