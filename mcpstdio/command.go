@@ -11,9 +11,11 @@ import (
 	"log/slog"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -120,7 +122,7 @@ type ExitError struct {
 	// general an [*exec.ExitError].
 	Err error
 	// Stderr is the end of what the server wrote to its standard error, a few KiB
-	// at most.
+	// at most, as it was. Error indents its lines and escapes control characters.
 	Stderr string
 }
 
@@ -132,7 +134,8 @@ func (e *ExitError) Error() string {
 	if e.Stderr == "" {
 		return "mcpstdio: the server ended: " + how
 	}
-	return "mcpstdio: the server ended: " + how + "; its last words:\n" + e.Stderr
+	words := strings.ReplaceAll(printable.Text(e.Stderr), "\n", "\n\t")
+	return "mcpstdio: the server ended: " + how + "; its last words:\n\t" + words
 }
 
 // Unwrap returns Err.
