@@ -23,8 +23,10 @@ import (
 type FileServerOptions struct {
 	// Resource describes the template. Nil means the zero Resource.
 	Resource *Resource
-	// Hidden serves also what has a name, or lies in a directory with a name, that
-	// begins with a dot.
+	// Hidden also serves files and directories whose name begins with a dot, and
+	// what is below such directories. Where it is false, names that a file system
+	// may take for such a name are hidden as well: on Windows those with a tilde
+	// before a digit, which short names have.
 	Hidden bool
 	// WithinRoots serves only what lies within the roots that the client names
 	// when it is asked for them; see [Roots]. The template must make file URIs.
@@ -84,6 +86,10 @@ const pathVariable = "path"
 // for before a file is opened; a tree that somebody else can change at the same
 // time is served with [FileServerRoot].
 //
+// Where the file system ignores case, or spells a name in several ways, a file can be
+// read by more URIs than the one that is listed. Middleware that decides by URI must not
+// hide a single file there, but only allow what it knows.
+//
 // Directories of more than 65,536 entries, files whose name is not UTF-8 or has a
 // backslash, and files whose URI would be longer than 8 KiB, are left out of the
 // list.
@@ -101,7 +107,8 @@ func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 // the link leads to, or through, what is hidden; a link to a directory is not followed
 // by the list. That nothing leads out of the directory, to what is hidden, or to
 // anything that is not a regular file or a directory holds whatever happens in it
-// meanwhile. Root must not be closed while the handler is used.
+// meanwhile. What is more than 255 directories deep is not served. Root must not be
+// closed while the handler is used.
 func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
 	if root == nil {
 		panic(fmt.Sprintf("mcp: FileServerRoot at %s: the root is nil", callSite()))

@@ -47,11 +47,15 @@ type rootWalk struct {
 	*rootTree
 	dirs []*os.Root // the root, and the directories on the way down from it
 	rest []string   // elements still to go
+	past int        // elements
 	met  int        // symbolic links
 }
 
-// maxLinks is how many links a name may have, as on Linux.
-const maxLinks = 40
+const (
+	maxLinks    = 40   // in a name, as on Linux
+	maxDirs     = 255  // that are open at once
+	maxElements = 1000 // of a name and the links in it
+)
 
 func (w *rootWalk) dir() *os.Root { return w.dirs[len(w.dirs)-1] }
 
@@ -77,7 +81,10 @@ func (w *rootWalk) open() (fs.File, fs.FileInfo, error) {
 // step goes past one element. If that is the file in which the name ends, it returns
 // what is known of it.
 func (w *rootWalk) step(element string) (fs.FileInfo, error) {
+	w.past++
 	switch {
+	case w.past > maxElements || len(w.dirs) > maxDirs:
+		return nil, errors.New("too many directories")
 	case element == "" || element == ".": // only links have these, and the next
 		return nil, nil
 	case element == "..":

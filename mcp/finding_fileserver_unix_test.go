@@ -6,6 +6,7 @@
 package mcp_test
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,5 +183,45 @@ func TestFindingS21Race(t *testing.T) {
 				t.Fatalf("%s: got %q", path, c.Text)
 			}
 		}
+	}
+}
+
+// Names that some file system takes for one that begins with a dot are hidden as well.
+func TestFindingS21OtherNamesOfHidden(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"\u200c.env", "\u200d\ufeff.env", "\u202e.git"}
+	for _, name := range names {
+		writeFiles(t, dir, map[string]string{name: "SECRET"})
+	}
+	mux := rootServer(t, dir, nil)
+	for _, name := range names {
+		uri := "file:///docs/" + (&url.URL{Path: name}).EscapedPath()
+		if c, err := readURI(t, mux, uri); !isNotFound(err, uri) {
+			t.Errorf("%s: got %+v, %v", uri, c, err)
+		}
+	}
+	if listed, _ := listPages(t, mux); len(listed) > 0 {
+		t.Errorf("listed %q", namesOf(listed))
+	}
+}
+
+// A tree that others made deep, or links that lead back and forth, do not use up the
+// descriptors and the time of the server.
+func TestFindingS21DeepTrees(t *testing.T) {
+	dir := t.TempDir()
+	deep := strings.Repeat("d/", 240)
+	writeFiles(t, dir, map[string]string{deep + "x.txt": "public", deep + strings.Repeat("d/", 30) + "y.txt": "too deep"})
+	symlinks(t, dir, map[string]string{"turns": strings.Repeat("d/../", 700) + deep + "x.txt"})
+	mux := rootServer(t, dir, nil)
+	if c, err := readURI(t, mux, "file:///docs/"+deep+"x.txt"); err != nil || c.Text != "public" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	for _, path := range []string{deep + strings.Repeat("d/", 30) + "y.txt", "turns"} {
+		if c, err := readURI(t, mux, "file:///docs/"+path); !isNotFound(err, "file:///docs/"+path) {
+			t.Errorf("%.40s: got %+v, %v", path, c, err)
+		}
+	}
+	if listed, _ := listPages(t, mux); len(listed) != 1 {
+		t.Errorf("listed %d files, want 1", len(listed))
 	}
 }

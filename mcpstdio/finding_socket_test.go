@@ -7,10 +7,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -157,6 +159,28 @@ func TestFindingS1WebPageToServer(t *testing.T) {
 				t.Errorf("got %q, want one error", out.String())
 			}
 		})
+	}
+}
+
+// Whatever comes before it, a message is served only if the first line was JSON.
+func TestFindingS1RandomBeginnings(t *testing.T) {
+	parts := []string{
+		"{", "}", "[", "]", `"`, "\n", "\r", `\`, " ", "\t", "a", "POST / HTTP/1.1", "Host: x", "\x00", "\xef\xbb\xbf", ":", ",", "1", "null", "\xff",
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		var beginning strings.Builder
+		for range random.IntN(12) {
+			beginning.WriteString(parts[random.IntN(len(parts))])
+		}
+		mux, calls := deleter()
+		s := &mcpstdio.Server{Handler: mux, In: strings.NewReader(beginning.String() + "\r\n" + attack()), Out: io.Discard, Options: quietStream()}
+		_ = s.Serve(t.Context())
+		text := strings.TrimSpace(strings.TrimPrefix(beginning.String(), "\xef\xbb\xbf"))
+		first, _, _ := strings.Cut(text, "\n")
+		if calls.Load() > 0 && first != "" && !json.Valid([]byte(first)) {
+			t.Errorf("served after %q", beginning.String())
+		}
 	}
 }
 

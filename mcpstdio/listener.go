@@ -50,7 +50,8 @@ type ListenerOptions struct {
 // the stream options, and returns why.
 //
 // Every client that can connect is served. On a socket in the file system, the
-// permissions of its directory decide which can. A TCP listener is refused with an
+// permissions of its directory decide which can; an abstract one, whose name begins
+// with @, is open to every user of the machine. A TCP listener is refused with an
 // error unless the options say InsecureTCP.
 //
 // The first line of a connection must be a JSON message. A connection that begins
@@ -61,7 +62,7 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 	if opts != nil {
 		s.opts = *opts
 	}
-	if addr := l.Addr(); !s.opts.InsecureTCP && strings.HasPrefix(addr.Network(), "tcp") {
+	if addr := l.Addr(); !s.opts.InsecureTCP && addr != nil && strings.HasPrefix(addr.Network(), "tcp") {
 		_ = l.Close()
 		return fmt.Errorf("mcpstdio: %v is a TCP address, which does not say who connects: listen on a Unix socket, or set ListenerOptions.InsecureTCP", addr)
 	}
