@@ -146,6 +146,7 @@ func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
 
 func appendListToolsBody(dst []byte, r *ListToolsResult, rev revision) ([]byte, error) {
 	dst = append(appendKey(dst, "tools"), '[')
+	dst = slices.Grow(dst, sizeOfKept(r.Tools, rev))
 	for i, t := range r.Tools {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -16,10 +16,8 @@ type wireTool struct {
 func newWireTool(t *Tool) *wireTool { return &wireTool{of: t} }
 
 func appendTool(dst []byte, t *Tool, rev revision) ([]byte, error) {
-	if t.wire != nil && t.wire.of == t {
-		if kept := t.wire.encoded[rev].Load(); kept != nil {
-			return append(dst, *kept...), nil
-		}
+	if kept := keptTool(t, rev); kept != nil {
+		return append(dst, *kept...), nil
 	}
 	raw, err := marshal(toolFor(t, rev))
 	if err != nil {
@@ -29,4 +27,22 @@ func appendTool(dst []byte, t *Tool, rev revision) ([]byte, error) {
 		t.wire.encoded[rev].Store(&raw)
 	}
 	return append(dst, raw...), nil
+}
+
+// keptTool returns the encoding of a tool that was made before, or nil.
+func keptTool(t *Tool, rev revision) *[]byte {
+	if t.wire == nil || t.wire.of != t {
+		return nil
+	}
+	return t.wire.encoded[rev].Load()
+}
+
+// sizeOfKept returns how many bytes the tools of a list will take, as far as is known.
+func sizeOfKept(tools []*Tool, rev revision) (size int) {
+	for _, t := range tools {
+		if kept := keptTool(t, rev); kept != nil {
+			size += len(*kept) + len(",")
+		}
+	}
+	return size
 }

@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +23,10 @@ import (
 type FileServerOptions struct {
 	// Resource describes the template. Nil means the zero Resource.
 	Resource *Resource
-	// Hidden serves also what has a name, or lies in a directory with a name, that
-	// begins with a dot.
+	// Hidden also serves files and directories whose name begins with a dot, and
+	// what is below such directories. Where it is false, names that a file system
+	// may take for such a name are hidden as well: on Windows those with a tilde
+	// before a digit, which short names have.
 	Hidden bool
 	// WithinRoots serves only what lies within the roots that the client names
 	// when it is asked for them; see [Roots]. The template must make file URIs.
@@ -71,6 +72,11 @@ const pathVariable = "path"
 // a slash at the end of what is itself a directory. Files are text if their type
 // allows it and all of them is UTF-8, otherwise binary. Paths complete.
 //
+// The text of a directory names everything that is served in it, to every caller.
+// Middleware that hides single files from some callers, such as middleware.Visible,
+// does not take their names out of it: keep what only some callers may see in
+// directories of its own, and hide those and what is below them.
+//
 // What is not there, hidden or not below the file system's root is
 // [ResourceNotFound], however its URI is written: with dots, with encoded
 // slashes, with backslashes. So is any path that has a symbolic link in it, if
@@ -80,6 +86,10 @@ const pathVariable = "path"
 // for before a file is opened; a tree that somebody else can change at the same
 // time is served with [FileServerRoot].
 //
+// Where the file system ignores case, or spells a name in several ways, a file can be
+// read by more URIs than the one that is listed. Middleware that decides by URI must not
+// hide a single file there, but only allow what it knows.
+//
 // Directories of more than 65,536 entries, files whose name is not UTF-8 or has a
 // backslash, and files whose URI would be longer than 8 KiB, are left out of the
 // list.
@@ -87,32 +97,36 @@ func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 	if fsys == nil {
 		panic(fmt.Sprintf("mcp: FileServerFS at %s: the file system is nil", callSite()))
 	}
-	return newFileServer(fsys, opts)
+	s := newFileServer(opts)
+	s.tree = fsTree{fsys}
+	return s
 }
 
 // FileServerRoot is [FileServerFS] for a directory of the operating system.
-// Symbolic links that stay in it are followed, unless the options say
-// WithinRoots; a link to a directory is not followed by the list. That nothing
-// leads out of the directory is guaranteed by root, whatever happens in it
-// meanwhile. Root must not be closed while the handler is used.
+// Symbolic links that stay in it are followed, unless the options say WithinRoots or
+// the link leads to, or through, what is hidden; a link to a directory is not followed
+// by the list. That nothing leads out of the directory, to what is hidden, or to
+// anything that is not a regular file or a directory holds whatever happens in it
+// meanwhile. What is more than 255 directories deep is not served. Root must not be
+// closed while the handler is used.
 func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
 	if root == nil {
 		panic(fmt.Sprintf("mcp: FileServerRoot at %s: the root is nil", callSite()))
 	}
-	s := newFileServer(root.FS(), opts)
-	s.follow = !s.opts.WithinRoots // where a link leads cannot be compared with the client's roots
+	s := newFileServer(opts)
+	// Where a link leads cannot be compared with the client's roots.
+	s.tree = &rootTree{root: root, links: !s.opts.WithinRoots, serves: s.serves}
 	return s
 }
 
 type fileServer struct {
-	fsys     fs.FS
+	tree     fileTree
 	opts     FileServerOptions
-	follow   bool // symbolic links are the file system's own business
 	resource Resource
 }
 
-func newFileServer(fsys fs.FS, opts *FileServerOptions) *fileServer {
-	s := &fileServer{fsys: fsys, opts: opts.withDefaults()}
+func newFileServer(opts *FileServerOptions) *fileServer {
+	s := &fileServer{opts: opts.withDefaults()}
 	if s.opts.Resource != nil {
 		s.resource = *s.opts.Resource
 	}
@@ -155,23 +169,27 @@ func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error)
 			return nil, ResourceNotFound(uri)
 		}
 	}
-	info, err := s.stat(name)
-	if err == nil && strings.HasSuffix(req.PathValue(pathVariable), "/") && !info.IsDir() {
-		err = errNotServed
-	}
-	if err != nil {
-		return nil, fileNotFound(uri, err)
-	}
 	part := &ResourceContents{URI: uri}
-	if info.IsDir() {
-		err = s.readDirectory(name, part)
-	} else {
-		err = s.readFile(name, info.Size(), part)
-	}
-	if err != nil {
+	if err := s.read(name, strings.HasSuffix(req.PathValue(pathVariable), "/"), part); err != nil {
 		return nil, fileProblem(uri, err)
 	}
 	return &ReadResourceResult{Cacheable: s.opts.Cache, Contents: []*ResourceContents{part}}, nil
+}
+
+// read reads a file or a directory, or only a directory.
+func (s *fileServer) read(name string, onlyDir bool, part *ResourceContents) error {
+	f, info, err := s.tree.open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch {
+	case info.IsDir():
+		return s.readDirectory(name, f, part)
+	case onlyDir:
+		return errNotServed
+	}
+	return s.readFile(name, f, info.Size(), part)
 }
 
 // fileNotFound tells a log why.
@@ -187,47 +205,16 @@ func fileProblem(uri string, err error) error {
 	switch {
 	case errors.As(err, &coded):
 		return err
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNotServed) || errors.Is(err, fs.ErrNotExist):
 		return fileNotFound(uri, err)
 	}
 	return &Error{Code: CodeInternalError, Message: fmt.Sprintf("resource %q could not be read", uri), Cause: err}
 }
 
-// stat finds a regular file or a directory. Nothing else is ever opened: opening
-// a named pipe would wait for its writer.
-func (s *fileServer) stat(name string) (fs.FileInfo, error) {
-	if s.follow {
-		return servable(fs.Stat(s.fsys, name))
-	}
-	for i := range len(name) {
-		if name[i] != '/' {
-			continue
-		}
-		if info, err := fs.Lstat(s.fsys, name[:i]); err != nil || !info.IsDir() {
-			return nil, cmp.Or(err, errNotServed)
-		}
-	}
-	return servable(fs.Lstat(s.fsys, name))
-}
-
-func servable(info fs.FileInfo, err error) (fs.FileInfo, error) {
-	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, errNotServed
-	}
-	return info, err
-}
-
-var errNotServed = errors.New("mcp: neither a regular file nor a directory, or behind a symbolic link")
-
-func (s *fileServer) readFile(name string, size int64, part *ResourceContents) error {
+func (s *fileServer) readFile(name string, f fs.File, size int64, part *ResourceContents) error {
 	if size > s.opts.MaxBytes {
 		return s.tooLarge(part.URI)
 	}
-	f, err := s.fsys.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	var content bytes.Buffer
 	content.Grow(int(max(size, 0)) + bytes.MinRead)
 	if _, err := content.ReadFrom(io.LimitReader(f, s.opts.MaxBytes+1)); err != nil {
@@ -253,8 +240,8 @@ func (s *fileServer) tooLarge(uri string) error {
 }
 
 // readDirectory makes text of the names in a directory.
-func (s *fileServer) readDirectory(name string, part *ResourceContents) error {
-	entries, err := s.entries(name)
+func (s *fileServer) readDirectory(name string, f fs.File, part *ResourceContents) error {
+	entries, err := s.entries(name, f)
 	if errors.Is(err, errTooManyEntries) {
 		return Errorf(CodeInternalError, "resource %q has more than %d entries, which is what this server reads at most", part.URI, maxEntries)
 	}

@@ -72,7 +72,7 @@ func (w *fileWalk) list(ctx context.Context, dir string, after []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	all, err := readEntries(w.server.fsys, dir)
+	all, err := w.server.readDir(dir)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.File
 // sniff looks at the head of a file whose name does not tell its type. The whole
 // file may turn out to be something else.
 func (s *fileServer) sniff(name string) string {
-	f, err := s.fsys.Open(name)
+	f, _, err := s.tree.open(name)
 	if err != nil {
 		return ""
 	}
@@ -154,31 +154,35 @@ func (s *fileServer) sniff(name string) string {
 	return typeOf(head[:n])
 }
 
-// entries are those of a directory that are served, by name.
-func (s *fileServer) entries(dir string) ([]fs.DirEntry, error) {
-	all, err := readEntries(s.fsys, dir)
+// entries are those of an open directory that are served, by name.
+func (s *fileServer) entries(dir string, f fs.File) ([]fs.DirEntry, error) {
+	all, err := s.readEntries(dir, f)
 	return s.served(all), err
 }
 
 // served reduces the entries of a directory to those that are served, by name.
 func (s *fileServer) served(all []fs.DirEntry) []fs.DirEntry {
 	all = slices.DeleteFunc(all, func(e fs.DirEntry) bool {
-		served := e.IsDir() || e.Type().IsRegular() || s.follow && e.Type()&fs.ModeSymlink != 0
+		served := e.IsDir() || e.Type().IsRegular() || s.tree.follows() && e.Type()&fs.ModeSymlink != 0
 		return !served || !s.serves(e.Name())
 	})
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all
 }
 
-func readEntries(fsys fs.FS, dir string) ([]fs.DirEntry, error) {
-	f, err := fsys.Open(dir)
+func (s *fileServer) readDir(dir string) ([]fs.DirEntry, error) {
+	f, _, err := s.tree.open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	return s.readEntries(dir, f)
+}
+
+func (s *fileServer) readEntries(dir string, f fs.File) ([]fs.DirEntry, error) {
 	d, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return fs.ReadDir(fsys, dir)
+	if fsys, isFS := s.tree.(fsTree); isFS && !ok {
+		return fs.ReadDir(fsys.FS, dir)
 	}
 	var all []fs.DirEntry
 	for {
@@ -197,10 +201,14 @@ func readEntries(fsys fs.FS, dir string) ([]fs.DirEntry, error) {
 
 // entryInfo is about what a link leads to where links are followed.
 func (s *fileServer) entryInfo(dir string, e fs.DirEntry) (fs.FileInfo, error) {
-	if e.Type()&fs.ModeSymlink != 0 {
-		return s.stat(path.Join(dir, e.Name()))
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Info()
 	}
-	return e.Info()
+	f, info, err := s.tree.open(path.Join(dir, e.Name()))
+	if err != nil {
+		return nil, err
+	}
+	return info, f.Close()
 }
 
 // complete suggests the entries of the directory that was typed so far.
@@ -210,15 +218,12 @@ func (s *fileServer) complete(_ context.Context, p *CompleteParams) ([]string, e
 	if !ok {
 		return nil, nil
 	}
-	if info, err := s.stat(name); err != nil || !info.IsDir() {
-		return nil, nil //nolint:nilerr // what is not there suggests nothing
-	}
-	entries, err := s.entries(name)
+	all, err := s.readDir(name)
 	if err != nil {
-		return nil, nil //nolint:nilerr // as above
+		return nil, nil //nolint:nilerr // what is not there, or is no directory, suggests nothing
 	}
 	var found []string
-	for _, e := range entries {
+	for _, e := range s.served(all) {
 		info, err := s.entryInfo(name, e)
 		if err != nil || !strings.HasPrefix(e.Name(), prefix) {
 			continue

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/go-psi/psi/internal/uritemplate"
@@ -36,7 +37,19 @@ func (s *fileServer) nameOf(uri, value string) (string, bool) {
 
 // serves reports whether a file or directory may have the name.
 func (s *fileServer) serves(element string) bool {
-	return !strings.ContainsAny(element, "\\\x00") && (s.opts.Hidden || !strings.HasPrefix(element, "."))
+	return !strings.ContainsAny(element, "\\\x00") && (s.opts.Hidden || !isHidden(element, runtime.GOOS == "windows"))
+}
+
+// isHidden reports whether a name begins with a dot, or may be another one of a file
+// whose name does: HFS+ ignores some characters, and Windows has short names, such as
+// GIT~1 for .git.
+func isHidden(element string, shortNames bool) bool {
+	const ignored = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
+	if strings.HasPrefix(strings.TrimLeft(element, ignored), ".") {
+		return true
+	}
+	_, number, short := strings.Cut(element, "~")
+	return shortNames && short && number != "" && '0' <= number[0] && number[0] <= '9'
 }
 
 // uriOf writes the URI of a file, if there is one that leads back to it.

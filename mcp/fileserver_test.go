@@ -331,6 +331,8 @@ type barrenDir struct {
 
 func (*barrenDir) Close() error { return nil }
 
+func (*barrenDir) Stat() (fs.FileInfo, error) { return fstest.MapFS{}.Stat(".") }
+
 func (d *barrenDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if len(d.entries) == 0 {
 		return nil, io.EOF

@@ -4,92 +4,118 @@
 package mcp_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
-	"runtime"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
 
-// connectToStream connects to a server that only answers the handshake, and returns the
-// other end of the stream.
-func connectToStream(t *testing.T, opts *mcp.ClientOptions) (*mcp.Conn, mcp.Stream) {
-	t.Helper()
-	near, far := mcp.Pipe()
-	go func() {
-		for {
-			data, err := far.Read(context.Background())
-			if err != nil {
-				return
-			}
-			if m, err := mcp.ParseMessage(data); err == nil && m.Request != nil {
-				if answer, _ := speaksLegacy(0, m.Request.Method, m.Request.ID.String()); answer != "" {
-					_ = far.Write(context.Background(), []byte(answer))
+// A client that sends without reading is not read any more when as many messages as are
+// allowed wait to be answered, refusals included. When it reads, it gets every answer.
+func TestFindingW15FloodWithoutReading(t *testing.T) {
+	const inFlight = 5
+	for name, flood := range map[string]func(id int) string{
+		"unknown method": func(id int) string { return eras[0].request(fmt.Sprint(id), "tools/nosuch", "") },
+		"malformed":      func(int) string { return `{"jsonrpc":"2.0"` },
+		"no version":     func(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, id) },
+		"same id":        func(int) string { return eras[0].request("1", "tools/call", `"name":"wait"`) },
+		"too many":       func(id int) string { return eras[0].request(fmt.Sprint(id), "tools/call", `"name":"wait"`) },
+		"batches":        func(int) string { return `[]` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				mux := mcp.NewMux("m", "v1", quiet())
+				mux.Tool("wait", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "waited", nil }, nil))
+				client, server := mcp.Pipe()
+				served := make(chan error, 1)
+				go func() {
+					served <- mcp.ServeStream(t.Context(), mux, server, &mcp.StreamOptions{MaxInFlight: inFlight, Logger: quiet().Logger})
+				}()
+				ctx, stop := context.WithCancel(t.Context())
+				var sent atomic.Int32
+				stopped := make(chan struct{})
+				go func() {
+					defer close(stopped)
+					for client.Write(ctx, []byte(flood(int(sent.Load())))) == nil && sent.Load() < 10_000 {
+						sent.Add(1)
+					}
+				}()
+				<-time.After(time.Minute)
+				const room = 64 // in a pipe, each way
+				if n := sent.Load(); n > 2*room+4*inFlight {
+					t.Errorf("%d messages were read, with room for %d answers and %d requests in flight", n, room, inFlight)
 				}
-			}
-		}
-	}()
-	return connectTo(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil }), opts), far
-}
-
-// A batch of many messages that are nothing costs its client no more than it is long, and
-// not a line of log each.
-func TestFindingW2BatchOfNothing(t *testing.T) {
-	const size = 8 << 20
-	for name, batch := range map[string]string{
-		"numbers":     "[0" + strings.Repeat(",0", size/2) + "]",
-		"not closed":  "[0" + strings.Repeat(",0", size/2),
-		"objects":     "[{}" + strings.Repeat(",{}", size/3) + "]",
-		"nested deep": strings.Repeat("[", size),
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var log bytes.Buffer
-			c, far := connectToStream(t, &mcp.ClientOptions{Version: mcp.Version20251125, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			if err := far.Write(t.Context(), []byte(batch)); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			runtime.ReadMemStats(&after)
-			if used := after.TotalAlloc - before.TotalAlloc; used > 4*size {
-				t.Errorf("%s: %d MiB for %d", name, used>>20, size>>20)
-			}
-			if lines := strings.Count(log.String(), "\n"); lines == 0 || lines > 40 {
-				t.Errorf("%s: %d lines of log", name, lines)
-			}
-			if err := c.Ping(t.Context()); err != nil && mcp.CodeOf(err) != mcp.CodeMethodNotFound {
-				t.Errorf("%s: %v", name, err)
-			}
-			_ = c.Close()
-		})
-	}
-}
-
-// A server that says nothing but nonsense does not fill the disk of its client, and what is
-// logged of it is short.
-func TestFindingW2NonsenseIsLoggedSparsely(t *testing.T) {
-	for _, nonsense := range []string{
-		`{}`, `nonsense`, `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 10_000) + `","result":{"a":1,"a":2}}`,
-		`{"jsonrpc":"2.0","id":1000,"result":{"` + strings.Repeat("x", 10_000) + `":1,"` + strings.Repeat("x", 10_000) + `":2}}`,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var log bytes.Buffer
-			c, far := connectToStream(t, &mcp.ClientOptions{Version: mcp.Version20251125, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			for range 10_000 {
-				if err := far.Write(t.Context(), []byte(nonsense)); err != nil {
+				stop()
+				<-stopped
+				close(release)
+				for range sent.Load() {
+					if _, err := client.Read(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := client.Write(t.Context(), []byte(eras[0].request("99", "tools/call", `"name":"wait"`))); err != nil {
 					t.Fatal(err)
 				}
-			}
-			synctest.Wait()
-			_ = c.Close()
-			if lines := strings.Count(log.String(), "\n"); lines < 16 || lines > 40 || log.Len() > 40_000 {
-				t.Errorf("%d lines of log, %d bytes: %.2000s", lines, log.Len(), log.String())
-			}
+				if answer, err := client.Read(t.Context()); err != nil || !strings.Contains(string(answer), "waited") {
+					t.Errorf("got %s, %v", answer, err)
+				}
+				client.Close()
+				<-served
+			})
 		})
 	}
+}
+
+// Notifications that a handler takes long for count as well. A cancellation still reaches
+// the requests in flight.
+func TestFindingW15FloodOfNotifications(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var began, cancelled atomic.Int32
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			began.Add(1)
+			if req.IsNotification() {
+				<-release
+			} else {
+				<-ctx.Done()
+				cancelled.Add(1)
+			}
+			return nil, ctx.Err()
+		})
+		client, server := mcp.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			served <- mcp.ServeStream(t.Context(), h, server, &mcp.StreamOptions{MaxInFlight: 3, Logger: quiet().Logger})
+		}()
+		for id := range 3 {
+			client.Write(t.Context(), []byte(eras[0].request(fmt.Sprint(id), "vendor/wait", "")))
+		}
+		client.Write(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`))
+		<-time.After(time.Second)
+		if n := cancelled.Load(); n != 1 {
+			t.Errorf("%d requests were cancelled, want 1", n)
+		}
+		go func() {
+			for range 50 {
+				client.Write(t.Context(), []byte(`{"jsonrpc":"2.0","method":"vendor/note","params":{`+eras[0].meta+`}}`))
+			}
+		}()
+		<-time.After(time.Minute)
+		if n := began.Load(); n > 3+9 {
+			t.Errorf("%d messages are served at once", n)
+		}
+		close(release)
+		<-time.After(time.Minute)
+		if n := began.Load(); n != 53 {
+			t.Errorf("%d messages were served, want 53", n)
+		}
+		client.Close()
+		<-served
+	})
 }

@@ -16,10 +16,28 @@ func (s *streamServer) enter() bool {
 	return true
 }
 
+// most is how many messages are served at once: requests of either era, as many as are
+// in flight, and as much that is refused or a notification.
+func (s *streamServer) most() int { return 3*s.opts.MaxInFlight + 1 }
+
+// handOver starts the next leader, unless too much is being served: then the peer sends
+// more than it reads, and has to wait.
+func (s *streamServer) handOver() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unled = s.active >= s.most(); !s.unled {
+		go s.lead()
+	}
+}
+
 func (s *streamServer) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
+	if s.unled && s.active < s.most() {
+		s.unled = false
+		go s.lead()
+	}
 	if s.active == 0 && s.idle != nil {
 		close(s.idle)
 	}

@@ -17,7 +17,8 @@ type StreamOptions struct {
 	// Principal is the peer, nil if nobody authenticated it.
 	Principal *Principal
 	// MaxInFlight is how many requests may be served at once; more are refused.
-	// 0 means 1024.
+	// When some times as many messages are being served, refusals that the peer
+	// does not read included, nothing is read until there are fewer. 0 means 1024.
 	MaxInFlight int
 	// DrainTimeout is how long requests may go on when the peer has no more to
 	// say, or ctx is done. 0 means 10 seconds, negative not at all.
@@ -72,6 +73,7 @@ type streamServer struct {
 	mu       sync.Mutex
 	inflight map[ID]context.CancelCauseFunc
 	active   int           // messages being served
+	unled    bool          // nobody reads, because too many are
 	opened   bool          // the session is told of changes, or was
 	idle     chan struct{} // closed when active is 0 while draining; nil before
 }
@@ -185,7 +187,7 @@ func (l *leader) resign() {
 	defer l.mu.Unlock()
 	if l.busy {
 		l.busy = false
-		go l.server.lead()
+		l.server.handOver()
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"log/slog"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -51,6 +53,13 @@ type CommandOptions struct {
 // NewCommand returned; its Stdin and Stdout must be nil. What exec.CommandContext
 // added to it has no effect: connections end with their Close.
 //
+// A command whose Env is nil does not get the environment of this process, which may
+// hold secrets, but the variables that [Environ] returns. To pass on more, or all, set
+// Env:
+//
+//	cmd.Env = append(mcpstdio.Environ("LANG", "HTTPS_PROXY"), "API_KEY="+key)
+//	cmd.Env = os.Environ()
+//
 // A server runs in a process group of its own (on Windows in a job, too), so that
 // it does not get the interrupts of a terminal, and that what it started ends when
 // it does. Lines of its output that are no messages are skipped. When it ends by
@@ -85,7 +94,11 @@ func (c *command) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, 
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p, err := start(copyCommand(c.cmd), c.opts)
+	cmd := copyCommand(c.cmd)
+	if cmd.Env == nil {
+		cmd.Env = Environ()
+	}
+	p, err := start(cmd, c.opts)
 	if err != nil {
 		return nil, fmt.Errorf("mcpstdio: starting %s: %w", c.cmd.Path, err)
 	}
@@ -110,7 +123,7 @@ type ExitError struct {
 	// general an [*exec.ExitError].
 	Err error
 	// Stderr is the end of what the server wrote to its standard error, a few KiB
-	// at most.
+	// at most, as it was. Error indents its lines and escapes control characters.
 	Stderr string
 }
 
@@ -122,7 +135,8 @@ func (e *ExitError) Error() string {
 	if e.Stderr == "" {
 		return "mcpstdio: the server ended: " + how
 	}
-	return "mcpstdio: the server ended: " + how + "; its last words:\n" + e.Stderr
+	words := strings.ReplaceAll(printable.Text(e.Stderr), "\n", "\n\t")
+	return "mcpstdio: the server ended: " + how + "; its last words:\n\t" + words
 }
 
 // Unwrap returns Err.

@@ -173,6 +173,7 @@ func serveUnless(word string, refuse func()) int {
 func tools() *mcp.Mux {
 	mux := server(nil)
 	mux.Tool("pid", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return fmt.Sprint(os.Getpid()), nil }, nil))
+	mux.Tool("environment", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return strings.Join(os.Environ(), "\n"), nil }, nil))
 	mux.Tool("long", mcp.ToolFunc(func(_ context.Context, in struct {
 		Bytes int `json:"bytes"`
 	}) (string, error) {

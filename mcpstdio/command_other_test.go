@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-//go:build !unix
+//go:build !unix || aix
 
 package mcpstdio_test
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcpstdio"
@@ -35,9 +36,16 @@ func ExampleNewCommand() {
 	// Output: not connected: true
 }
 
-// A server that runs already serves many clients on a socket.
+// A server that runs already serves many clients on a socket. Those who may enter its
+// directory can connect.
 func ExampleServeListener() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // or "unix" and a path
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	listener, err := net.Listen("unix", filepath.Join(dir, "server.sock"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,7 +55,7 @@ func ExampleServeListener() {
 	served := make(chan error)
 	go func() { served <- mcpstdio.ServeListener(ctx, listener, pinger(), nil) }()
 
-	conn, err := mcp.NewClient("example", "v1.0.0", nil).Connect(ctx, mcpstdio.NewSocket("tcp", listener.Addr().String()))
+	conn, err := mcp.NewClient("example", "v1.0.0", nil).Connect(ctx, mcpstdio.NewSocket("unix", listener.Addr().String()))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,17 @@ type ListenerOptions struct {
 	// WriteTimeout is how long a client may read nothing of what is written to
 	// it before its connection breaks. 0 means 10 seconds.
 	WriteTimeout time.Duration
+	// HandshakeTimeout is how long a client may take to send its first message
+	// after it connected. 0 or less means 10 seconds. It may then be silent for as
+	// long as it likes.
+	HandshakeTimeout time.Duration
+	// InsecureTCP serves a listener on a TCP address, which ServeListener refuses
+	// otherwise. Nothing on TCP says who connects: on a loopback address these are
+	// all users and programs of the machine, and everything that one of them can
+	// be made to connect to a port. Where it has to be TCP, pass a listener of
+	// crypto/tls that requires client certificates, and set InsecureTCP as well,
+	// since a listener does not say what it requires.
+	InsecureTCP bool
 	// Stream configures each connection; nil means the defaults of
 	// [mcp.ServeStream].
 	Stream *mcp.StreamOptions
@@ -34,14 +47,29 @@ type ListenerOptions struct {
 // ServeListener serves h to the clients that connect to a listener, on a Unix
 // domain socket say, until ctx is done or the listener fails. It then closes the
 // listener, lets requests that are being served finish within the DrainTimeout of
-// the stream options, and returns why. Whoever can connect is served: on a socket
-// in the file system, its directory's permissions decide who that is.
+// the stream options, and returns why.
+//
+// Every client that can connect is served. On a socket in the file system, the
+// permissions of its directory decide which can; an abstract one, whose name begins
+// with @, is open to every user of the machine. A TCP listener is refused with an
+// error unless the options say InsecureTCP.
+//
+// The first line of a connection must be a JSON message. A connection that begins
+// with anything else, as an HTTP request that a web page makes does, is closed at
+// the first byte other than white space that shows it, and nothing after it is read.
 func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
 	s := &listenerServer{handler: h, log: slog.Default()}
 	if opts != nil {
 		s.opts = *opts
 	}
+	if addr := l.Addr(); !s.opts.InsecureTCP && addr != nil && strings.HasPrefix(addr.Network(), "tcp") {
+		_ = l.Close()
+		return fmt.Errorf("mcpstdio: %v is a TCP address, which does not say who connects: listen on a Unix socket, or set ListenerOptions.InsecureTCP", addr)
+	}
 	s.opts.WriteTimeout = cmp.Or(s.opts.WriteTimeout, 10*time.Second)
+	if s.opts.HandshakeTimeout <= 0 {
+		s.opts.HandshakeTimeout = 10 * time.Second
+	}
 	s.room = make(chan struct{}, cmp.Or(s.opts.MaxConns, 256))
 	if s.opts.Stream != nil && s.opts.Stream.Logger != nil {
 		s.log = s.opts.Stream.Logger
@@ -94,12 +122,17 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 
 func (s *listenerServer) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	stream := NewStream(conn, &impatientWriter{conn, s.opts.WriteTimeout}, &StreamOptions{
+	in := newOpeningReader(conn, s.opts.HandshakeTimeout)
+	stream := NewStream(in, &impatientWriter{conn, s.opts.WriteTimeout}, &StreamOptions{
 		MaxMessage: s.opts.MaxMessage,
 		Close:      conn.Close,
 	})
 	err := mcp.ServeStream(ctx, s.handler, stream, s.opts.Stream)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.Is(err, errOtherProtocol) || errors.Is(err, errNoMessage):
+		s.log.WarnContext(ctx, "mcpstdio: a connection was refused", "client", conn.RemoteAddr(), "error", err)
+	default:
 		s.log.DebugContext(ctx, "mcpstdio: a connection broke", "client", conn.RemoteAddr(), "error", err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -55,12 +53,4 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	stream := NewStream(in, out, &StreamOptions{MaxMessage: s.MaxMessage})
 	return mcp.ServeStream(ctx, s.Handler, stream, s.Options)
-}
-
-// surviveBrokenPipes makes writing to a broken pipe an error: on the process's
-// standard files it is the death of the process otherwise.
-func surviveBrokenPipes() (restore func()) {
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGPIPE)
-	return func() { signal.Stop(ignored) }
 }

@@ -14,7 +14,9 @@ import (
 // NewSocket makes a Transport to a server that listens on a socket, such as one
 // that runs [ServeListener]. Network and address are those of [net.Dial]: "unix"
 // and a path, "tcp" and a host and port. Messages are framed as on standard input
-// and output, and may be as long as [DefaultMaxMessage]. Nothing is encrypted.
+// and output, and may be as long as [DefaultMaxMessage]. Nothing is encrypted, and
+// neither side learns who the other is: a Unix socket is protected by the permissions
+// of its directory, a TCP port by nothing.
 func NewSocket(network, address string) mcp.Transport {
 	return mcp.StreamTransport(func(ctx context.Context) (mcp.Stream, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)

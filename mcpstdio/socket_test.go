@@ -193,7 +193,7 @@ func TestListenerErrors(t *testing.T) {
 	mcptest.NoLeaks(t)
 	broken := errors.New("broken")
 	l, _ := listen(t)
-	flaky := &flakyListener{l, []error{syscall.ENFILE, syscall.EMFILE, broken}}
+	flaky := &flakyListener{l, []error{syscall.EMFILE, syscall.EMFILE, broken}}
 	opts := &mcpstdio.ListenerOptions{Stream: &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler)}}
 	if err := mcpstdio.ServeListener(t.Context(), flaky, server(nil), opts); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)

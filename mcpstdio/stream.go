@@ -31,13 +31,16 @@ type StreamOptions struct {
 }
 
 // NewStream makes a stream of lines. Blank lines, carriage returns at the end of
-// a line and a byte order mark at the start are skipped.
+// a line and a byte order mark at the start are skipped. The first line must be
+// JSON, or the stream ends: its peer speaks another protocol, such as HTTP.
 //
 // What is written waits in a buffer as long as a complete line waits to be read:
 // a batch of requests is answered with few writes, a single one at once. A peer
 // that does not read keeps those who write waiting, but never who reads.
 func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) mcp.Stream {
-	return newStream(r, w, opts)
+	s := newStream(r, w, opts)
+	s.wary = true
+	return s
 }
 
 func newStream(r io.Reader, w io.Writer, opts *StreamOptions) *stream {
@@ -59,7 +62,9 @@ const (
 type stream struct {
 	opts  StreamOptions
 	r     *bufio.Reader
-	begun bool // the first line is behind us
+	begun bool  // the first line is behind us
+	wary  bool  // the first message is not behind us, and has to be JSON
+	ended error // why nothing more is read
 
 	interrupts interrupter // of who waits for r; nil if nothing interrupts him
 	part       []byte      // of a line whose reader was interrupted
@@ -78,6 +83,18 @@ type stream struct {
 }
 
 func (s *stream) Read(ctx context.Context) ([]byte, error) {
+	if s.ended != nil {
+		return nil, s.ended
+	}
+	line, err := s.nonBlank(ctx)
+	if s.wary {
+		s.wary = false
+		return s.beginning(line, err)
+	}
+	return line, err
+}
+
+func (s *stream) nonBlank(ctx context.Context) ([]byte, error) {
 	for {
 		line, err := s.line(ctx)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcpstdio"
@@ -113,28 +114,37 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Answers go out together as long as another line waits, and at once otherwise.
+func (w *writes) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("%q", w.all)
+}
+
+// Answers go out together as long as another line waits, and at once otherwise. C-L11:
+// that no time goes by keeps the timer out of it, which writes what was held back.
 func TestFlush(t *testing.T) {
-	var out writes
-	s := mcpstdio.NewStream(strings.NewReader("1\n2\n3\n"), &out, nil)
-	for i := range 3 {
-		if len(out.all) > 0 {
-			t.Errorf("written early: %q", out.all)
+	synctest.Test(t, func(t *testing.T) {
+		var out writes
+		s := mcpstdio.NewStream(strings.NewReader("1\n2\n3\n"), &out, nil)
+		for i := range 3 {
+			if got := out.String(); got != "[]" {
+				t.Errorf("written early: %s", got)
+			}
+			if _, err := s.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Write(t.Context(), fmt.Append(nil, i)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := s.Read(t.Context()); err != nil {
+		messages(t, s)
+		if err := s.Write(t.Context(), []byte("last")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Write(t.Context(), fmt.Append(nil, i)); err != nil {
-			t.Fatal(err)
+		if got := out.String(); got != `["0\n1\n2\n" "last\n"]` {
+			t.Errorf("wrote %s", got)
 		}
-	}
-	messages(t, s)
-	if err := s.Write(t.Context(), []byte("last")); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprintf("%q", out.all); got != `["0\n1\n2\n" "last\n"]` {
-		t.Errorf("wrote %s", got)
-	}
+	})
 }
 
 // What was held back for the answer to a line goes out also if there is none.
@@ -174,7 +184,7 @@ func TestBothWaysAtOnce(t *testing.T) {
 	in2, out2 := io.Pipe()
 	peers := []mcp.Stream{mcpstdio.NewStream(in1, out2, nil), mcpstdio.NewStream(in2, out1, nil)}
 	const writers, each = 4, 50
-	message := []byte(strings.Repeat("x", 5000))
+	message := []byte(`"` + strings.Repeat("x", 5000) + `"`)
 	var wg sync.WaitGroup
 	for _, p := range peers {
 		for range writers {

@@ -74,6 +74,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	words, term := flags.Args(), newTerminal(in, errOut)
 	if len(command) > 0 {
 		cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
+		cmd.Env = os.Environ()                          // as their shell would start it
 		return talk(ctx, mcpstdio.NewCommand(cmd, &mcpstdio.CommandOptions{Stderr: errOut}), *version, words, term, out)
 	}
 	if len(words) == 0 {

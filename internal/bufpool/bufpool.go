@@ -9,8 +9,9 @@ import "sync"
 // [Buffer.Put].
 type Buffer struct{ B []byte }
 
-// maxPooled keeps the rare large message from staying in memory for good.
-const maxPooled = 64 << 10
+// maxPooled keeps the rare large message from staying in memory for good. A list of a
+// thousand tools is half of it.
+const maxPooled = 1 << 20
 
 var pool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, 1<<10)} }}
 

@@ -54,7 +54,7 @@ func newSite(w *world) *site {
 	s.httpClient = s.http.Client()
 	s.serving.Go(func() { _ = s.server.Serve(s.http) })
 	s.serving.Go(func() {
-		_ = mcpstdio.ServeListener(s.ctx, s.sock, w.handler, &mcpstdio.ListenerOptions{Stream: s.streams})
+		_ = mcpstdio.ServeListener(s.ctx, s.sock, w.handler, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: s.streams})
 	})
 	return s
 }

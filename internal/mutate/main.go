@@ -1,0 +1,216 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Command mutate tests tests: it changes one thing of a program at a time, a mutant,
+// and reports those that no test notices.
+//
+//	bash internal/mutate.sh [-n 100] [-seed 1] [-workers 2] [-timeout 2m] [-tests ./mcpstdio] ./mcp ./mcphttp
+//
+// Mutants are drawn at random from all of the packages named; the same seed draws the
+// same mutants of the same source. The source is never touched: a mutant is compiled by
+// the -overlay flag of go test. The tests of the packages named, and of those of -tests,
+// are run if they execute the changed line, those of its own package first, until one
+// fails.
+//
+// A mutant that survives is a question: is a test missing, is the code not needed, or
+// does the change make no difference?
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := mutate(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are what the command line says.
+type settings struct {
+	n, workers int
+	seed       uint64
+	limit      time.Duration
+	patterns   []string
+	tests      []string // patterns of the packages whose tests are run
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
+	flags.IntVar(&s.n, "n", 100, "how many mutants to draw; 0 is all")
+	flags.IntVar(&s.workers, "workers", 2, "how many mutants to test at once")
+	flags.Uint64Var(&s.seed, "seed", 1, "of the random choice")
+	flags.DurationVar(&s.limit, "timeout", 2*time.Minute, "the limit for the tests of a package, with a mutant; three times what they take without and ten seconds if that is less")
+	more := flags.String("tests", "", "more packages, beside those that are changed, whose tests are run, such as './mcpstdio ./middleware/...'")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if s.patterns = flags.Args(); len(s.patterns) == 0 {
+		return s, errors.New("name the packages to change, such as ./mcp")
+	}
+	s.tests = append(strings.Fields(*more), s.patterns...)
+	return s, nil
+}
+
+func mutate(ctx context.Context, args []string, w io.Writer) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	targets, err := listPackages(s.patterns...)
+	if err != nil {
+		return err
+	}
+	mutants, err := draw(targets, s)
+	if err != nil {
+		return err
+	}
+	testers, err := measureAll(ctx, targets, s, w)
+	if err != nil {
+		return err
+	}
+	r := &report{w: w, drawn: len(mutants), began: time.Now()}
+	work := make(chan mutant)
+	var workers sync.WaitGroup
+	for range max(1, s.workers) {
+		workers.Go(func() {
+			for m := range work {
+				outcome, by, err := run(ctx, m, testers, s.limit)
+				r.add(m, outcome, by, err)
+			}
+		})
+	}
+	for _, m := range mutants {
+		work <- m
+	}
+	close(work)
+	workers.Wait()
+	r.summarize(targets)
+	return errors.Join(r.errs...)
+}
+
+// draw chooses mutants of all packages, in random order.
+func draw(targets []*goPackage, s settings) ([]mutant, error) {
+	var all []mutant
+	for _, p := range targets {
+		for _, name := range p.GoFiles {
+			found, err := mutantsOf(p.ImportPath, filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	random := rand.New(rand.NewPCG(s.seed, 0))
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	if s.n > 0 {
+		all = all[:min(s.n, len(all))]
+	}
+	return all, nil
+}
+
+// measureAll runs all tests that mutants will have to pass.
+func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writer) ([]*tester, error) {
+	tested, err := listPackages(s.tests...)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var paths []string
+	for _, t := range targets {
+		paths = append(paths, t.ImportPath)
+	}
+	var testers []*tester
+	for _, p := range tested {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
+		t, err := measure(ctx, p, paths, dir, s.limit)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(w, "%-60s %6.1fs without a mutant\n", p.ImportPath, t.took.Seconds())
+		testers = append(testers, t)
+	}
+	return testers, nil
+}
+
+// A report is told by several workers.
+type report struct {
+	w     io.Writer
+	drawn int
+	began time.Time
+
+	mu      sync.Mutex
+	results []result
+	errs    []error
+}
+
+type result struct {
+	mutant
+	outcome outcome
+}
+
+func (r *report) add(m mutant, o outcome, by string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.errs = append(r.errs, err)
+		return
+	}
+	r.results = append(r.results, result{m, o})
+	if by != "" {
+		by = " (" + by + ")"
+	}
+	fmt.Fprintf(r.w, "%4d/%d %6.0fs %-9s %v%s\n", len(r.results), r.drawn, time.Since(r.began).Seconds(), o, m, by)
+}
+
+// summarize prints the survivors and a table by package.
+func (r *report) summarize(targets []*goPackage) {
+	fmt.Fprintln(r.w, "\nNot noticed:")
+	slices.SortFunc(r.results, func(a, b result) int { return strings.Compare(a.String(), b.String()) })
+	for _, one := range r.results {
+		if one.outcome == survived || one.outcome == uncovered {
+			fmt.Fprintf(r.w, "%s: %v\n", one.outcome, one.mutant)
+		}
+	}
+	fmt.Fprintf(r.w, "\n%-60s %7s %7s %9s %10s %8s\n", "package", "mutants", "killed", "survived", "uncovered", "noticed")
+	for _, t := range targets {
+		r.row(t.ImportPath, func(m mutant) bool { return m.pkg == t.ImportPath })
+	}
+	r.row("all", func(mutant) bool { return true })
+}
+
+// row prints what became of some mutants, but for those that do not compile.
+func (r *report) row(name string, of func(mutant) bool) {
+	count := map[outcome]int{}
+	total := 0
+	for _, one := range r.results {
+		if of(one.mutant) && one.outcome != invalid {
+			count[one.outcome]++
+			total++
+		}
+	}
+	noticed := 100 * float64(count[killed]) / float64(max(total, 1))
+	fmt.Fprintf(r.w, "%-60s %7d %7d %9d %10d %7.1f%%\n", name, total, count[killed], count[survived], count[uncovered], noticed)
+}

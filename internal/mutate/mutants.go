@@ -1,0 +1,236 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A mutant replaces one part of a source file.
+type mutant struct {
+	pkg, file  string
+	start, end int    // offsets of what is replaced
+	with       string // what replaces it
+	kind       string
+	line       int
+	covered    int    // the line that is executed if this is, 0 for any of the package
+	source     string // what is replaced, in one line
+}
+
+func (m mutant) String() string {
+	return fmt.Sprintf("%s:%d: %s: %s => %s", path.Join(m.pkg, filepath.Base(m.file)), m.line, m.kind, m.source, shorten(m.with))
+}
+
+// apply returns the changed file.
+func (m mutant) apply(source []byte) []byte {
+	return slices.Concat(source[:m.start], []byte(m.with), source[m.end:])
+}
+
+// mutantsOf returns all mutants of a file, in the order of its lines.
+func mutantsOf(pkg, file string) ([]mutant, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	c := &collector{pkg: pkg, file: file, source: source, at: fset.File(tree.Pos())}
+	ast.PreorderStack(tree, nil, func(n ast.Node, stack []ast.Node) bool {
+		c.covered = c.coveredLine(n, stack)
+		c.visit(n, stack)
+		return true
+	})
+	slices.SortStableFunc(c.found, func(a, b mutant) int { return cmp.Compare(a.start, b.start) })
+	return c.found, nil
+}
+
+type collector struct {
+	pkg, file string
+	source    []byte
+	at        *token.File
+	covered   int // of the node that is visited
+	found     []mutant
+}
+
+// coveredLine is the line of a node in a coverage profile. What is not in a function is
+// in none; the conditions of a switch are in that of their own case, which may not be
+// executed when they are.
+func (c *collector) coveredLine(n ast.Node, stack []ast.Node) int {
+	if n == nil {
+		return 0
+	}
+	line, inFunc := 0, false
+	for i, parent := range slices.Backward(stack) {
+		switch parent := parent.(type) {
+		case *ast.CaseClause:
+			if n.Pos() < parent.Colon && line == 0 {
+				line = c.at.Line(stack[i-2].Pos())
+			}
+		case *ast.FuncDecl, *ast.FuncLit:
+			inFunc = true
+		}
+	}
+	switch {
+	case !inFunc:
+		return 0
+	case line > 0:
+		return line
+	}
+	return c.at.Line(n.Pos())
+}
+
+func (c *collector) visit(n ast.Node, stack []ast.Node) {
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		c.covered = c.at.Line(n.Pos())
+		c.wrap("condition", n.Cond, "!(", ")")
+	case *ast.BinaryExpr:
+		c.operator(n, stack)
+	case *ast.BlockStmt:
+		c.statements(n.List)
+	case *ast.CaseClause:
+		c.statements(n.Body)
+	case *ast.CommClause:
+		c.statements(n.Body)
+	case *ast.ReturnStmt:
+		c.returned(n, stack)
+	case *ast.BasicLit:
+		c.constant(n)
+	case *ast.Ident:
+		if other, ok := map[string]string{"true": "false", "false": "true"}[n.Name]; ok {
+			c.add("constant", n.Pos(), n.End(), other)
+		}
+	}
+}
+
+func (c *collector) add(kind string, from, to token.Pos, with string) {
+	start, end := c.at.Offset(from), c.at.Offset(to)
+	c.found = append(c.found, mutant{
+		pkg: c.pkg, file: c.file, start: start, end: end, with: with, kind: kind,
+		line: c.at.Line(from), covered: c.covered, source: shorten(string(c.source[start:end])),
+	})
+}
+
+// wrap replaces a node by itself with something around it.
+func (c *collector) wrap(kind string, n ast.Node, before, after string) {
+	text := string(c.source[c.at.Offset(n.Pos()):c.at.Offset(n.End())])
+	c.add(kind, n.Pos(), n.End(), before+text+after)
+}
+
+// operators are those that are replaced, and by what.
+var operators = map[token.Token]token.Token{
+	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
+	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND,
+	token.ADD: token.SUB, token.SUB: token.ADD,
+}
+
+func (c *collector) operator(n *ast.BinaryExpr, stack []ast.Node) {
+	other, ok := operators[n.Op]
+	if parent, isIf := stack[len(stack)-1].(*ast.IfStmt); !ok || isIf && parent.Cond == n && (n.Op == token.EQL || n.Op == token.NEQ) {
+		return // the negated condition is the same
+	}
+	c.add("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String())
+}
+
+// statements removes statements, but keeps what they use in use.
+func (c *collector) statements(list []ast.Stmt) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ast.ExprStmt:
+			if isDebugging(s.X) {
+				continue
+			}
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE {
+				continue
+			}
+		case *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:
+		default:
+			continue
+		}
+		c.covered = c.at.Line(s.Pos())
+		c.wrap("statement", s, "if false { ", " }")
+	}
+}
+
+// isDebugging reports whether an expression only logs what nobody tests.
+func isDebugging(x ast.Expr) bool {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && strings.HasPrefix(name.Sel.Name, "Debug")
+}
+
+// returned replaces an error that is returned by nil.
+func (c *collector) returned(n *ast.ReturnStmt, stack []ast.Node) {
+	results := resultsOf(stack)
+	if len(results) == 0 || len(n.Results) != len(results) {
+		return
+	}
+	last := n.Results[len(n.Results)-1]
+	if kind, ok := results[len(results)-1].(*ast.Ident); !ok || kind.Name != "error" {
+		return
+	}
+	if value, ok := last.(*ast.Ident); !ok || value.Name != "nil" {
+		c.add("error", last.Pos(), last.End(), "nil")
+	}
+}
+
+// resultsOf returns the types of the results of the innermost function.
+func resultsOf(stack []ast.Node) (types []ast.Expr) {
+	for _, n := range slices.Backward(stack) {
+		var of *ast.FuncType
+		switch f := n.(type) {
+		case *ast.FuncDecl:
+			of = f.Type
+		case *ast.FuncLit:
+			of = f.Type
+		default:
+			continue
+		}
+		if of.Results == nil {
+			return nil
+		}
+		for _, field := range of.Results.List {
+			for range max(1, len(field.Names)) {
+				types = append(types, field.Type)
+			}
+		}
+		return types
+	}
+	return nil
+}
+
+func (c *collector) constant(n *ast.BasicLit) {
+	if n.Kind != token.INT {
+		return
+	}
+	if v, err := strconv.ParseInt(n.Value, 0, 32); err == nil {
+		c.add("constant", n.Pos(), n.End(), strconv.FormatInt(v+1, 10))
+	}
+}
+
+// shorten is source in one line that is not too long.
+func shorten(source string) string {
+	line := strings.Join(strings.Fields(source), " ")
+	if len(line) > 100 {
+		line = line[:97] + "..."
+	}
+	return line
+}

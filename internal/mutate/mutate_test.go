@@ -1,0 +1,100 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const program = `package p
+
+import "errors"
+
+const size = 4 << 1
+
+func f(n int) (m int, err error) {
+	if n < size && n != 0 {
+		m = n + 1
+		debug.Debug("not this one")
+		defer g(true)
+	}
+	return m, errors.New("x")
+}
+
+func g(bool) {
+	k := 1
+	_ = func() int { return k }
+}
+`
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Each mutant changes one thing, of which the list says all.
+func TestMutants(t *testing.T) {
+	found, err := mutantsOf("p", write(t, t.TempDir(), "p.go", program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range found {
+		got = append(got, fmt.Sprintf("%d %s: %s => %s", m.line, m.kind, m.source, m.with))
+		if changed := string(m.apply([]byte(program))); changed == program || !strings.Contains(changed, m.with) {
+			t.Errorf("%v is not applied", m)
+		}
+	}
+	want := []string{
+		"5 constant: 4 => 5",
+		"5 constant: 1 => 2",
+		"8 condition: n < size && n != 0 => !(n < size && n != 0)",
+		"8 operator: < => <=",
+		"8 operator: && => ||",
+		"8 operator: != => ==",
+		"8 constant: 0 => 1",
+		"9 statement: m = n + 1 => if false { m = n + 1 }",
+		"9 operator: + => -",
+		"9 constant: 1 => 2",
+		"11 statement: defer g(true) => if false { defer g(true) }",
+		"11 constant: true => false",
+		`13 error: errors.New("x") => nil`,
+		"17 constant: 1 => 2",
+		"18 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A module with one mutant of each outcome.
+func TestMutate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a program many times")
+	}
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n")
+	write(t, dir, "p.go", "package p\n\nfunc noticed() bool { return true }\n\nfunc ignored() bool { return true }\n\nfunc never() bool { return true }\n\nvar a [1]int = [1]int{}\n")
+	write(t, dir, "p_test.go", "package p\n\nimport \"testing\"\n\nfunc TestP(t *testing.T) {\n\tif ignored(); !noticed() {\n\t\tt.Fatal()\n\t}\n}\n")
+	t.Chdir(dir)
+	var out strings.Builder
+	if err := mutate(t.Context(), []string{"-n", "0", "-workers", "1", "."}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{
+		"p.go:3: constant: true => false (example.com/p)", "survived: example.com/p/p.go:5: ", "uncovered: example.com/p/p.go:7: ", "33.3%",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
+	}
+}
