@@ -64,7 +64,7 @@ func (g *gate) Validate(ctx *santhosh.ValidatorContext, value any) {
 	failed, known := r.outcomes[at]
 	if !known || failed != nil && failed.ErrorKind == nil && !isQuiet(ctx) {
 		r.depth++
-		failed, _ = ctx.Validate(g.schema, value, nil).(*santhosh.ValidationError)
+		failed, _ = ctx.Validate(g.schema, value, nil).(*santhosh.ValidationError) //nolint:errorlint // the library returns it as it is
 		r.depth--
 		r.remember(at, failed)
 	}
@@ -98,8 +98,8 @@ func addressOf(value any) uintptr {
 // isQuiet reports whether the library wants to know only that something failed, as
 // below "not" and "if". Its errors are then empty.
 func isQuiet(ctx *santhosh.ValidatorContext) bool {
-	_, err := ctx.Equals(struct{}{}, nil) // not a value of JSON, which is an error
-	failed, _ := err.(*santhosh.ValidationError)
+	_, err := ctx.Equals(struct{}{}, nil)        // not a value of JSON, which is an error
+	failed, _ := err.(*santhosh.ValidationError) //nolint:errorlint // the library returns it as it is
 	return failed != nil && failed.ErrorKind == nil
 }
 
@@ -110,7 +110,7 @@ type propertyNames struct{ schema *santhosh.Schema }
 func (p propertyNames) Validate(ctx *santhosh.ValidatorContext, value any) {
 	obj, _ := value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(obj)) {
-		failed, _ := ctx.Validate(p.schema, name, []string{name}).(*santhosh.ValidationError)
+		failed, _ := ctx.Validate(p.schema, name, []string{name}).(*santhosh.ValidationError) //nolint:errorlint // the library returns it as it is
 		switch {
 		case failed == nil:
 			continue

@@ -55,7 +55,7 @@ func (v *validator) validate(b *budget, value any) (failed *santhosh.ValidationE
 	}()
 	start := *v.bare
 	start.Extensions = []santhosh.SchemaExt{r}
-	failed, _ = start.Validate(true).(*santhosh.ValidationError)
+	failed, _ = start.Validate(true).(*santhosh.ValidationError) //nolint:errorlint // the library returns it as it is
 	return failed, nil
 }
 

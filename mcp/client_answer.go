@@ -66,14 +66,14 @@ func encodeAnswer(res Result) (raw json.RawMessage, err error) {
 	return marshal(res)
 }
 
-// A badQuestion is the error of a question that is the server's mistake.
-type badQuestion struct{ error }
+// A badQuestionError is the error of a question that is the server's mistake.
+type badQuestionError struct{ error }
 
-func (e badQuestion) Unwrap() error { return e.error }
+func (e badQuestionError) Unwrap() error { return e.error }
 
 func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
 	if !c.client.answers(InputRequest{Method: req.Method, Params: req.Params()}) {
-		return nil, badQuestion{MethodNotFound(req.Method)}
+		return nil, badQuestionError{MethodNotFound(req.Method)}
 	}
 	switch req.Method {
 	case MethodElicit:
@@ -81,13 +81,13 @@ func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
 	case MethodCreateMessage:
 		var p CreateMessageParams
 		if err := req.Decode(&p); err != nil {
-			return nil, badQuestion{err}
+			return nil, badQuestionError{err}
 		}
 		if slices.Contains(p.Messages, nil) || slices.Contains(p.Tools, nil) {
-			return nil, badQuestion{Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")}
+			return nil, badQuestionError{Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")}
 		}
 		if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
-			return nil, badQuestion{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
+			return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
 		}
 		return answered(c.client.opts.Sample(ctx, &p))
 	default:
@@ -114,12 +114,12 @@ func answered[R any, P interface {
 func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	var p ElicitParams
 	if err := req.Decode(&p); err != nil {
-		return nil, badQuestion{err}
+		return nil, badQuestionError{err}
 	}
 	ask := c.client.opts.Elicit
 	if p.Mode == "url" {
 		if err := checkVisit(p.URL); err != nil {
-			return nil, badQuestion{err}
+			return nil, badQuestionError{err}
 		}
 		ask = c.client.opts.ElicitURL
 	}
@@ -186,7 +186,7 @@ func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
 	}
 	form, err := jsonschema.Compile(p.RequestedSchema, nil)
 	if err != nil {
-		return nil, badQuestion{Errorf(CodeInvalidParams, "requestedSchema is not the schema of a form: %w", err)}
+		return nil, badQuestionError{Errorf(CodeInvalidParams, "requestedSchema is not the schema of a form: %w", err)}
 	}
 	return form, nil
 }

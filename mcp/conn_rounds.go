@@ -119,7 +119,7 @@ func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result,
 	if c.ctx.Err() != nil {
 		return nil, context.Cause(c.ctx)
 	}
-	if _, bad := errors.AsType[badQuestion](err); bad {
+	if _, bad := errors.AsType[badQuestionError](err); bad {
 		return nil, err
 	}
 	return unanswered(ctx, req, err)

@@ -43,7 +43,7 @@ type Error struct {
 func Errorf(code int, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)
-	if _, several := err.(interface{ Unwrap() []error }); several { //nolint:errorlint // what Errorf itself returned
+	if _, several := err.(interface{ Unwrap() []error }); several {
 		cause = err
 	}
 	return &Error{Code: code, Message: err.Error(), Cause: cause}
@@ -153,7 +153,7 @@ func (e *CancelError) Error() string {
 
 // Is makes a CancelError one of context.Canceled, which a handler that returns the error
 // of its context has instead.
-func (e *CancelError) Is(target error) bool { return target == context.Canceled } //nolint:errorlint // Is compares
+func (e *CancelError) Is(target error) bool { return target == context.Canceled }
 
 // ErrClosed is the cause of a context that ended because the connection, the
 // session or the server was closed.

@@ -231,7 +231,7 @@ func TestFindingS26URLsOfQuestions(t *testing.T) {
 			switch m.Method {
 			case mcp.MethodCallTool:
 				call = m.ID
-				s.say(`"id":"q","method":"elicitation/create","params":%s`, params)
+				s.sayf(`"id":"q","method":"elicitation/create","params":%s`, params)
 			case "":
 				s.answer(call, "done")
 			}

@@ -248,7 +248,7 @@ func TestFindingW18SilentServer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &childProgram{respond: func(int, string, string) (string, bool) { return "", true }}
 			start := time.Now()
-			_, err := mcp.NewClient("c", "v1", quietClient(version)).Connect(context.Background(), p.transport()) //nolint:usetesting // it has no end
+			_, err := mcp.NewClient("c", "v1", quietClient(version)).Connect(context.Background(), p.transport())
 			if timeout, ok := errors.AsType[*mcp.TimeoutError](err); !ok || timeout.After != 2*time.Minute || time.Since(start) != 2*time.Minute {
 				t.Errorf("%s: after %v: %v", version, time.Since(start), err)
 			}

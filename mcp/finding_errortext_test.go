@@ -57,7 +57,7 @@ func TestFindingCL5ErrorfWithSeveralCauses(t *testing.T) {
 	if got, want := err.Error(), "unexpected EOF after file does not exist (code 1)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if one := mcp.Errorf(1, "one: %w", io.EOF); one.Cause != io.EOF {
+	if one := mcp.Errorf(1, "one: %w", io.EOF); !errors.Is(one.Cause, io.EOF) {
 		t.Errorf("the cause is %v", one.Cause)
 	}
 }

@@ -59,7 +59,7 @@ func (s *oldServer) run() {
 		}
 		switch m.Method {
 		case "initialize":
-			s.say(`"id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"old","version":"1"}}`, m.ID)
+			s.sayf(`"id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"old","version":"1"}}`, m.ID)
 		case "notifications/initialized":
 		default:
 			s.take(s, m)
@@ -67,17 +67,17 @@ func (s *oldServer) run() {
 	}
 }
 
-func (s *oldServer) say(format string, args ...any) {
+func (s *oldServer) sayf(format string, args ...any) {
 	_ = s.stream.Write(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0",`+format+`}`, args...))
 }
 
 // ask asks for a confirmation.
 func (s *oldServer) ask(id, message string) {
-	s.say(`"id":%q,"method":"elicitation/create","params":{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, id, message)
+	s.sayf(`"id":%q,"method":"elicitation/create","params":{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, id, message)
 }
 
 func (s *oldServer) answer(id json.RawMessage, text string) {
-	s.say(`"id":%s,"result":{"content":[{"type":"text","text":%q}]}`, id, text)
+	s.sayf(`"id":%s,"result":{"content":[{"type":"text","text":%q}]}`, id, text)
 }
 
 // throughGateway mounts an old server, and returns how somebody calls its tools.

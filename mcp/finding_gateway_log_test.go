@@ -135,11 +135,11 @@ func TestFindingI5S5UnclearMessagesGoToNoCaller(t *testing.T) {
 		own := newListener()
 		conn := connectTo(t, newOldServer(func(s *oldServer, m oldMessage) {
 			if m.Method == "logging/setLevel" {
-				s.say(`"id":%s,"result":{}`, m.ID)
+				s.sayf(`"id":%s,"result":{}`, m.ID)
 			}
 			if m.Method == mcp.MethodCallTool && m.Params.Name == "talks" {
-				s.say(`"method":"notifications/message","params":{"level":"error","data":{"msg":"alice's password is hunter2"}}`)
-				s.say(`"method":"notifications/message","params":{"level":"debug","data":{"msg":"detail"}}`)
+				s.sayf(`"method":"notifications/message","params":{"level":"error","data":{"msg":"alice's password is hunter2"}}`)
+				s.sayf(`"method":"notifications/message","params":{"level":"debug","data":{"msg":"detail"}}`)
 				s.answer(m.ID, "done")
 			}
 		}), &mcp.ClientOptions{Version: mcp.Version20251125, Forward: true, LogLevel: mcp.LogWarning, Log: own.take, Logger: quiet().Logger})

@@ -175,7 +175,7 @@ func asContents[In, Out any](_ context.Context, _ *toolFunc[In, Out], out Out) (
 	list := reflect.ValueOf(out)
 	contents := make(Contents, list.Len())
 	for i := range contents {
-		contents[i], _ = list.Index(i).Interface().(Content) // nil is refused when it is encoded
+		contents[i], _ = reflect.TypeAssert[Content](list.Index(i)) // nil is refused when it is encoded
 	}
 	return &CallToolResult{Content: contents}, nil
 }

@@ -61,7 +61,7 @@ func (e *StatusError) Error() string {
 func (e *StatusError) redirect() bool { return e.Status/100 == 3 }
 
 // Is reports whether target is the kind of e.
-func (e *StatusError) Is(target error) bool { return e.kind != nil && target == e.kind } //nolint:errorlint // kinds are not wrapped
+func (e *StatusError) Is(target error) bool { return e.kind != nil && target == e.kind }
 
 // Unwrap returns the JSON-RPC error in the body, if it was one. That of a caller who is
 // not known is text, and not an answer.

@@ -76,7 +76,7 @@ func TestFindingI1U14NoSignOfAge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &visits{Handler: test.serve}
-				_, err := dial(context.Background(), serve(t, v), nil) //nolint:usetesting // it has no end
+				_, err := dial(context.Background(), serve(t, v), nil)
 				if err == nil || !strings.Contains(err.Error(), test.text) || strings.Count(err.Error(), test.text) != 1 || strings.Contains(err.Error(), "era") {
 					t.Errorf("%v, want %q", err, test.text)
 				}

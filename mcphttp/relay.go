@@ -57,7 +57,7 @@ func (e *events) asked(ctx context.Context, session string, message []byte) erro
 	}
 	m, err := mcp.ParseMessage(message)
 	if err != nil || m.Request == nil || m.Request.IsNotification() {
-		return nil //nolint:nilerr // it is no question
+		return nil
 	}
 	ctx, cancel := storing(ctx)
 	defer cancel()
@@ -80,7 +80,7 @@ func (ss *sessions) pass(ctx context.Context, s *session, m *mcp.Message) {
 		err = ss.passCancel(ctx, s, m.Request)
 	}
 	if err != nil {
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: an answer or a cancellation was not relayed", s.logged(), "error", err)
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: an answer or a cancellation was not relayed", "session", s.logged(), "error", err)
 	}
 }
 
@@ -89,7 +89,7 @@ func (ss *sessions) pass(ctx context.Context, s *session, m *mcp.Message) {
 func (ss *sessions) passAnswer(ctx context.Context, s *session, r *mcp.Response, here bool) error {
 	key := askedKey(s.id, r.ID)
 	if store.CheckKey(key) != nil {
-		return nil
+		return nil //nolint:nilerr // no question has such an id
 	}
 	replica, err := ss.opts.Store.Take(ctx, key)
 	if here || errors.Is(err, store.ErrNotFound) {
@@ -127,7 +127,7 @@ func encodeAnswer(r *mcp.Response) ([]byte, error) {
 func (ss *sessions) passCancel(ctx context.Context, s *session, req *mcp.Request) error {
 	var p mcp.CancelledParams
 	if req.Decode(&p) != nil || len(p.RequestID.String()) > maxSaidID || !s.mayCancel(time.Now()) {
-		return nil
+		return nil //nolint:nilerr // it cancels nothing
 	}
 	reason := strings.ToValidUTF8(p.Reason[:min(len(p.Reason), maxReason)], "")
 	return ss.publish(ctx, &said{From: ss.name, Session: s.id, Cancel: &cancelled{p.RequestID, reason}})

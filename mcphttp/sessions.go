@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"iter"
-	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -44,9 +43,7 @@ type session struct {
 
 // logged names the session in log lines, without giving its id away: who has that may
 // have the session.
-func (s *session) logged() slog.Attr { return loggedSession(s.id) }
-
-func loggedSession(id string) slog.Attr { return slog.String("session", digest.Session(id)) }
+func (s *session) logged() string { return digest.Session(s.id) }
 
 // sessions are those that live in this process.
 type sessions struct {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -63,7 +64,7 @@ func (ss *sessions) save(ctx context.Context, s *session) {
 		err = store.Update(ctx, ss.opts.Store, sessionKey(s.id), ss.lifetime(), func([]byte) ([]byte, error) { return data, nil })
 	}
 	if err != nil {
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", s.logged(), "error", err)
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logged(), "error", err)
 	}
 }
 
@@ -80,7 +81,7 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 		return nil, nil
 	case err != nil:
 		if ctx.Err() == nil { // otherwise the client has gone
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not restored", loggedSession(id), "error", err)
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not restored", "session", digest.Session(id), "error", err)
 		}
 		return nil, errStore
 	}
@@ -137,7 +138,7 @@ func (ss *sessions) keepAll(living []*session) {
 		case errors.Is(err, store.ErrNotFound):
 			s.legacy.Close()
 		case err != nil:
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not kept alive", s.logged(), "error", err)
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not kept alive", "session", s.logged(), "error", err)
 		}
 	}
 }
@@ -168,12 +169,12 @@ func (ss *sessions) discard(ctx context.Context, s *session) {
 	s.discarded.Do(func() {
 		if ss.opts.Store != nil {
 			if _, err := ss.opts.Store.Take(ctx, sessionKey(s.id)); err != nil && !errors.Is(err, store.ErrNotFound) {
-				ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", s.logged(), "error", err)
+				ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logged(), "error", err)
 			}
 		}
 		for _, stream := range s.end() {
 			if err := ss.events.drop(ctx, s.id, stream); err != nil {
-				ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", s.logged(), "error", err)
+				ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", "session", s.logged(), "error", err)
 				return // they expire
 			}
 		}

@@ -55,7 +55,7 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 	}
 	st.begin(ctx)
 	if err := st.session.events.asked(ctx, st.session.id, message); err != nil {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question cannot be relayed by other replicas", st.session.logged(), "error", err)
+		st.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question cannot be relayed by other replicas", "session", st.session.logged(), "error", err)
 	}
 	return st.send(ctx, recordMessage, message)
 }
@@ -112,7 +112,7 @@ func (st *stream) keep(ctx context.Context, kind byte, message []byte) (id strin
 func (st *stream) send(ctx context.Context, kind byte, message []byte) error {
 	id, err := st.keep(ctx, kind, message)
 	if err != nil && st.session.events.mayWarn() {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept, for a client that comes back; others of the next minute are not reported", st.session.logged(), "error", err)
+		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept, for a client that comes back; others of the next minute are not reported", "session", st.session.logged(), "error", err)
 	}
 	if st.out == nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -193,8 +194,8 @@ const excerptSize = 1 << 10
 
 func (l *lostLine) add(part []byte) {
 	l.head = append(l.head, part[:min(len(part), excerptSize-len(l.head))]...)
-	last := append(l.tail, part[max(len(part)-excerptSize, 0):]...)
-	l.tail = append(l.tail[:0], last[max(len(last)-excerptSize, 0):]...)
+	l.tail = append(l.tail, part[max(len(part)-excerptSize, 0):]...)
+	l.tail = slices.Delete(l.tail, 0, max(len(l.tail)-excerptSize, 0))
 }
 
 // block is called before the reader waits. What is left then, because the last

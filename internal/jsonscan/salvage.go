@@ -115,7 +115,7 @@ func cutValue(data []byte) (value, rest []byte, more bool) {
 // and what is before it.
 func cutLastScalar(data []byte) (rest, value []byte) {
 	inside, quoted := bytes.CutSuffix(data, []byte(`"`))
-	start := 0
+	var start int
 	if quoted {
 		start = bytes.LastIndexByte(inside, '"')
 		if start < 0 || bytes.IndexByte(inside[start:], '\\') >= 0 || start > 0 && inside[start-1] == '\\' {

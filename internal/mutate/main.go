@@ -34,8 +34,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := mutate(ctx, os.Args[1:], os.Stdout); err != nil {
+	err := mutate(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
@@ -73,7 +74,7 @@ func mutate(ctx context.Context, args []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	targets, err := listPackages(s.patterns...)
+	targets, err := listPackages(ctx, s.patterns...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func draw(targets []*goPackage, s settings) ([]mutant, error) {
 
 // measureAll runs all tests that mutants will have to pass.
 func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writer) ([]*tester, error) {
-	tested, err := listPackages(s.tests...)
+	tested, err := listPackages(ctx, s.tests...)
 	if err != nil {
 		return nil, err
 	}

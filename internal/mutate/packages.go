@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,12 +24,11 @@ type goPackage struct {
 	Module                             struct{ Dir string }
 }
 
-func listPackages(patterns ...string) ([]*goPackage, error) {
-	cmd := exec.Command("go", append([]string{"list", "-json"}, patterns...)...)
+func listPackages(ctx context.Context, patterns ...string) ([]*goPackage, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json"}, patterns...)...)
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, exit.Stderr)
 		}
 		return nil, fmt.Errorf("go list: %w", err)

@@ -79,12 +79,12 @@ func TestFindingS24Source(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
 		i.delay = 10 * time.Millisecond
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, Source: func(r *http.Request) string { return r.Header.Get("X-Real-Ip") }})
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, Source: func(r *http.Request) string { return r.Header.Get("X-Real-IP") }})
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		flood(&wg, v, 3000, 1)
 		r := bearing("good")
-		r.Header.Set("X-Real-Ip", "198.51.100.7")
+		r.Header.Set("X-Real-IP", "198.51.100.7")
 		r.RemoteAddr = "192.0.2.1:1"
 		if _, err := v.Verify(r); err != nil {
 			t.Errorf("kept out: %v", err)

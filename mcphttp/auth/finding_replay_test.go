@@ -19,7 +19,7 @@ func TestFindingS12ReplayModel(t *testing.T) {
 	const window = 5 * time.Minute
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same each time
+			random := rand.New(rand.NewPCG(seed, 0))
 			limit := []int{1, 5, 32, 200, 1000}[seed%5]
 			memory := auth.NewReplay(window, limit)
 			type proof struct {
