@@ -24,6 +24,7 @@ type asking struct {
 	loaded  bool
 	failed  error                      // why it could not be loaded
 	answers map[string]sealedAnswer    // of this and earlier rounds
+	unbound map[string]json.RawMessage // answers that came without a state, until the handler asks or remembers
 	once    map[string]json.RawMessage // what Once keeps
 	running map[string]chan struct{}   // keys of Once whose function runs; closed when it has returned
 	asked   map[string]askedQuestion   // in this run, answered or not
@@ -60,12 +61,18 @@ func askingFrom(ctx context.Context) (*asking, error) {
 
 // loadLocked takes the answers of earlier rounds from the state, and those that the
 // client was asked for with this state from the request. Other answers are ignored: the
-// client cannot have been asked.
+// client cannot have been asked. Without a state, the answers can be to what the handler
+// asks first, for which nothing has to be remembered.
 func (a *asking) loadLocked(ctx context.Context) error {
 	a.answers, a.once = map[string]sealedAnswer{}, map[string]json.RawMessage{}
 	a.asked, a.running = map[string]askedQuestion{}, map[string]chan struct{}{}
+	var given map[string]json.RawMessage
+	if raw := a.req.params.inputResponses(); raw != nil && unmarshal(raw, &given) != nil {
+		return Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
+	}
 	token := a.req.params.requestState()
 	if token == nil {
+		a.unbound = given
 		return nil
 	}
 	state, err := a.sealer.open(ctx, a.req, string(jsonscan.Unquote(token)))
@@ -74,14 +81,6 @@ func (a *asking) loadLocked(ctx context.Context) error {
 	}
 	maps.Copy(a.answers, state.Answers)
 	maps.Copy(a.once, state.Once)
-	raw := a.req.params.inputResponses()
-	if raw == nil {
-		return nil
-	}
-	var given map[string]json.RawMessage
-	if unmarshal(raw, &given) != nil {
-		return Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
-	}
 	for key, answer := range given {
 		if digest, ok := state.Asked[key]; ok {
 			a.answers[key] = sealedAnswer{digest, answer}
@@ -109,6 +108,9 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 		if again && before.digest != digest {
 			return nil, Errorf(CodeInternalError, "the handler asks two different questions under the key %q", key)
 		}
+		if raw, ok := a.unbound[key]; ok {
+			a.answers[key] = sealedAnswer{digest, raw}
+		}
 		answer, ok := a.answers[key]
 		if ok && answer.Question != digest {
 			ok = false
@@ -120,6 +122,7 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 		}
 		a.asked[key] = askedQuestion{requests[i], digest, ok}
 	}
+	a.unbound = nil
 	return answers, nil
 }
 
@@ -150,7 +153,7 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 // runOnceLocked gives up the lock while fn runs.
 func (a *asking) runOnceLocked(key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	done := make(chan struct{})
-	a.running[key] = done
+	a.running[key], a.unbound = done, nil
 	a.mu.Unlock()
 	defer func() { // also if fn panics
 		a.mu.Lock()

@@ -302,7 +302,17 @@ func TestFindingW16(t *testing.T) {
 		if _, err := mcp.Elicit[yes](ctx, "first", "First?"); err != nil {
 			return "", err
 		}
-		_, err := mcp.Elicit[yes](ctx, "k", "Second?")
+		if _, err := mcp.Elicit[yes](ctx, "k", "Second?"); err != nil {
+			return "", err
+		}
+		_, err := mcp.Elicit[yes](ctx, "last", "Last?")
+		return "", err
+	}, nil))
+	mux.Tool("remember", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		if _, err := mcp.Once(ctx, "quote", func() (int, error) { return 1, nil }); err != nil {
+			return "", err
+		}
+		_, err := mcp.Elicit[yes](ctx, "first", "First?")
 		return "", err
 	}, nil))
 	client := new(mcptest.Client)
@@ -318,8 +328,13 @@ func TestFindingW16(t *testing.T) {
 	accept := json.RawMessage(`{"action":"accept","content":{"ok":true}}`)
 	p := tool("ask", "")
 	p.InputResponses = map[string]json.RawMessage{"first": accept, "k": accept}
-	asked := ask(p) // nothing was asked yet
-	if _, ok := asked.InputRequests["first"]; !ok {
+	asked := ask(p) // without a state, answers can be to what is asked first, and to nothing else
+	if _, ok := asked.InputRequests["k"]; !ok {
+		t.Errorf("got %+v", asked)
+	}
+	remembering := tool("remember", "") // what was remembered is held still by the state
+	remembering.InputResponses = p.InputResponses
+	if asked := ask(remembering); len(asked.InputRequests) != 1 {
 		t.Errorf("got %+v", asked)
 	}
 	plain := len(*asked.RequestState)
@@ -328,7 +343,7 @@ func TestFindingW16(t *testing.T) {
 	}
 	p.RequestState = asked.RequestState
 	asked = ask(p)
-	if _, ok := asked.InputRequests["k"]; !ok || len(*asked.RequestState) > 2*plain+200 {
+	if _, ok := asked.InputRequests["last"]; !ok || len(*asked.RequestState) > 2*plain+200 {
 		t.Errorf("got %v with a state of %d bytes", asked.InputRequests, len(*asked.RequestState))
 	}
 }
