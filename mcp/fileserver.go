@@ -133,7 +133,29 @@ func newFileServer(opts *FileServerOptions) *fileServer {
 	if s.resource.Completers == nil && !s.opts.WithinRoots {
 		s.resource.Completers = map[string]Completer{pathVariable: s.complete}
 	}
+	if s.resource.Subscribe == nil {
+		s.resource.Subscribe = s.subscribe
+	}
 	return s
+}
+
+// subscribe lets callers subscribe to what they can read. Roots are not compared: a
+// client cannot be asked for them while it listens.
+func (s *fileServer) subscribe(ctx context.Context, uri string) error {
+	value := RequestFrom(ctx).PathValue(pathVariable)
+	name, ok := s.nameOf(uri, value)
+	if !ok {
+		return ResourceNotFound(uri)
+	}
+	f, info, err := s.tree.open(name)
+	if err != nil {
+		return fileProblem(uri, err)
+	}
+	defer f.Close()
+	if strings.HasSuffix(value, "/") && !info.IsDir() {
+		return fileNotFound(uri, errNotServed)
+	}
+	return nil
 }
 
 func (s *fileServer) Describe() Description { return &s.resource }

@@ -278,3 +278,21 @@ func TestFindingS9Sessions(t *testing.T) {
 		t.Errorf("got %s", n.Params)
 	}
 }
+
+// Files are subscribed to by who can read them, without being read for it.
+func TestFindingU3Files(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("file:///{+path}", mcp.FileServerFS(fstest.MapFS{
+		"dir/a.txt": {Data: []byte("a")}, "dir/large": {Data: make([]byte, 100)}, ".env": {Data: []byte("x")},
+	}, &mcp.FileServerOptions{MaxBytes: 10}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		for uri, want := range map[string]bool{
+			"file:///dir/a.txt": true, "file:///dir/": true, "file:///dir/large": true,
+			"file:///.env": false, "file:///dir/none": false, "file:///dir/a.txt/": false, "file:///../x": false,
+		} {
+			if got := accepts(t, c, uri); got != want {
+				t.Errorf("%s: a subscription is accepted: %t", uri, got)
+			}
+		}
+	})
+}
