@@ -155,7 +155,7 @@ func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, er
 	if content == nil {
 		content = json.RawMessage(textOf(res.Content))
 	}
-	if err := unmarshal(content, &out); err != nil {
+	if err := decode(content, &out); err != nil {
 		return out, fmt.Errorf("mcp: %s", decodeProblem("the output of "+tool, err))
 	}
 	return out, nil

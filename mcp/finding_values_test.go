@@ -8,9 +8,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -166,3 +170,104 @@ func TestFindingW17Completion(t *testing.T) {
 		}
 	})
 }
+
+// What fits the schema fits the type: an integer is one however it is written, and what
+// a type's own decoder refuses, it refuses in its own words.
+func TestFindingCM8I2(t *testing.T) {
+	type args struct {
+		N    int            `json:"n,omitempty"`
+		Big  *big.Int       `json:"big,omitempty"`
+		U    uint8          `json:"u,omitempty"`
+		Data []byte         `json:"data,omitempty"`
+		Addr netip.Addr     `json:"addr,omitzero"`
+		At   time.Time      `json:"at,omitzero"`
+		Map  map[string]int `json:"map,omitempty"`
+		Text string         `json:"text,omitempty"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("show", mcp.ToolFunc(func(_ context.Context, in args) (string, error) {
+		return fmt.Sprintln(in.N, in.U, in.Map["a"], in.Text), nil
+	}, nil))
+	for given, want := range map[string]string{
+		`{"n":5.0,"u":1e2,"map":{"a":-20e-1},"text":"1.0 \" 2.0"}`: `5 100 -2 1.0 " 2.0`,
+		`{"n":5}`:            `5 0 0`,
+		`{"n":1e30}`:         `/n is out of range`,
+		`{"data":"%%%"}`:     `illegal base64`,
+		`{"addr":"nowhere"}`: `unable to parse IP`,
+	} {
+		res, err := callTool(t, mux, "show", given)
+		if err != nil || !strings.Contains(textOf(res), want) || strings.Contains(textOf(res), "must not be") {
+			t.Errorf("%s: got %v, %v; want %s", given, textOf(res), err, want)
+		}
+	}
+	mux.Prompt("n", mcp.PromptFunc(func(_ context.Context, in struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return fmt.Sprint(in.N), nil
+	}, nil))
+	res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "n", Arguments: map[string]string{"n": "2.0"}}))
+	if err != nil || res.(*mcp.GetPromptResult).Messages[0].Content.(*mcp.TextContent).Text != "2" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// So it is with what a client fills in, and with what a server returns.
+func TestFindingI2AnswersAndOutputs(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		answer, err := mcp.Elicit[struct {
+			N int `json:"n"`
+		}](ctx, "n", "How many?")
+		return fmt.Sprint(answer.N), err
+	}, nil))
+	mux.Tool("count", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"n":5.0}`)}, nil
+	}))
+	client := &mcptest.Client{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"n":30.0}`)}, nil
+	}}
+	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		if got := mustCall(t, c, "ask", ""); got != "30" {
+			t.Errorf("got %q", got)
+		}
+	})
+	out, err := mcp.Call[struct {
+		N int `json:"n"`
+	}](t.Context(), connectTo(t, mcp.InProcess(mux), nil), "count", nil)
+	if err != nil || out.N != 5 {
+		t.Errorf("got %+v, %v", out, err)
+	}
+}
+
+// The pause between two runs of a legacy call without a question never ends, however many
+// rounds there are.
+func TestFindingCL1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := "again"
+		runs := 0
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("again", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			runs++
+			return &mcp.InputRequired{RequestState: &state}, nil
+		}))
+		session := mcp.NewLegacy(mux, &mcp.LegacyOptions{MaxRounds: 100, Logger: quiet().Logger})
+		for _, m := range []string{eras[1].open[0], eras[1].request("1", "tools/call", `"name":"again"`)} {
+			parsed, err := mcp.ParseMessage([]byte(m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			session.Serve(t.Context(), nil, parsed, sendNothing{})
+			if took := time.Since(began); parsed.Request.Method == mcp.MethodCallTool && took < 90*time.Second {
+				t.Errorf("100 rounds took %v", took)
+			}
+		}
+		if runs != 100 {
+			t.Errorf("the handler ran %d times", runs)
+		}
+	})
+}
+
+type sendNothing struct{}
+
+func (sendNothing) Send(context.Context, []byte) error { return nil }

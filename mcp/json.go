@@ -7,8 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/internal/decimal"
 )
 
 // Extra holds the members of an object that this package does not know. They
@@ -32,8 +37,61 @@ func mustMarshal(v any) []byte {
 	return data
 }
 
+// decode decodes into a program's own type. An integer is one however it is written, as
+// JSON Schema has it: 1.0 and 1e2 fit an int.
+func decode(data []byte, v any) error {
+	err := unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	plain, changed := plainIntegers(data)
+	if !changed {
+		return err
+	}
+	reflect.ValueOf(v).Elem().SetZero()
+	return unmarshal(plain, v)
+}
+
+// plainIntegers writes the integers of valid JSON that have a fraction or an exponent
+// without.
+func plainIntegers(data []byte) (plain []byte, changed bool) {
+	plain = make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		end := i + 1
+		switch c := data[i]; {
+		case c == '"':
+			for data[end] != '"' {
+				if data[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end++
+		case c == '-' || '0' <= c && c <= '9':
+			for end < len(data) && strings.IndexByte("0123456789+-.eE", data[end]) >= 0 {
+				end++
+			}
+			if number, ok := plainInteger(string(data[i:end])); ok {
+				plain, i, changed = append(plain, number...), end, true
+				continue
+			}
+		}
+		plain = append(plain, data[i:end]...)
+		i = end
+	}
+	return plain, changed
+}
+
+func plainInteger(number string) (string, bool) {
+	if !strings.ContainsAny(number, ".eE") {
+		return "", false
+	}
+	n, ok := decimal.Parse(number)
+	return n.String(), ok && n.IsInteger()
+}
+
 // decodeProblem tells a peer what of its value did not fit, without naming Go
-// types: a JSON pointer, and what stood there.
+// types: a JSON pointer, and what stood there, or what the type's own decoder says.
 func decodeProblem(what string, err error) string {
 	var semantic *jsonv2.SemanticError
 	if !errors.As(err, &semantic) {
@@ -42,6 +100,14 @@ func decodeProblem(what string, err error) string {
 	where := string(semantic.JSONPointer)
 	if where == "" {
 		where = "the value itself"
+	}
+	switch why := semantic.Err; {
+	case errors.Is(why, strconv.ErrRange):
+		return fmt.Sprintf("%s: %s is out of range", what, where)
+	case errors.Is(why, strconv.ErrSyntax) && semantic.JSONKind == '0':
+		return fmt.Sprintf("%s: %s must be an integer", what, where)
+	case why != nil:
+		return fmt.Sprintf("%s: %s: %v", what, where, why)
 	}
 	if kind := semantic.JSONKind; kind != 0 {
 		return fmt.Sprintf("%s: %s must not be a JSON %s", what, where, kind)

@@ -179,7 +179,7 @@ func acceptElicit(key string, raw json.RawMessage) (*ElicitResult, error) {
 }
 
 func decodeAnswer(key string, raw json.RawMessage, dst any) error {
-	if err := unmarshal(raw, dst); err != nil {
+	if err := decode(raw, dst); err != nil {
 		return &Error{Code: CodeInvalidParams, Message: decodeProblem(fmt.Sprintf("the answer to %q", key), err), Cause: err}
 	}
 	return nil

@@ -100,7 +100,7 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 	if err := in.schema.Validate(ctx, object); err != nil {
 		return Errorf(CodeInvalidParams, "%s:\n%w", what, err)
 	}
-	if err := unmarshal(in.defaults.fill(object), dst); err != nil {
+	if err := decode(in.defaults.fill(object), dst); err != nil {
 		return Errorf(CodeInvalidParams, "%s", decodeProblem(what, err))
 	}
 	return nil

@@ -99,7 +99,7 @@ func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in
 		}
 		return "invalid arguments:\n" + err.Error()
 	}
-	if err := unmarshal(f.defaults.fill(args), in); err != nil {
+	if err := decode(f.defaults.fill(args), in); err != nil {
 		return decodeProblem("invalid arguments", err)
 	}
 	return ""
