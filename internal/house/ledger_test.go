@@ -44,6 +44,33 @@ func TestLedgers(t *testing.T) {
 	}
 }
 
+// prose are the pages that name tests outside of ledgers.
+var prose = []string{"SECURITY.md", "CHANGELOG.md", "docs/decisions.md"}
+
+// namedTest is a code span that looks like a test's name.
+var namedTest = regexp.MustCompile("`([a-z0-9/]+\\.(?:Test|Fuzz|Example)[A-Z]\\w*)`")
+
+// TestNamedTestsExist checks the pages of prose: each test that they name exists.
+func TestNamedTestsExist(t *testing.T) {
+	tree, err := readTree(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := testsOf(tree)
+	for _, page := range prose {
+		text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(page)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, name := range namedTest.FindAllStringSubmatch(string(text), -1) {
+			if !tests[name[1]] {
+				t.Errorf("%s: there is no test %s", page, name[1])
+			}
+		}
+	}
+}
+
 // TestAdvisoriesAreListed checks that every test of an advisory stands on the page, in
 // the row of the advisory that it is named after.
 func TestAdvisoriesAreListed(t *testing.T) {
