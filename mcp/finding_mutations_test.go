@@ -151,3 +151,24 @@ func TestFindingMutation86(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A batch has up to a hundred messages.
+func TestFindingMutation20(t *testing.T) {
+	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], mcp.Version20251125, mcp.Version20250326, 1), eras[1].open[1]}, eras[1].meta}
+	p := newPeer(t, hello(), march)
+	batch := func(n int) string {
+		pings := make([]string, n)
+		for i := range pings {
+			pings[i] = march.request(fmt.Sprint(i+1), "ping", "")
+		}
+		return "[" + strings.Join(pings, ",") + "]"
+	}
+	p.send(batch(100))
+	if items, err := mcp.SplitBatch([]byte(p.receive())); err != nil || len(items) != 100 {
+		t.Errorf("got %d answers, %v", len(items), err)
+	}
+	p.send(batch(101))
+	if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInvalidRequest || !strings.Contains(got.Error.Message, "limit of 100") {
+		t.Errorf("got %s, %v", got.Result, got.Error)
+	}
+}

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
-// registration serializes changes to all muxes of the process. It is one lock
+// registering serializes changes to all muxes of the process. It is one lock
 // because a change to a mounted mux must be checked against those above it, and
 // registering is rare.
 var registering sync.Mutex

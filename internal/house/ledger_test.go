@@ -21,6 +21,7 @@ var ledgers = map[string]*regexp.Regexp{
 	"docs/traps.md":       regexp.MustCompile(`^T\d+b?$`),
 	"docs/advisories.md":  regexp.MustCompile(`^(CVE-\d{4}-\d{4,6}|GHSA(-[0-9a-z]{4}){3}|N\d+)$`),
 	"docs/features.md":    regexp.MustCompile(`^F\d+$`),
+	"docs/findings.md":    regexp.MustCompile(`^([SWIUM]|C-[HML])\d+$`),
 }
 
 // TestLedgers checks that the tests which the pages name exist, and that every row
@@ -39,6 +40,33 @@ func TestLedgers(t *testing.T) {
 		}
 		for _, finding := range checkLedger(page, string(text), id, tests) {
 			t.Error(finding)
+		}
+	}
+}
+
+// prose are the pages that name tests outside of ledgers.
+var prose = []string{"SECURITY.md", "CHANGELOG.md", "docs/decisions.md"}
+
+// namedTest is a code span that looks like a test's name.
+var namedTest = regexp.MustCompile("`([a-z0-9/]+\\.(?:Test|Fuzz|Example)[A-Z]\\w*)`")
+
+// TestNamedTestsExist checks the pages of prose: each test that they name exists.
+func TestNamedTestsExist(t *testing.T) {
+	tree, err := readTree(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := testsOf(tree)
+	for _, page := range prose {
+		text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(page)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, name := range namedTest.FindAllStringSubmatch(string(text), -1) {
+			if !tests[name[1]] {
+				t.Errorf("%s: there is no test %s", page, name[1])
+			}
 		}
 	}
 }
