@@ -271,3 +271,36 @@ func TestFindingCL1(t *testing.T) {
 type sendNothing struct{}
 
 func (sendNothing) Send(context.Context, []byte) error { return nil }
+
+type hiddenPart struct{ X int }
+
+// Arguments that can never be decoded are a mistake that is found when a tool is made.
+func TestFindingCL10(t *testing.T) {
+	wantPanic(t, func() {
+		mcp.ToolFunc(func(context.Context, struct{ *hiddenPart }) (string, error) { return "", nil }, nil)
+	}, ".hiddenPart", "embed the type itself")
+	wantPanic(t, func() {
+		mcp.ToolFunc(func(context.Context, struct {
+			Inner []struct{ Err error }
+		}) (string, error) {
+			return "", nil
+		}, nil)
+	}, ".Inner.Err", "interface with methods")
+	mcp.ToolFunc(func(context.Context, struct {
+		hiddenPart
+		Any  any
+		Addr *netip.Addr
+		Raw  json.RawMessage
+		Skip error `json:"-"`
+	}) (string, error) {
+		return "", nil
+	}, nil)
+}
+
+// A version is compared as the text that it is.
+func TestFindingW17Version(t *testing.T) {
+	for version, code := range map[string]int{`"2\u002e0"`: 0, `"2.1"`: mcp.CodeInvalidRequest, `2.0`: mcp.CodeInvalidRequest} {
+		_, err := mcp.ParseMessage([]byte(`{"jsonrpc":` + version + `,"id":1,"method":"ping"}`))
+		wantCode(t, err, code)
+	}
+}

@@ -169,7 +169,7 @@ func (e *envelope) message() (Message, error) {
 	id, ok := parseID(e.id)
 	m := Message{ID: id}
 	switch {
-	case string(e.version) != `"2.0"`:
+	case len(e.version) == 0 || e.version[0] != '"' || string(jsonscan.Unquote(e.version)) != "2.0":
 		return e.refused(m, `the member "jsonrpc" must be "2.0"`)
 	case e.result != nil || e.failure != nil:
 		return e.response(m)

@@ -63,6 +63,9 @@ func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
 func (*toolFunc[In, Out]) compiled() {}
 
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
+	if err := checkDecodable(reflect.TypeFor[In](), "", map[reflect.Type]bool{}); err != nil {
+		return err
+	}
 	if f.tool.InputSchema == nil {
 		if f.tool.InputSchema, err = jsonschema.For[In](); err != nil {
 			return err
