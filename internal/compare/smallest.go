@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// smallest are programs with one tool over stdio, built as they are shipped. Their
-// start has a ratio as its bar, not 2 ms, since the start of any program takes on one
-// machine twice the time that it takes on another: where that bar was set, raw took 1.1.
+// smallest are programs with one tool over stdio, built as they are shipped. Their start
+// has no bar: the validator compiles the metaschemas of all drafts when a program starts,
+// which every program pays so that a schema means the same in all of them.
 func smallest() workload {
-	return workload{name: "the smallest program over stdio", begin: building, rows: []row{{measure: wall, ratio: 1.8}, {measure: size, most: 5}, {measure: modules}}}
+	return workload{name: "the smallest program over stdio", begin: building, rows: []row{{measure: wall}, {measure: size, most: 6.5}, {measure: modules}}}
 }
 
 // building builds a program. It needs the go command and this module's source.
