@@ -15,17 +15,25 @@ func checkInputRequired(req *Request, r *InputRequired) (Result, error) {
 	if len(r.InputRequests) == 0 && r.RequestState == nil {
 		return nil, Errorf(CodeInternalError, "a handler asked for input without a question or a state")
 	}
-	for key, q := range r.InputRequests {
-		if err := checkCapability(req, q); err != nil {
-			return nil, err
-		}
-		if q.Params != nil && (!isObject(q.Params) || jsonscan.Valid(q.Params, 0) != nil) {
-			return nil, Errorf(CodeInternalError, "the params of the question %q are not a JSON object", key)
-		}
+	if err := checkQuestions(req, r.InputRequests); err != nil {
+		return nil, err
 	}
 	asked := *r
 	asked.ResultType = ResultInputRequired
 	return &asked, nil
+}
+
+func checkQuestions(req *Request, questions map[string]InputRequest) error {
+	for _, key := range sortedKeys(questions) {
+		q := questions[key]
+		if err := checkCapability(req, q); err != nil {
+			return err
+		}
+		if q.Params != nil && (!isObject(q.Params) || jsonscan.Valid(q.Params, 0) != nil) {
+			return Errorf(CodeInternalError, "the params of the question %q are not a JSON object", key)
+		}
+	}
+	return nil
 }
 
 // checkCapability reports the capability that the client would have had to

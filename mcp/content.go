@@ -179,23 +179,24 @@ func decodeContent(raw json.RawMessage) (Content, error) {
 
 // dropType forgets the "type" member that decoding left among the unknown ones;
 // encoding writes it from the Go type.
-func dropType(block Content) {
-	var extra Extra
+func dropType(block Content) { delete(extraOf(block), "type") }
+
+func extraOf(block Content) Extra {
 	switch b := block.(type) {
 	case *TextContent:
-		extra = b.Extra
+		return b.Extra
 	case *ImageContent:
-		extra = b.Extra
+		return b.Extra
 	case *AudioContent:
-		extra = b.Extra
+		return b.Extra
 	case *ResourceLink:
-		extra = b.Extra
+		return b.Extra
 	case *EmbeddedResource:
-		extra = b.Extra
+		return b.Extra
 	case *ToolUseContent:
-		extra = b.Extra
+		return b.Extra
 	case *ToolResultContent:
-		extra = b.Extra
+		return b.Extra
 	}
-	delete(extra, "type")
+	return nil
 }

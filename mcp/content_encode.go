@@ -50,7 +50,8 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 	return appendTyped(dst, c)
 }
 
-// appendTyped writes the block as its struct says, after its type.
+// appendTyped writes the block as its struct says, after its type. An unknown member
+// cannot be a second type: that of a resource, say, to which a link is made.
 func appendTyped(dst []byte, c Content) ([]byte, error) {
 	body, err := marshal(c)
 	if err != nil {
@@ -61,6 +62,9 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 	}
 	dst = append(dst, `{"type":`...)
 	dst = jsonscan.AppendString(dst, c.contentType())
+	if _, typed := extraOf(c)["type"]; typed {
+		return appendMembersBut(dst, body, []string{"type"}), nil
+	}
 	return appendMembers(dst, body), nil
 }
 

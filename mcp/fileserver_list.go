@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-psi/psi/internal/uritemplate"
 )
@@ -225,7 +226,7 @@ func (s *fileServer) complete(_ context.Context, p *CompleteParams) ([]string, e
 	var found []string
 	for _, e := range s.served(all) {
 		info, err := s.entryInfo(name, e)
-		if err != nil || !strings.HasPrefix(e.Name(), prefix) {
+		if err != nil || !strings.HasPrefix(e.Name(), prefix) || !utf8.ValidString(e.Name()) {
 			continue
 		}
 		if info.IsDir() {

@@ -144,7 +144,7 @@ type listener struct {
 	caller      caller
 	wants       change
 	uris        map[string]struct{} // subscribed
-	directories []string            // those of uris that cover what is below them
+	directories bool                // some of uris cover what is below them
 	wake        chan struct{}       // of one place: something is marked
 
 	mu      sync.Mutex
@@ -160,9 +160,7 @@ func (l *listener) init(p *Principal, f *SubscriptionFilter) {
 	}
 	for _, uri := range f.ResourceSubscriptions {
 		l.uris[uri] = struct{}{}
-		if strings.HasSuffix(uri, "/") {
-			l.directories = append(l.directories, uri)
-		}
+		l.directories = l.directories || strings.HasSuffix(uri, "/")
 	}
 }
 
@@ -208,14 +206,18 @@ func (l *listener) markUpdated(uri string) {
 }
 
 // covering returns what was subscribed to that an update of uri is one of: the resource
-// itself, or a directory above it.
+// itself, or a directory above it. What it costs does not depend on how many URIs were
+// subscribed to, for whoever updates a resource waits for it.
 func (l *listener) covering(uri string) (subscribed string, ok bool) {
 	if _, ok := l.uris[uri]; ok {
 		return uri, true
 	}
-	for _, directory := range l.directories {
-		if strings.HasPrefix(uri, directory) {
-			return directory, true
+	for end := 0; l.directories && end < len(uri); end++ {
+		if uri[end] != '/' {
+			continue
+		}
+		if _, ok := l.uris[uri[:end+1]]; ok {
+			return uri[:end+1], true
 		}
 	}
 	return "", false

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/decimal"
 )
@@ -28,9 +29,10 @@ func marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, jsonv2.Determinis
 // text is valid UTF-8.
 func unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
 
-// mustMarshal encodes values of this package's own types.
+// mustMarshal encodes values of this package's own types. What is not valid UTF-8 in a
+// text, such as the error that a call is cancelled with, is replaced.
 func mustMarshal(v any) []byte {
-	data, err := marshal(v)
+	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic(fmt.Sprintf("mcp: encoding %T: %v", v, err))
 	}

@@ -245,7 +245,7 @@ func (l *Legacy) serveRequest(ctx context.Context, req *Request, out Sender) (Re
 	case legacySubscribe:
 		return l.subscribe(ctx, req)
 	case legacyUnsubscribe:
-		return l.unsubscribe(req)
+		return l.unsubscribe(ctx, req)
 	case MethodDiscover, MethodListen:
 		return nil, MethodNotFound(req.Method)
 	}

@@ -88,10 +88,8 @@ func (l *Legacy) ask(ctx context.Context, req *Request, asked *InputRequired, ou
 	if len(asked.InputRequests) == 0 {
 		return nil, pause.For(ctx, min(10*time.Millisecond<<min(round, 7), time.Second))
 	}
-	for _, q := range asked.InputRequests {
-		if err := checkCapability(req, q); err != nil {
-			return nil, err
-		}
+	if err := checkQuestions(req, asked.InputRequests); err != nil {
+		return nil, err
 	}
 	return l.askAll(ctx, asked.InputRequests, out)
 }

@@ -33,7 +33,7 @@ func (l *Legacy) Listen(ctx context.Context, from Origin, out Sender, ready func
 	f.mu.Lock() // whoever subscribes meanwhile waits for the first feed
 	l.attach(f)
 	defer l.detach(f)
-	f.first.begin(f)
+	f.first.begin(f, nil)
 	f.current = &f.first
 	if l.opts.KeepAlive > 0 {
 		defer l.keepAlive(ctx)()
@@ -92,15 +92,31 @@ func (l *Legacy) Missed(ctx context.Context) {
 	}
 }
 
-// acknowledged notes of which changes the handler tells.
-func (l *Legacy) acknowledged(params json.RawMessage) {
+// acknowledged notes of what the handler tells.
+func (f *feed) acknowledged(params json.RawMessage) {
 	told, ok := acknowledgedChanges(params)
 	if !ok {
 		return
 	}
+	var uris []string
+	if f.resources != nil {
+		uris = acknowledgedURIs(params)
+	}
+	l := f.of.legacy
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told = told
+	if f.resources != nil {
+		f.resources.now = uris
+	}
+}
+
+// acknowledgedURIs are the URIs in [AcknowledgedParams], sorted.
+func acknowledgedURIs(params json.RawMessage) []string {
+	var p AcknowledgedParams
+	_ = unmarshal(params, &p)
+	slices.Sort(p.Notifications.ResourceSubscriptions)
+	return p.Notifications.ResourceSubscriptions
 }
 
 // acknowledgedChanges are the changes of lists in [AcknowledgedParams]. Whoever waits
@@ -153,8 +169,8 @@ func (l *Legacy) detach(f *feeding) {
 // refeed feeds what the session is subscribed to now. When it returns, the
 // handler tells of it: an update that a client causes after it has subscribed is
 // one that it hears of. The feed before it goes on until then, so that there is no
-// gap, and stays if the handler refuses the new one.
-func (l *Legacy) refeed() error {
+// gap, and stays if the handler refuses the new one, or if ctx is done before.
+func (l *Legacy) refeed(ctx context.Context) error {
 	l.mu.Lock()
 	f := l.feeding
 	l.mu.Unlock()
@@ -166,17 +182,41 @@ func (l *Legacy) refeed() error {
 	if f.ctx.Err() != nil || l.over() {
 		return nil // nothing may be sent to the out of a Listen that has returned
 	}
+	accepted, all := l.accepted(f.current)
+	if all {
+		return nil
+	}
 	next := &feed{begun: make(chan struct{})}
-	next.begin(f)
-	go next.run()
-	<-next.begun
-	if next.refused != nil {
+	if err := next.start(ctx, f, accepted); err != nil {
 		next.stop()
-		return next.refused
+		return err
 	}
 	f.current.stop()
 	f.current = next
 	return nil
+}
+
+// start begins the feed of a Listen and waits until it is settled, or ctx is done.
+func (f *feed) start(ctx context.Context, of *feeding, before []string) error {
+	f.begin(of, before)
+	go f.run()
+	select {
+	case <-f.begun:
+		return f.refused
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// accepted returns the URIs that the handler tells a feed of, and whether they are all
+// that the session is subscribed to, and nothing else.
+func (l *Legacy) accepted(f *feed) (uris []string, all bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.resources != nil {
+		uris = f.resources.now
+	}
+	return uris, slices.Equal(uris, slices.Sorted(maps.Keys(l.subscriptions)))
 }
 
 // feed is one subscriptions/listen request to the handler.
@@ -190,13 +230,26 @@ type feed struct {
 	settled atomic.Bool
 	again   bool // something may have changed before the handler acknowledges
 	running sync.WaitGroup
+
+	resources *fedResources // nil if it asks for updates of none
 }
 
-// begin makes it a feed of a Listen. It ends with the session.
-func (f *feed) begin(of *feeding) {
+// fedResources are the resources of whose updates a feed is told.
+type fedResources struct {
+	before []string // those of the feed before it
+	now    []string // those that the handler agreed to, sorted; guarded by the mutex of the Legacy
+}
+
+// begin makes it a feed of a Listen, after one that was told of resources. It ends with
+// the session.
+func (f *feed) begin(of *feeding, before []string) {
 	l := of.legacy
 	f.of = of
-	l.makeListen(f.listen.begin(), of.from, l.filter())
+	filter := l.filter()
+	if _, ok := filter.(*ListenParams); ok {
+		f.resources = &fedResources{before: before}
+	}
+	l.makeListen(f.listen.begin(), of.from, filter)
 	f.ctx, f.cancel = lazyctx.WithCancelCause(of.ctx)
 	f.running.Add(1)
 	l.mu.Lock()
@@ -232,7 +285,11 @@ func (f *feed) run() {
 func (f *feed) serve(again bool) error {
 	l := f.of.legacy
 	f.again = again
-	_, err := Serve(f.ctx, l.handler, &f.listen.request, f, l.opts.Logger)
+	ctx := f.ctx
+	if f.resources != nil && !again {
+		ctx = context.WithValue(ctx, acceptedKey{}, &accepted{&f.listen.call, f.resources.before})
+	}
+	_, err := Serve(ctx, l.handler, &f.listen.request, f, l.opts.Logger)
 	if err != nil && f.ctx.Err() == nil && !again && CodeOf(err) != CodeMethodNotFound {
 		if !f.settled.Load() {
 			f.refused = err
@@ -267,7 +324,7 @@ func (f *feed) stop() {
 func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	switch method {
 	case NotificationAcknowledged:
-		f.of.legacy.acknowledged(params)
+		f.acknowledged(params)
 		f.settle()
 		if f.again {
 			f.of.legacy.Missed(ctx)
@@ -334,7 +391,7 @@ func (l *Legacy) subscribe(ctx context.Context, req *Request) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.refeed(); err != nil {
+	if err := l.refeed(ctx); err != nil {
 		if !known {
 			l.unremember(uri)
 		}
@@ -406,12 +463,12 @@ func (p *probe) Notify(_ context.Context, method string, params json.RawMessage)
 	return nil
 }
 
-func (l *Legacy) unsubscribe(req *Request) (Result, error) {
+func (l *Legacy) unsubscribe(ctx context.Context, req *Request) (Result, error) {
 	if req.subject().to == 0 {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
 	l.unremember(req.Name())
-	if err := l.refeed(); err != nil {
+	if err := l.refeed(ctx); err != nil {
 		return nil, err
 	}
 	return &EmptyResult{}, nil

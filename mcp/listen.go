@@ -104,11 +104,31 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 		return accepted
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		if g.maySubscribe(ctx, req, uri) {
+		if wasAccepted(ctx, req, uri) || g.maySubscribe(ctx, req, uri) {
 			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
 		}
 	}
 	return accepted
+}
+
+// accepted are URIs, sorted, whose updates the listener of a call was told of until now:
+// a session that subscribes to one more is not to have all others read again.
+type accepted struct {
+	call *call
+	uris []string
+}
+
+type acceptedKey struct{}
+
+// wasAccepted does not hold for what is derived from the listener's request: the URIs of
+// a mounted server are others.
+func wasAccepted(ctx context.Context, req *Request, uri string) bool {
+	before, _ := ctx.Value(acceptedKey{}).(*accepted)
+	if before == nil || before.call != req.call {
+		return false
+	}
+	_, found := slices.BinarySearch(before.uris, uri)
+	return found
 }
 
 // subscription writes to one listener.

@@ -54,7 +54,10 @@ func (r InputRequest) digest() string {
 
 func (s *sealer) seal(req *Request, state *replayState) (string, error) {
 	state.Expiry = time.Now().Add(s.ttl).Unix()
-	plain := mustMarshal(state)
+	plain, err := marshal(state)
+	if err != nil { // a key, since the values are JSON already
+		return "", Errorf(CodeInternalError, "the keys of questions and of Once must be valid UTF-8: %w", err)
+	}
 	if len(plain) > s.max {
 		return "", Errorf(CodeInternalError, "the handler's answers and Once values take %d bytes; MuxOptions.MaxState is %d", len(plain), s.max)
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -91,10 +92,11 @@ func (r *Ring) Seal(plain, context []byte) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// Open is the inverse of Seal. Its error is ErrInvalid.
+// Open is the inverse of Seal. Its error is ErrInvalid. A token can be written in one way
+// only, so that equal tokens are equal texts.
 func (r *Ring) Open(token string, context []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(sealed) < keyIDLen {
+	if err != nil || len(sealed) < keyIDLen || strings.ContainsAny(token, "\r\n") { // which decoders of base64 pass over
 		return nil, ErrInvalid
 	}
 	for _, k := range r.keys() {
