@@ -101,7 +101,7 @@ func filtered(ctx context.Context, req *mcp.Request, next mcp.Handler, pass func
 	if err != nil {
 		return nil, err
 	}
-	inner.ID = req.ID
+	inner.ID, inner.Principal = req.ID, req.Principal
 	return mcp.Serve(ctx, next, inner, filter{req, pass}, quiet)
 }
 
