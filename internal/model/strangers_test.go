@@ -66,6 +66,7 @@ func (s *stranger) actOnPipe() {
 	exchange := func(message string) string {
 		ctx, cancel := context.WithTimeout(s.w.ctx, time.Minute)
 		defer cancel()
+		defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
 		if stream.Write(ctx, []byte(message)) != nil {
 			return ""
 		}
