@@ -168,7 +168,7 @@ func (l *liar) answer(id json.RawMessage, method string) {
 	result := `{"content":[{"type":"text","text":"forged"}]}`
 	if method == mcp.MethodListTools {
 		tool := `{"name":"%s","inputSchema":{"type":"object"}}`
-		result = fmt.Sprintf(`{"tools":[`+tool+`,`+tool+`,`+tool+`,{"name":7},null]}`, "tool", "tool", "b_echo")
+		result = fmt.Sprintf(`{"tools":[`+tool+`,`+tool+`,`+tool+`%s]}`, "tool", "tool", "b_echo", []string{"", `,{"name":7}`, `,null`}[l.rng.IntN(3)])
 	}
 	switch l.rng.IntN(8) {
 	case 0:

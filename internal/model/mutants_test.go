@@ -60,6 +60,16 @@ var mutants = map[string]mcp.Middleware{
 	"loses updates": func(next mcp.Handler) mcp.Handler {
 		return listening(next, func(method string) bool { return method != mcp.NotificationResourceUpdated })
 	},
+	"takes a caller for another": func(next mcp.Handler) mcp.Handler {
+		return sometimes(mcp.MethodCallTool, next, func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			return taken(ctx, req, otherThan(req.Principal), next)
+		})
+	},
+	"lets everybody subscribe to everything": func(next mcp.Handler) mcp.Handler {
+		return sometimes(mcp.MethodListen, next, func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			return taken(ctx, req, nil, next)
+		})
+	},
 	"lists what was there before": func(next mcp.Handler) mcp.Handler {
 		var last atomic.Pointer[mcp.Result]
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -83,6 +93,13 @@ func sometimes(method string, next mcp.Handler, instead mcp.HandlerFunc) mcp.Han
 		}
 		return next.ServeMCP(ctx, req)
 	})
+}
+
+// taken serves a request as somebody's.
+func taken(ctx context.Context, req *mcp.Request, p *mcp.Principal, next mcp.Handler) (mcp.Result, error) {
+	other := req.Clone()
+	other.Principal = p
+	return next.ServeMCP(ctx, other)
 }
 
 // listening filters what subscriptions tell.
