@@ -123,24 +123,11 @@ func (e *entry) completer(argument string) Completer {
 
 // complete passes a completion on, with the inner name in its reference.
 func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
-	var params map[string]json.RawMessage
-	if err := req.Decode(&params); err != nil {
-		return nil, err
-	}
-	var ref map[string]json.RawMessage
-	if err := unmarshal(params["ref"], &ref); err != nil {
-		return nil, err
-	}
-	member, stray := "name", "uri"
-	if p.Ref.Type == "ref/resource" {
-		member, stray = stray, member
-	}
 	inner, _ := mt.innerName(kind, name)
-	ref[member] = mustMarshal(inner)
-	delete(ref, stray)
-	onlyExact(ref, "type", member, stray)
-	params["ref"] = mustMarshal(ref)
-	onlyExact(params, "ref", "argument", "context")
+	params, err := completionOf(req, p, inner)
+	if err != nil {
+		return nil, err
+	}
 	renamed, err := req.WithParams(params)
 	if err != nil {
 		return nil, err
@@ -152,10 +139,45 @@ func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, 
 	return mt.renameResult(res), nil
 }
 
-// onlyExact removes members that differ only by case from those that count: a mounted
-// server that ignores case would take one for the other.
-func onlyExact(object map[string]json.RawMessage, names ...string) {
-	maps.DeleteFunc(object, func(member string, _ json.RawMessage) bool {
+// completionOf returns the params of a completion with another name in their reference,
+// and nothing that a mounted server could read in place of what p has.
+func completionOf(req *Request, p *CompleteParams, name string) (map[string]json.RawMessage, error) {
+	params, err := exactMembers(req.Params(), "ref", "argument", "context")
+	if err != nil {
+		return nil, err
+	}
+	member, stray := "name", "uri"
+	if p.Ref.Type == "ref/resource" {
+		member, stray = stray, member
+	}
+	ref, err := exactMembers(params["ref"], "type", member, stray)
+	if err != nil {
+		return nil, err
+	}
+	ref[member] = mustMarshal(name)
+	delete(ref, stray)
+	params["ref"] = mustMarshal(ref)
+	argument, err := exactMembers(params["argument"], "name", "value")
+	if err != nil {
+		return nil, err
+	}
+	params["argument"] = mustMarshal(argument)
+	if p.Context == nil {
+		return params, nil
+	}
+	chosen, err := exactMembers(params["context"], "arguments")
+	params["context"] = mustMarshal(chosen)
+	return params, err
+}
+
+// exactMembers returns the members of an object without those that differ only by case
+// from the ones named: a mounted server that ignores case would take one for the other.
+func exactMembers(object json.RawMessage, names ...string) (members map[string]json.RawMessage, err error) {
+	if err := unmarshal(object, &members); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%s", decodeProblem("params", err))
+	}
+	maps.DeleteFunc(members, func(member string, _ json.RawMessage) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return member != name && strings.EqualFold(member, name) })
 	})
+	return members, nil
 }

@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )
@@ -186,6 +189,36 @@ func TestFindingI10SubscriptionsThatTheServerRefuses(t *testing.T) {
 	}
 }
 
+// A server behind a gateway that ends subscriptions again and again, and tells of nothing,
+// makes the gateway say no more than it agreed to.
+func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listened := 0
+		gw := mcp.NewMux("gateway", "v1", quiet())
+		gw.Mount("b_", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListen {
+				return &mcp.DiscoverResult{Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourcesCapability{Subscribe: true}}}, nil
+			}
+			listened++
+			return &mcp.ListenResult{}, req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{})
+		}))
+		c := connect(t, gw, nil)
+		filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"mount:b_:test://doc"}}
+		s, err := c.Listen(t.Context(), filter, func(ch mcp.Change) {
+			if ch.URI != "" {
+				t.Errorf("heard of %s", ch.URI)
+			}
+		})
+		if err != nil || len(s.Accepted.ResourceSubscriptions) != 0 {
+			t.Fatalf("accepted %+v, %v", s, err)
+		}
+		if err := pause.For(t.Context(), 10*time.Second); err != nil || listened < 3 {
+			t.Errorf("it listened %d times, %v", listened, err)
+		}
+		s.Close()
+	})
+}
+
 // The reference of a completion that is passed on names one thing, however the server
 // behind the gateway reads it.
 func TestFindingS2CompletionsThroughAGateway(t *testing.T) {
@@ -196,8 +229,8 @@ func TestFindingS2CompletionsThroughAGateway(t *testing.T) {
 		return &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}, nil
 	}))
 	for params, want := range map[string]string{
-		`{"ref":{"type":"ref/prompt","name":"b_p","uri":"secret://","Name":"q","NAME":"q","Type":"ref/resource"},"Ref":{"type":"ref/prompt","name":"q"},"argument":{"name":"a","value":""}}`: `{"ref":{"name":"p","type":"ref/prompt"},"argument":{"name":"a","value":""}}`,
-		`{"ref":{"type":"ref/resource","uri":"mount:b_:r:{x}","name":"q","Uri":"q"},"argument":{"name":"a","value":""}}`:                                                                     `{"ref":{"type":"ref/resource","uri":"r:{x}"},"argument":{"name":"a","value":""}}`,
+		`{"ref":{"type":"ref/prompt","name":"b_p","uri":"secret://","Name":"q","NAME":"q","Type":"ref/resource"},"Ref":{"type":"ref/prompt","name":"q"},"argument":{"name":"a","Name":"q","value":"","VALUE":"q"},"context":{"Arguments":{"q":"q"}}}`: `{"ref":{"name":"p","type":"ref/prompt"},"argument":{"name":"a","value":""},"context":{}}`,
+		`{"ref":{"type":"ref/resource","uri":"mount:b_:r:{x}","name":"q","Uri":"q"},"argument":{"name":"a","value":""}}`:                                                                                                                              `{"ref":{"type":"ref/resource","uri":"r:{x}"},"argument":{"name":"a","value":""}}`,
 	} {
 		if _, _, err := mcptest.Do(t, gw, mcptest.NewRequest(mcp.MethodComplete, json.RawMessage(params))); err != nil {
 			t.Error(err)

@@ -141,7 +141,8 @@ func (l *mountListener) settles(accepted []string) {
 	})
 }
 
-// agreed notes that the mount tells of changes from now on.
+// agreed notes that the mount tells of changes from now on. What it refuses to tell of
+// does not count as changed: the caller was told that it is not subscribed to.
 func (l *mountListener) agreed(accepted []string) {
 	l.settles(accepted)
 	if !l.late.Load() {
@@ -149,7 +150,7 @@ func (l *mountListener) agreed(accepted []string) {
 	}
 	l.listener.mark(toolsChanged | promptsChanged | resourcesChanged)
 	for uri := range l.listener.uris {
-		if _, ok := l.mount.innerName("resource", uri); ok {
+		if inner, ok := l.mount.innerName("resource", uri); ok && slices.Contains(accepted, inner) {
 			l.listener.markUpdated(uri)
 		}
 	}

@@ -29,6 +29,7 @@ type client struct {
 	w         *world
 	name      string
 	way       way
+	principal *mcp.Principal
 	client    *mcp.Client
 	transport mcp.Transport
 	rng       *rand.Rand
@@ -46,20 +47,24 @@ type client struct {
 func newClient(w *world, i int) *client {
 	c := &client{w: w, name: fmt.Sprintf("c%d", i), dead: true, gone: map[*mcp.Conn]bool{}}
 	c.rng = w.rng(c.name)
+	c.principal = principals[i%len(principals)]
 	c.way = ways[c.rng.IntN(len(ways))]
+	if w.crowd != nil {
+		c.way = *w.crowd
+	}
 	versions := append([]string{"", mcp.LatestVersion, mcp.LatestVersion}, mcp.LegacyVersions()...)
 	version := versions[c.rng.IntN(len(versions))]
 	if c.way.legacy {
 		version = mcp.LegacyVersions()[c.rng.IntN(len(mcp.LegacyVersions()))]
 	}
 	c.client = mcp.NewClient(c.name, "v1", &mcp.ClientOptions{
-		Version: version, CallTimeout: callTimeout, Logger: quiet, Elicit: c.elicit,
+		Version: version, CallTimeout: callTimeout, Logger: quiet, Elicit: c.elicit, LogLevel: mcp.LogInfo, Log: c.logged,
 		ToolsChanged:    func(_ context.Context, conn *mcp.Conn) { c.told(conn) },
 		ResourceUpdated: func(_ context.Context, conn *mcp.Conn, _ string) { c.told(conn) },
 	})
 	f := &faults{client: c, seen: map[string]int{}}
 	c.transport = mcptest.Faulty(c.way.to(w.site, f), f.onWire)
-	w.logf("%s goes by %s and speaks %q", c.name, c.way.name, version)
+	w.logf("%s is %s, goes by %s and speaks %q", c.name, c.principal.Subject, c.way.name, version)
 	return c
 }
 
@@ -216,6 +221,9 @@ func (c *client) noise(conn *mcp.Conn) {
 // someCall chooses a call.
 func (c *client) someCall() *call {
 	k := &call{kind: kinds[c.rng.IntN(len(kinds))], steps: 1 + c.rng.IntN(6), pause: c.rng.IntN(300)}
+	if c.way.gateway && c.rng.IntN(5) == 0 {
+		k.kind = "hostile"
+	}
 	k.name = k.kind
 	if k.kind == "echo" && c.rng.IntN(3) == 0 {
 		k.kind, k.name = "dyn", fmt.Sprintf("dyn%d", c.rng.IntN(3))
@@ -232,6 +240,9 @@ func (c *client) someCall() *call {
 
 // elicit is the user.
 func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if p.Message == forged {
+		return c.askedByHostile()
+	}
 	k := c.w.callOf(tagOf([]byte(p.Message)))
 	if k == nil || k.client != c {
 		c.w.wrongf("%s was asked %q, which belongs to %s", c.name, p.Message, k)
@@ -343,6 +354,7 @@ func (k *call) send(ctx context.Context, conn *mcp.Conn) (text string, list []st
 		if err != nil {
 			return "", nil, err
 		}
+		k.checkNames(res.Tools)
 		for _, t := range res.Tools {
 			name := strings.TrimPrefix(t.Name, mounted)
 			if strings.HasPrefix(name, "dyn") {
@@ -356,7 +368,7 @@ func (k *call) send(ctx context.Context, conn *mcp.Conn) (text string, list []st
 	if err != nil {
 		return "", nil, err
 	}
-	res, err := conn.CallTool(ctx, &mcp.CallToolParams{Name: k.client.way.tool(k.name), Arguments: args})
+	res, err := conn.CallTool(ctx, &mcp.CallToolParams{Name: k.tool(), Arguments: args})
 	if err != nil {
 		return "", nil, err
 	}
@@ -377,6 +389,9 @@ func (k *call) progressed(p *mcp.ProgressParams) {
 	defer w.mu.Unlock()
 	if k.returned != 0 {
 		w.wrongLockedf("%s: progress %v after it has returned", k, p.Progress)
+	}
+	if p.Message == forged && k.reachesHostile() {
+		return // it says what it likes
 	}
 	if p.Message != "" && p.Message != k.tag {
 		w.wrongLockedf("%s: it got the progress of %q", k, p.Message)

@@ -52,7 +52,7 @@ func (f *faults) hit(fault, tag, what string) {
 	w := f.client.w
 	c := w.callOf(tag)
 	switch {
-	case c == nil && fault != "delay" && (strings.Contains(what, "initialize") || what == "resources/subscribe"):
+	case c == nil && fault != "delay" && (strings.Contains(what, "initialize") || what == "resources/subscribe" || what == "logging/setLevel"):
 		f.client.disturb(fault + " of " + what)
 		return
 	case c == nil:
@@ -103,6 +103,7 @@ type cutter struct {
 	next   http.RoundTripper
 	faults *faults
 	accept string // in place of what is accepted, unless it is ""
+	sent   atomic.Int64
 }
 
 var errBroken = errors.New("the network is broken")
@@ -119,6 +120,7 @@ func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	r = r.Clone(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Header.Set(userHeader, c.faults.client.principal.Subject)
 	if c.accept != "" && r.Method == http.MethodPost {
 		r.Header.Set("Accept", c.accept)
 	}
@@ -126,6 +128,7 @@ func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if m := methodPattern.FindSubmatch(body); m != nil {
 		what = string(m[1])
 	}
+	c.steal(r, body)
 	tag := tagOf(body)
 	choices := []string{"refuse", "lose the answer", "cut the answer", "cut the answer later"}
 	fault, size := c.faults.pick("http "+what+tag, choices...)

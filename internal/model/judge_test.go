@@ -72,6 +72,8 @@ func (k *call) mayAnswer() bool {
 	switch k.kind {
 	case "echo", "work":
 		return k.text == k.tag
+	case "hostile":
+		return true
 	case "dyn":
 		return k.text == k.tag && k.could(func(tools []string) bool { return slices.Contains(tools, k.name) })
 	case "ask":
@@ -118,7 +120,12 @@ func (k *call) mayFail() bool {
 		return failure != nil && text == "failed "+k.tag
 	case "panic":
 		return coded != nil && coded.Code == mcp.CodeInternalError && !strings.Contains(text, k.tag)
+	case "hostile":
+		return true
 	case "ask":
+		if k.client.way.shared && strings.Contains(text, "cannot be passed on") {
+			return true // nothing says whose question it is
+		}
 		return failure != nil && (k.action == mcp.ActionDecline && strings.Contains(text, "declined") || k.action == mcp.ActionCancel && strings.Contains(text, "cancelled"))
 	case "dyn":
 		return coded != nil && coded.Code == mcp.CodeInvalidParams && k.could(func(tools []string) bool { return !slices.Contains(tools, k.name) })
@@ -128,7 +135,7 @@ func (k *call) mayFail() bool {
 
 // judgeRuns makes sure that nothing was done more often than it was asked for.
 func (k *call) judgeRuns() {
-	if k.kind == "list" {
+	if k.kind == "list" || k.kind == "hostile" {
 		return
 	}
 	w := k.client.w

@@ -91,7 +91,7 @@ func run(t *testing.T, seed uint64, mutate mcp.Middleware) *world {
 type tally struct {
 	runs, calls, answered, failed, cancelled    int
 	faults, lost, subscriptions, changes, heard int
-	connections                                 int
+	connections, logged, stolen, forged         int
 }
 
 func (s *tally) add(w *world) {
@@ -99,6 +99,9 @@ func (s *tally) add(w *world) {
 	s.connections += w.connections
 	s.changes += len(w.changes)
 	s.lost += w.lost
+	s.logged += w.logged
+	s.stolen += w.stolen
+	s.forged += w.forged
 	for _, c := range w.calls {
 		s.calls++
 		s.faults += len(c.faults)
@@ -118,14 +121,15 @@ func (s *tally) add(w *world) {
 }
 
 func (s *tally) String() string {
-	return fmt.Sprintf("%d runs: %d connections, %d calls (%d answered, %d cancelled, %d failed; %d faults), %d sessions lost, %d changes, %d subscriptions that heard of %d",
-		s.runs, s.connections, s.calls, s.answered, s.cancelled, s.failed, s.faults, s.lost, s.changes, s.subscriptions, s.heard)
+	return fmt.Sprintf("%d runs: %d connections, %d calls (%d answered, %d cancelled, %d failed; %d faults), %d sessions lost, %d changes, %d subscriptions that heard of %d, %d messages logged, %d stolen, %d forged",
+		s.runs, s.connections, s.calls, s.answered, s.cancelled, s.failed, s.faults, s.lost, s.changes, s.subscriptions, s.heard, s.logged, s.stolen, s.forged)
 }
 
 // check makes sure that much was tried, and that most of it went well.
 func (s *tally) check(t *testing.T) {
 	t.Helper()
-	if s.answered < s.calls/3 || s.cancelled == 0 || s.failed == 0 || s.faults == 0 || s.lost == 0 || s.heard < s.subscriptions/2 || s.subscriptions == 0 {
+	if s.answered < s.calls/3 || s.cancelled == 0 || s.failed == 0 || s.faults == 0 || s.lost == 0 || s.heard < s.subscriptions/2 || s.subscriptions == 0 ||
+		s.logged == 0 || s.stolen == 0 || s.forged == 0 {
 		t.Errorf("the runs tried too little: %s", s)
 	}
 }

@@ -60,6 +60,16 @@ var mutants = map[string]mcp.Middleware{
 	"loses updates": func(next mcp.Handler) mcp.Handler {
 		return listening(next, func(method string) bool { return method != mcp.NotificationResourceUpdated })
 	},
+	"takes a caller for another": func(next mcp.Handler) mcp.Handler {
+		return sometimes(mcp.MethodCallTool, next, func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			return taken(ctx, req, otherThan(req.Principal), next)
+		})
+	},
+	"lets everybody subscribe to everything": func(next mcp.Handler) mcp.Handler {
+		return sometimes(mcp.MethodListen, next, func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			return taken(ctx, req, nil, next)
+		})
+	},
 	"lists what was there before": func(next mcp.Handler) mcp.Handler {
 		var last atomic.Pointer[mcp.Result]
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -85,6 +95,13 @@ func sometimes(method string, next mcp.Handler, instead mcp.HandlerFunc) mcp.Han
 	})
 }
 
+// taken serves a request as somebody's.
+func taken(ctx context.Context, req *mcp.Request, p *mcp.Principal, next mcp.Handler) (mcp.Result, error) {
+	other := req.Clone()
+	other.Principal = p
+	return next.ServeMCP(ctx, other)
+}
+
 // listening filters what subscriptions tell.
 func listening(next mcp.Handler, pass func(method string) bool) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -101,7 +118,7 @@ func filtered(ctx context.Context, req *mcp.Request, next mcp.Handler, pass func
 	if err != nil {
 		return nil, err
 	}
-	inner.ID = req.ID
+	inner.ID, inner.Principal = req.ID, req.Principal
 	return mcp.Serve(ctx, next, inner, filter{req, pass}, quiet)
 }
 

@@ -6,10 +6,12 @@ package model_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/middleware"
 )
 
 // arguments are those of every tool. The tag says whose call it is.
@@ -32,7 +34,8 @@ func (w *world) register() {
 	for _, kind := range []string{"echo", "work", "ask", "fail", "panic", "block"} {
 		w.mux.Tool(kind, w.tool(kind))
 	}
-	for _, uri := range resources {
+	w.mux.Use(w.watch, middleware.Visible(visible))
+	for _, uri := range slices.Concat(resources, []string{privateTo(principals[0]), privateTo(principals[1])}) {
 		w.mux.Resource(uri, mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return uri, nil }, nil))
 	}
 }
@@ -44,23 +47,32 @@ func (w *world) tool(kind string) mcp.Handler {
 		"fail": (*world).fail, "panic": (*world).panic, "block": (*world).block,
 	}[kind]
 	return mcp.ToolFunc(func(ctx context.Context, in arguments) (string, error) {
-		w.served(in.Tag)
+		w.served(ctx, in.Tag)
 		defer w.finished(ctx, in.Tag)
 		return serve(w, ctx, in)
 	}, nil)
 }
 
-func (w *world) served(tag string) {
+func (w *world) served(ctx context.Context, tag string) {
+	if isThief(ctx) {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.serving++
 	if c := w.calls[tag]; c != nil {
+		if p := mcp.PrincipalFrom(ctx); !p.Is(c.client.seenAs()) {
+			w.wrongLockedf("%s: its handler takes %v for the caller, and it is %v", c, p, c.client.seenAs())
+		}
 		c.runs++
 		c.serving++
 	}
 }
 
 func (w *world) finished(ctx context.Context, tag string) {
+	if isThief(ctx) {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.serving--
@@ -85,6 +97,7 @@ func (w *world) work(ctx context.Context, in arguments) (string, error) {
 			return "", err
 		}
 		mcp.Progress(ctx, float64(i+1), float64(in.Steps), in.Tag)
+		mcp.Logger(ctx).Info(in.Tag)
 	}
 	return in.Tag, nil
 }

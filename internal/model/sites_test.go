@@ -32,31 +32,44 @@ type site struct {
 	mcp        *mcphttp.Handler
 	sse        *mcphttp.SSEHandler
 	server     *http.Server
-	http, sock *memnet.Listener
+	http       *memnet.Listener
+	socks      map[*mcp.Principal]*memnet.Listener
 	httpClient *http.Client
 	serving    sync.WaitGroup
 	streams    *mcp.StreamOptions
-	behind     []*mcp.Conn // of gateways
+	gateways   map[string]*mcp.Mux // by the way to the server
+	behind     []*mcp.Conn         // of gateways
 }
 
 func newSite(w *world) *site {
 	opts := &mcphttp.Options{Logger: quiet, SessionIdle: sessionIdle, AskTimeout: askTimeout}
 	s := &site{
 		w: w, mcp: mcphttp.NewHandler(w.handler, opts), sse: mcphttp.NewSSEHandler(w.handler, opts),
-		http: memnet.Listen(), sock: memnet.Listen(),
+		http: memnet.Listen(), socks: map[*mcp.Principal]*memnet.Listener{}, gateways: map[string]*mcp.Mux{},
 		streams: &mcp.StreamOptions{Logger: quiet, DrainTimeout: patience, Legacy: &mcp.LegacyOptions{Logger: quiet, AskTimeout: askTimeout}},
 	}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	routes := http.NewServeMux()
 	routes.Handle("/mcp", s.mcp)
 	routes.Handle("/sse", s.sse)
-	s.server = &http.Server{Handler: routes, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	s.server = &http.Server{Handler: authenticated(routes), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	s.httpClient = s.http.Client()
 	s.serving.Go(func() { _ = s.server.Serve(s.http) })
-	s.serving.Go(func() {
-		_ = mcpstdio.ServeListener(s.ctx, s.sock, w.handler, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: s.streams})
-	})
+	for _, p := range principals {
+		sock := memnet.Listen()
+		s.socks[p] = sock
+		s.serving.Go(func() {
+			_ = mcpstdio.ServeListener(s.ctx, sock, w.handler, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: s.streamOf(p)})
+		})
+	}
 	return s
+}
+
+// streamOf configures a stream of which a principal is at the other end.
+func (s *site) streamOf(p *mcp.Principal) *mcp.StreamOptions {
+	opts := *s.streams
+	opts.Principal = p
+	return &opts
 }
 
 // shutDown ends the server in good order.
@@ -114,23 +127,31 @@ type way struct {
 	name     string
 	legacy   bool // the only era
 	sessions bool // that the server can forget
-	mounted  bool // in a gateway
+	mounted  bool // in another mux
+	gateway  bool // behind which the server takes nobody for the caller
+	shared   bool // the gateway's connection has one stream, which does not tell its calls apart
 	to       func(s *site, f *faults) mcp.Transport
 }
 
 // ways are those of package mcptest, in memory.
 var ways = []way{
-	{name: "memory", to: func(s *site, _ *faults) mcp.Transport { return mcp.InProcess(s.w.handler) }},
-	{name: "stdio", to: func(s *site, f *faults) mcp.Transport { return mcp.StreamTransport(stuttering(f, s.pipe)) }},
-	{name: "socket", to: func(s *site, f *faults) mcp.Transport { return mcp.StreamTransport(stuttering(f, s.dial)) }},
+	{name: "memory", to: func(s *site, f *faults) mcp.Transport { return mcp.InProcess(as(f.client.principal, s.w.handler)) }},
+	{name: "stdio", to: func(s *site, f *faults) mcp.Transport {
+		return mcp.StreamTransport(stuttering(f, s.pipe(f.client.principal)))
+	}},
+	{name: "socket", to: func(s *site, f *faults) mcp.Transport {
+		return mcp.StreamTransport(stuttering(f, s.dial(f.client.principal)))
+	}},
 	{name: "http-json", sessions: true, to: func(s *site, f *faults) mcp.Transport {
 		return mcphttp.NewTransport("http://localhost/mcp", s.through(f, ""))
 	}},
 	{name: "http-sse", sessions: true, to: func(s *site, f *faults) mcp.Transport {
 		return mcphttp.NewTransport("http://localhost/mcp", s.through(f, "text/event-stream"))
 	}},
-	{name: "gateway to modern http", mounted: true, to: gateway(mcp.LatestVersion)},
-	{name: "gateway to legacy http", mounted: true, sessions: true, to: gateway(mcp.LegacyVersions()[0])},
+	{name: "mux", mounted: true, to: inMux},
+	{name: "gateway to modern http", mounted: true, gateway: true, to: gateway(mcp.LatestVersion, (*site).overHTTP)},
+	{name: "gateway to legacy http", mounted: true, gateway: true, sessions: true, to: gateway(mcp.LegacyVersions()[0], (*site).overHTTP)},
+	{name: "gateway to legacy stdio", mounted: true, gateway: true, shared: true, to: gateway(mcp.LegacyVersions()[0], (*site).overStdio)},
 	{name: "sse", legacy: true, to: func(s *site, f *faults) mcp.Transport {
 		return mcphttp.NewSSETransport("http://localhost/sse", s.through(f, ""))
 	}},
@@ -142,31 +163,7 @@ const (
 	mountedURI = "mount:b_:"
 )
 
-// gateway reaches the server through a mux that it is mounted in.
-func gateway(version string) func(s *site, _ *faults) mcp.Transport {
-	return func(s *site, _ *faults) mcp.Transport {
-		opts := &mcp.ClientOptions{Version: version, Forward: true, Logger: quiet}
-		to := mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: s.httpClient, Logger: quiet})
-		behind, err := mcp.NewClient("gateway", "v1", opts).Connect(s.ctx, to)
-		if err != nil {
-			s.w.wrongf("the gateway could not connect: %v", err)
-			return mcp.InProcess(s.w.handler)
-		}
-		s.behind = append(s.behind, behind)
-		mux := mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: quiet})
-		mux.Mount(mounted, behind)
-		return mcp.InProcess(mux)
-	}
-}
-
-// tool is the name of a tool as clients see it, and uri that of a resource.
-func (w way) tool(name string) string {
-	if w.mounted {
-		return mounted + name
-	}
-	return name
-}
-
+// uri is the URI of a resource as clients see it.
 func (w way) uri(uri string) string {
 	if w.mounted {
 		return mountedURI + uri
@@ -175,30 +172,34 @@ func (w way) uri(uri string) string {
 }
 
 // pipe serves lines of bytes, as over standard input and output.
-func (s *site) pipe(context.Context) (mcp.Stream, error) {
-	in, toServer := io.Pipe()
-	fromServer, out := io.Pipe()
-	s.serving.Go(func() {
-		defer in.Close()
-		defer out.Close()
-		_ = (&mcpstdio.Server{Handler: s.w.handler, In: in, Out: out, Options: s.streams}).Serve(s.ctx)
-	})
-	closeBoth := func() error {
-		toServer.Close()
-		return fromServer.Close()
+func (s *site) pipe(p *mcp.Principal) func(context.Context) (mcp.Stream, error) {
+	return func(context.Context) (mcp.Stream, error) {
+		in, toServer := io.Pipe()
+		fromServer, out := io.Pipe()
+		s.serving.Go(func() {
+			defer in.Close()
+			defer out.Close()
+			_ = (&mcpstdio.Server{Handler: s.w.handler, In: in, Out: out, Options: s.streamOf(p)}).Serve(s.ctx)
+		})
+		closeBoth := func() error {
+			toServer.Close()
+			return fromServer.Close()
+		}
+		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth}), nil
 	}
-	return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth}), nil
 }
 
-// dial connects to the socket.
-func (s *site) dial(ctx context.Context) (mcp.Stream, error) {
-	conn, err := s.sock.Dial(ctx)
-	if err != nil {
-		return nil, err
+// dial connects to the socket of a principal.
+func (s *site) dial(p *mcp.Principal) func(context.Context) (mcp.Stream, error) {
+	return func(ctx context.Context) (mcp.Stream, error) {
+		conn, err := s.socks[p].Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return mcpstdio.NewStream(conn, conn, &mcpstdio.StreamOptions{Close: conn.Close}), nil
 	}
-	return mcpstdio.NewStream(conn, conn, &mcpstdio.StreamOptions{Close: conn.Close}), nil
 }
 
 func (s *site) through(f *faults, accept string) *mcphttp.TransportOptions {
-	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cutter{s.httpClient.Transport, f, accept}}, Logger: quiet}
+	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cutter{next: s.httpClient.Transport, faults: f, accept: accept}}, Logger: quiet}
 }

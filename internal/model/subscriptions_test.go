@@ -41,6 +41,13 @@ func (c *client) subscribe(conn *mcp.Conn) {
 			s.keys = append(s.keys, uri)
 		}
 	}
+	if own := privateTo(c.principal); c.rng.IntN(2) == 0 {
+		filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, c.way.uri(own))
+		s.keys = append(s.keys, own)
+	}
+	if c.rng.IntN(2) == 0 { // in vain
+		filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, c.way.uri(privateTo(otherThan(c.principal))))
+	}
 	w := c.w
 	w.mu.Lock()
 	before := len(c.irritated)
@@ -99,6 +106,9 @@ func (s *sub) changed(ch mcp.Change) {
 	s.heard[key] = w.seq
 	s.count++
 	w.logLockedf("%s hears of %s", s.client.name, key)
+	if key == privateTo(otherThan(s.client.principal)) {
+		w.wrongLockedf("%s heard of %s, which is somebody else's", s.client.name, key)
+	}
 	if s.over {
 		w.wrongLockedf("%s heard of %s after its subscription was over", s.client.name, key)
 	}

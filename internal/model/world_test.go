@@ -26,6 +26,7 @@ type world struct {
 	site    *site
 	clients []*client
 	rate    float64 // of faults, among messages
+	crowd   *way    // by which all clients go, nil if each has its own
 
 	calling sync.WaitGroup // calls that go on
 
@@ -43,6 +44,9 @@ type world struct {
 	serving     int             // handlers that run
 	connections int
 	lost        int // sessions that the server forgot
+	logged      int // messages that clients got
+	stolen      int // messages that came once more from somebody else
+	forged      int // what the hostile servers said that they should not
 }
 
 // change is one change at the server: it took effect between two moments.
@@ -68,6 +72,9 @@ func newWorld(ctx context.Context, seed uint64, mutate mcp.Middleware) *world {
 		w.handler = mutate(w.mux)
 	}
 	w.site = newSite(w)
+	if rng.IntN(3) > 0 {
+		w.crowd = &ways[rng.IntN(len(ways))]
+	}
 	for i := range 1 + rng.IntN(3) {
 		w.clients = append(w.clients, newClient(w, i))
 	}
@@ -148,6 +155,9 @@ func (w *world) play() {
 		acting.Go(c.act)
 	}
 	acting.Go(w.actAsServer)
+	for i := range principals {
+		acting.Go(w.newStranger(i).act)
+	}
 	if abrupt {
 		<-time.After(time.Duration(1+rng.IntN(8000)) * time.Millisecond)
 		w.shutDown()
@@ -191,7 +201,7 @@ func (w *world) settle() {
 	<-time.After(2 * time.Minute)
 	w.heard("before the last change")
 	w.toggle("dyn0")
-	for _, uri := range resources {
+	for _, uri := range slices.Concat(resources, []string{privateTo(principals[0]), privateTo(principals[1])}) {
 		w.update(uri)
 	}
 	<-time.After(2 * time.Minute)
@@ -221,7 +231,7 @@ func (w *world) actAsServer() {
 		case n < 5:
 			w.toggle(fmt.Sprintf("dyn%d", rng.IntN(3)))
 		case n < 9:
-			w.update(resources[rng.IntN(len(resources))])
+			w.update(append(resources, privateTo(principals[0]), privateTo(principals[1]))[rng.IntN(len(resources)+2)])
 		case w.rate > 0:
 			w.forgetSessions()
 		}

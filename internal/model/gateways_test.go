@@ -1,0 +1,208 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/middleware"
+)
+
+// inMux reaches the server through a mux that it is mounted in, in the same process.
+func inMux(s *site, f *faults) mcp.Transport {
+	mux := mcp.NewMux("outer", "v1", &mcp.MuxOptions{Logger: quiet})
+	mux.Mount(mounted, s.w.handler)
+	return mcp.InProcess(as(f.client.principal, mux))
+}
+
+// gateway reaches the server through a mux in which a connection to it is mounted. All
+// clients that go this way share the mux and the connection.
+func gateway(version string, to func(*site) mcp.Transport) func(s *site, f *faults) mcp.Transport {
+	return func(s *site, f *faults) mcp.Transport {
+		mux := s.gateways[f.client.way.name]
+		if mux == nil {
+			mux = mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: quiet})
+			mux.Use(s.w.watch, middleware.Visible(visible))
+			s.mount(mux, mounted, version, to(s))
+			s.mount(mux, hostile, mcp.LegacyVersions()[0], newLiar(s.w).transport())
+			s.gateways[f.client.way.name] = mux
+		}
+		return mcp.InProcess(as(f.client.principal, mux))
+	}
+}
+
+// mount mounts a connection to a server.
+func (s *site) mount(mux *mcp.Mux, prefix, version string, to mcp.Transport) {
+	opts := &mcp.ClientOptions{Version: version, Forward: true, Logger: quiet}
+	behind, err := mcp.NewClient("gateway", "v1", opts).Connect(s.ctx, to)
+	if err != nil {
+		s.w.wrongf("the gateway could not connect %s: %v", prefix, err)
+		return
+	}
+	s.behind = append(s.behind, behind)
+	mux.Mount(prefix, behind)
+}
+
+func (s *site) overHTTP() mcp.Transport {
+	return mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: s.httpClient, Logger: quiet})
+}
+
+func (s *site) overStdio() mcp.Transport { return mcp.StreamTransport(s.pipe(nil)) }
+
+const (
+	// hostile is what names begin with that are the hostile server's.
+	hostile = "x_"
+	// forged is what it says.
+	forged = "forged"
+)
+
+// tool is the name of the call's tool as its client sees it.
+func (k *call) tool() string {
+	switch {
+	case k.kind == "hostile":
+		return hostile + "tool"
+	case k.client.way.mounted:
+		return mounted + k.name
+	}
+	return k.name
+}
+
+// checkNames makes sure that a list has no name twice, and none that no server has.
+func (k *call) checkNames(tools []*mcp.Tool) {
+	seen := map[string]bool{}
+	for _, t := range tools {
+		if seen[t.Name] {
+			k.client.w.wrongf("%s: the list has %q twice", k, t.Name)
+		}
+		seen[t.Name] = true
+		if k.client.way.mounted && !strings.HasPrefix(t.Name, mounted) && !strings.HasPrefix(t.Name, hostile) {
+			k.client.w.wrongf("%s: the list has %q, which no mount has", k, t.Name)
+		}
+	}
+}
+
+// reachesHostile reports whether the hostile server can say something about the call.
+// Every list of a gateway asks for that server's.
+func (k *call) reachesHostile() bool {
+	return k.kind == "hostile" || k.kind == "list" && k.client.way.gateway
+}
+
+// askedByHostile answers a question of the hostile server, which may come only during a
+// call to it.
+func (c *client) askedByHostile() (*mcp.ElicitResult, error) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if !c.hasHostileCallLocked() {
+		c.w.wrongLockedf("%s was asked by a server that it did not call", c.name)
+	}
+	return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
+}
+
+func (c *client) hasHostileCallLocked() bool {
+	for _, k := range c.w.calls {
+		if k.client == c && k.reachesHostile() && (k.returned == 0 || time.Since(k.returnedAt) < 10*time.Second) {
+			return true
+		}
+	}
+	return false
+}
+
+// liar is a hostile server behind a gateway. It is silent, answers with wrong ids and
+// nonsense, and says what it should not. That costs those who call it, and nobody else.
+type liar struct {
+	w      *world
+	rng    *rand.Rand
+	stream mcp.Stream
+}
+
+func newLiar(w *world) *liar { return &liar{w: w, rng: w.rng("liar")} }
+
+func (l *liar) transport() mcp.Transport {
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+		client, server := mcp.Pipe()
+		l.stream = server
+		go l.serve()
+		return client, nil
+	})
+}
+
+func (l *liar) serve() {
+	defer l.stream.Close()
+	for {
+		data, err := l.stream.Read(l.w.ctx)
+		if err != nil {
+			return
+		}
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if json.Unmarshal(data, &m) != nil || m.ID == nil {
+			continue
+		}
+		if m.Method == "initialize" {
+			l.say(`"id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"serverInfo":{"name":"liar","version":"1"}}`, m.ID, mcp.LegacyVersions()[0])
+			continue
+		}
+		if !l.w.isCalm() {
+			l.chatter()
+		}
+		l.answer(m.ID, m.Method)
+	}
+}
+
+func (l *liar) say(format string, args ...any) {
+	_ = l.stream.Write(l.w.ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0",`+format+`}`, args...))
+}
+
+// answer answers a request, or does not.
+func (l *liar) answer(id json.RawMessage, method string) {
+	result := `{"content":[{"type":"text","text":"forged"}]}`
+	if method == mcp.MethodListTools {
+		tool := `{"name":"%s","inputSchema":{"type":"object"}}`
+		result = fmt.Sprintf(`{"tools":[`+tool+`,`+tool+`,`+tool+`%s]}`, "tool", "tool", "b_echo", []string{"", `,{"name":7}`, `,null`}[l.rng.IntN(3)])
+	}
+	switch l.rng.IntN(8) {
+	case 0:
+	case 1:
+		l.say(`"id":%d,"result":%s`, l.rng.IntN(40), result)
+	case 2:
+		_ = l.stream.Write(l.w.ctx, []byte([]string{`{`, `[]`, `null`, "\xff", `{"jsonrpc":"2.0"}`}[l.rng.IntN(5)]))
+	case 3:
+		l.say(`"id":%s,"result":[1]`, id)
+	case 4:
+		l.say(`"id":%s,"error":{"code":1,"message":"forged"}`, id)
+	default:
+		l.say(`"id":%s,"result":%s`, id, result)
+		l.say(`"id":%s,"result":%s`, id, result)
+	}
+}
+
+// chatter says something that nobody asked for.
+func (l *liar) chatter() {
+	l.w.mu.Lock()
+	l.w.forged++
+	l.w.mu.Unlock()
+	switch l.rng.IntN(6) {
+	case 0:
+		l.say(`"method":"notifications/resources/updated","params":{"uri":%q}`, resources[0])
+	case 1:
+		l.say(`"method":"notifications/progress","params":{"progressToken":%d,"progress":%d,"message":"forged"}`, l.rng.IntN(40), l.rng.IntN(40))
+	case 2:
+		l.say(`"method":"notifications/message","params":{"level":"error","data":"forged"}`)
+	case 3:
+		l.say(`"id":"q%d","method":"elicitation/create","params":{"message":"forged","requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3))
+	case 4:
+		l.say(`"method":"notifications/cancelled","params":{"requestId":%d}`, l.rng.IntN(40))
+	case 5:
+		l.say(`"method":"notifications/tools/list_changed"`)
+	}
+}

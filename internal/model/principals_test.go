@@ -1,0 +1,158 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/middleware"
+)
+
+// principals are the callers. What one of them does is never seen as, or by, the other.
+var principals = []*mcp.Principal{
+	{Issuer: "https://id.example", Subject: "ada"},
+	{Issuer: "https://id.example", Subject: "bob"},
+}
+
+func otherThan(p *mcp.Principal) *mcp.Principal {
+	if p.Is(principals[0]) {
+		return principals[1]
+	}
+	return principals[0]
+}
+
+// privateTo is a resource that only one of them sees.
+func privateTo(p *mcp.Principal) string { return "res://of-" + p.Subject }
+
+// visible is what the server lets a caller see, and what a gateway does.
+func visible(ctx context.Context, _ middleware.Kind, name string) bool {
+	p := mcp.PrincipalFrom(ctx) // nil if a gateway is the caller
+	return p == nil || !strings.HasSuffix(name, privateTo(otherThan(p)))
+}
+
+// userHeader names the caller of an HTTP request. Gateways are nobody.
+const userHeader = "X-User"
+
+func authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, p := range principals {
+			if p.Subject == r.Header.Get(userHeader) {
+				r = mcphttp.WithPrincipal(r, p)
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// as serves everything as a principal's.
+func as(p *mcp.Principal, next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		req.Principal = p
+		return next.ServeMCP(ctx, req)
+	})
+}
+
+// seenAs is whom the server takes the client for.
+func (c *client) seenAs() *mcp.Principal {
+	if c.way.gateway {
+		return nil
+	}
+	return c.principal
+}
+
+// watch sees to it that calls are those of their client, at a server and at a gateway.
+// Whatever a client sends with a state, the other principal sends first, in vain.
+func (w *world) watch(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		k := w.callOf(tagOf(req.Params()))
+		if k == nil || req.Principal == nil {
+			return next.ServeMCP(ctx, req)
+		}
+		if !req.Principal.Is(k.client.principal) {
+			w.wrongf("%s came as one of %s", k, req.Principal.Subject)
+		}
+		if bytes.Contains(req.Params(), []byte(`"requestState"`)) {
+			w.stealState(ctx, next, req, k)
+		}
+		return next.ServeMCP(ctx, req)
+	})
+}
+
+func (w *world) stealState(ctx context.Context, next mcp.Handler, req *mcp.Request, k *call) {
+	stolen, err := mcp.NewRequest(req.Method, req.Params())
+	if err != nil {
+		w.wrongf("%s: %v", k, err)
+		return
+	}
+	stolen.ID, stolen.Principal = req.ID, otherThan(req.Principal)
+	res, err := mcp.Serve(context.WithValue(ctx, thiefKey{}, true), next, stolen, nowhere{}, quiet)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stolen++
+	if err == nil {
+		w.wrongLockedf("%s: %s took its state, and got %v", k, stolen.Principal.Subject, res)
+	}
+}
+
+// thiefKey marks a call that uses somebody else's state. Its handler may begin, and
+// learns then that the state is none of the caller's.
+type thiefKey struct{}
+
+func isThief(ctx context.Context) bool { return ctx.Value(thiefKey{}) != nil }
+
+// nowhere takes notifications that nobody wants.
+type nowhere struct{}
+
+// Notify implements mcp.Notifier.
+func (nowhere) Notify(context.Context, string, json.RawMessage) error { return nil }
+
+// steal sends an HTTP request of a client's session first as one of the other principal,
+// who must not get anything by it, nor disturb anything.
+func (c *cutter) steal(r *http.Request, body []byte) {
+	w, me := c.faults.client.w, c.faults.client
+	inSession := r.Header.Get("Mcp-Session-Id") != "" || r.URL.Query().Get("sessionId") != ""
+	if n := c.sent.Add(1); !inSession || w.isDown() || w.rng(fmt.Sprint("thief ", me.name, n)).IntN(4) > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
+	defer cancel()
+	stolen := r.Clone(ctx)
+	stolen.Body = io.NopCloser(bytes.NewReader(body))
+	stolen.Header.Set(userHeader, otherThan(me.principal).Subject)
+	res, err := c.next.RoundTrip(stolen)
+	if err != nil {
+		return // the server is going down
+	}
+	defer res.Body.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stolen++
+	if res.StatusCode < 400 {
+		w.wrongLockedf("%s: somebody else sent %s %s in its session, and got %s", me.name, r.Method, body, res.Status)
+	}
+}
+
+// logged takes a message that the server logged.
+func (c *client) logged(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) {
+	text := fmt.Sprint(p.Data)
+	k := c.w.callOf(tagOf([]byte(text)))
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	switch {
+	case strings.Contains(text, forged) && c.hasHostileCallLocked():
+	case k == nil || k.client != c:
+		c.w.wrongLockedf("%s got the message %q, which belongs to %s", c.name, text, k)
+	default:
+		c.w.logged++
+	}
+}
