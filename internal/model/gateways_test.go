@@ -149,7 +149,7 @@ func (l *liar) serve() {
 			continue
 		}
 		if m.Method == "initialize" {
-			l.say(`"id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"serverInfo":{"name":"liar","version":"1"}}`, m.ID, mcp.LegacyVersions()[0])
+			l.sayf(`"id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"serverInfo":{"name":"liar","version":"1"}}`, m.ID, mcp.LegacyVersions()[0])
 			continue
 		}
 		if !l.w.isCalm() {
@@ -159,7 +159,7 @@ func (l *liar) serve() {
 	}
 }
 
-func (l *liar) say(format string, args ...any) {
+func (l *liar) sayf(format string, args ...any) {
 	_ = l.stream.Write(l.w.ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0",`+format+`}`, args...))
 }
 
@@ -173,16 +173,16 @@ func (l *liar) answer(id json.RawMessage, method string) {
 	switch l.rng.IntN(8) {
 	case 0:
 	case 1:
-		l.say(`"id":%d,"result":%s`, l.rng.IntN(40), result)
+		l.sayf(`"id":%d,"result":%s`, l.rng.IntN(40), result)
 	case 2:
 		_ = l.stream.Write(l.w.ctx, []byte([]string{`{`, `[]`, `null`, "\xff", `{"jsonrpc":"2.0"}`}[l.rng.IntN(5)]))
 	case 3:
-		l.say(`"id":%s,"result":[1]`, id)
+		l.sayf(`"id":%s,"result":[1]`, id)
 	case 4:
-		l.say(`"id":%s,"error":{"code":1,"message":"forged"}`, id)
+		l.sayf(`"id":%s,"error":{"code":1,"message":"forged"}`, id)
 	default:
-		l.say(`"id":%s,"result":%s`, id, result)
-		l.say(`"id":%s,"result":%s`, id, result)
+		l.sayf(`"id":%s,"result":%s`, id, result)
+		l.sayf(`"id":%s,"result":%s`, id, result)
 	}
 }
 
@@ -193,16 +193,16 @@ func (l *liar) chatter() {
 	l.w.mu.Unlock()
 	switch l.rng.IntN(6) {
 	case 0:
-		l.say(`"method":"notifications/resources/updated","params":{"uri":%q}`, resources[0])
+		l.sayf(`"method":"notifications/resources/updated","params":{"uri":%q}`, resources[0])
 	case 1:
-		l.say(`"method":"notifications/progress","params":{"progressToken":%d,"progress":%d,"message":"forged"}`, l.rng.IntN(40), l.rng.IntN(40))
+		l.sayf(`"method":"notifications/progress","params":{"progressToken":%d,"progress":%d,"message":"forged"}`, l.rng.IntN(40), l.rng.IntN(40))
 	case 2:
-		l.say(`"method":"notifications/message","params":{"level":"error","data":"forged"}`)
+		l.sayf(`"method":"notifications/message","params":{"level":"error","data":"forged"}`)
 	case 3:
-		l.say(`"id":"q%d","method":"elicitation/create","params":{"message":"forged","requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3))
+		l.sayf(`"id":"q%d","method":"elicitation/create","params":{"message":"forged","requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3))
 	case 4:
-		l.say(`"method":"notifications/cancelled","params":{"requestId":%d}`, l.rng.IntN(40))
+		l.sayf(`"method":"notifications/cancelled","params":{"requestId":%d}`, l.rng.IntN(40))
 	case 5:
-		l.say(`"method":"notifications/tools/list_changed"`)
+		l.sayf(`"method":"notifications/tools/list_changed"`)
 	}
 }
