@@ -145,7 +145,9 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 }
 
 // Use adds middleware around everything that the mux serves: all methods,
-// unknown ones and notifications included. The first added is outermost. On a
+// unknown ones and notifications included. The first added is outermost. What decides
+// by the name of a resource who may read it must also decide, for subscriptions/listen,
+// who is told of its updates; middleware of [Mux.With] is asked for both. On a
 // view made by [Mux.With] or [Mux.Group] it wraps what is registered there
 // afterwards.
 func (m *Mux) Use(mw ...Middleware) {
@@ -199,8 +201,9 @@ func (m *Mux) Prompt(name string, h Handler) {
 // 6570 template such as "notes://{user}/{+path}" matches; the handler gets the
 // values of the variables from [Request.PathValue]. A URI goes before templates,
 // and a more specific template before a less specific one; two templates of
-// which neither is more specific must not overlap. If h is a [Describer], the
-// resource or template is listed.
+// which neither is more specific must not overlap. A URI that belongs to another
+// registration once what needs no encoding is decoded is not found. If h is a
+// [Describer], the resource or template is listed.
 func (m *Mux) Resource(pattern string, h Handler) {
 	if pattern == "" {
 		panic("mcp: Mux.Resource: the pattern is empty")

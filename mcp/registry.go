@@ -345,8 +345,31 @@ func (g *registry) walk(fn func(method, name string, h Handler) error) error {
 	return nil
 }
 
-// resource is the entry for a URI, and the values of its template's variables.
+// resource is the entry for a URI, and the values of its template's variables. Values
+// are decoded, so that a URI with more encoding than is needed could get what another
+// entry serves, with other permissions, from a less specific one. There is no such
+// resource.
 func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
+	e, values := s.match(uri)
+	if e == nil || e.template == nil || !strings.Contains(uri, "%") {
+		return e, values
+	}
+	for _, same := range [...]string{uritemplate.Plain(uri), e.write(values)} {
+		if other, _ := s.match(same); same != uri && other != e {
+			return nil, uritemplate.Values{}
+		}
+	}
+	return e, values
+}
+
+// write is the URI that the template makes of values that it has matched.
+func (e *entry) write(values uritemplate.Values) string {
+	uri, _ := e.template.Expand(maps.Collect(values.All())) // what was matched is UTF-8
+	return uri
+}
+
+// match is the entry for a URI as it is written.
+func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 	if e := s.resources[uri]; e != nil {
 		return e, uritemplate.Values{}
 	}

@@ -114,6 +114,25 @@ func unhex(c byte) (digit byte, ok bool) {
 	return 0, false
 }
 
+// Plain returns a URI with the characters decoded that need not be encoded anywhere
+// (RFC 3986, section 6.2.2.2): it is another way to write the same URI.
+func Plain(uri string) string {
+	if !strings.Contains(uri, "%") {
+		return uri
+	}
+	out := make([]byte, 0, len(uri))
+	for i := 0; i < len(uri); i++ {
+		octet, ok := unescape(uri, i)
+		if ok && classOf(octet) == unreserved {
+			out = append(out, octet)
+			i += 2
+			continue
+		}
+		out = append(out, uri[i])
+	}
+	return string(out)
+}
+
 // decode undoes the percent-encoding of s, which must be well formed.
 func decode(s string) string {
 	i := strings.IndexByte(s, '%')
