@@ -121,6 +121,7 @@ type liar struct {
 	w      *world
 	rng    *rand.Rand
 	stream mcp.Stream
+	open   []string // the tags of the calls that it did not answer, nor minds that they are given up
 }
 
 func newLiar(w *world) *liar { return &liar{w: w, rng: w.rng("liar")} }
@@ -155,6 +156,9 @@ func (l *liar) serve() {
 		if !l.w.isCalm() {
 			l.chatter()
 		}
+		if m.Method == mcp.MethodCallTool {
+			l.open = append(l.open, tagOf(data))
+		}
 		l.answer(m.ID, m.Method)
 	}
 }
@@ -180,9 +184,18 @@ func (l *liar) answer(id json.RawMessage, method string) {
 		l.say(`"id":%s,"result":[1]`, id)
 	case 4:
 		l.say(`"id":%s,"error":{"code":1,"message":"forged"}`, id)
+		l.answered(method)
 	default:
 		l.say(`"id":%s,"result":%s`, id, result)
 		l.say(`"id":%s,"result":%s`, id, result)
+		l.answered(method)
+	}
+}
+
+// answered forgets the last call.
+func (l *liar) answered(method string) {
+	if method == mcp.MethodCallTool {
+		l.open = l.open[:len(l.open)-1]
 	}
 }
 
@@ -191,7 +204,7 @@ func (l *liar) chatter() {
 	l.w.mu.Lock()
 	l.w.forged++
 	l.w.mu.Unlock()
-	switch l.rng.IntN(6) {
+	switch l.rng.IntN(8) {
 	case 0:
 		l.say(`"method":"notifications/resources/updated","params":{"uri":%q}`, resources[0])
 	case 1:
@@ -199,10 +212,18 @@ func (l *liar) chatter() {
 	case 2:
 		l.say(`"method":"notifications/message","params":{"level":"error","data":"forged"}`)
 	case 3:
-		l.say(`"id":"q%d","method":"elicitation/create","params":{"message":"forged","requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3))
+		l.ask(forged)
 	case 4:
 		l.say(`"method":"notifications/cancelled","params":{"requestId":%d}`, l.rng.IntN(40))
 	case 5:
 		l.say(`"method":"notifications/tools/list_changed"`)
+	default:
+		if n := len(l.open); n > 0 {
+			l.ask(l.open[l.rng.IntN(n)])
+		}
 	}
+}
+
+func (l *liar) ask(message string) {
+	l.say(`"id":"q%d","method":"elicitation/create","params":{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3), message)
 }
