@@ -228,7 +228,7 @@ func (c *client) someCall() *call {
 	if k.kind == "echo" && c.rng.IntN(3) == 0 {
 		k.kind, k.name = "dyn", fmt.Sprintf("dyn%d", c.rng.IntN(3))
 	}
-	if k.kind == "block" || c.rng.IntN(8) == 0 {
+	if k.kind == "block" || k.kind == "hostile" || c.rng.IntN(8) == 0 {
 		k.cancelAfter = time.Duration(1+c.rng.IntN(1500)) * time.Millisecond
 	}
 	if k.kind == "ask" {

@@ -7,7 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,11 +123,15 @@ func (c *client) hasHostileCallLocked() bool {
 type liar struct {
 	w      *world
 	rng    *rand.Rand
+	polite bool // it answers everything but calls
 	stream mcp.Stream
-	open   []string // the tags of the calls that it did not answer, nor minds that they are given up
+	open   map[string]string // the tags of calls, by id, that it did not answer, nor minds that they are given up
 }
 
-func newLiar(w *world) *liar { return &liar{w: w, rng: w.rng("liar")} }
+func newLiar(w *world) *liar {
+	rng := w.rng("liar")
+	return &liar{w: w, rng: rng, polite: rng.IntN(2) == 0, open: map[string]string{}}
+}
 
 func (l *liar) transport() mcp.Transport {
 	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
@@ -157,9 +164,9 @@ func (l *liar) serve() {
 			l.chatter()
 		}
 		if m.Method == mcp.MethodCallTool {
-			l.open = append(l.open, tagOf(data))
+			l.open[string(m.ID)] = tagOf(data)
 		}
-		l.answer(m.ID, m.Method)
+		l.answer(string(m.ID), m.Method)
 	}
 }
 
@@ -168,35 +175,35 @@ func (l *liar) say(format string, args ...any) {
 }
 
 // answer answers a request, or does not.
-func (l *liar) answer(id json.RawMessage, method string) {
+func (l *liar) answer(id, method string) {
 	result := `{"content":[{"type":"text","text":"forged"}]}`
 	if method == mcp.MethodListTools {
 		tool := `{"name":"%s","inputSchema":{"type":"object"}}`
 		result = fmt.Sprintf(`{"tools":[`+tool+`,`+tool+`,`+tool+`%s]}`, "tool", "tool", "b_echo", []string{"", `,{"name":7}`, `,null`}[l.rng.IntN(3)])
 	}
-	switch l.rng.IntN(8) {
+	what := l.rng.IntN(8)
+	if l.polite && method != mcp.MethodCallTool {
+		what = 7
+	}
+	switch what {
 	case 0:
 	case 1:
-		l.say(`"id":%d,"result":%s`, l.rng.IntN(40), result)
+		l.reply(strconv.Itoa(l.rng.IntN(40)), `"result":`+result)
 	case 2:
 		_ = l.stream.Write(l.w.ctx, []byte([]string{`{`, `[]`, `null`, "\xff", `{"jsonrpc":"2.0"}`}[l.rng.IntN(5)]))
 	case 3:
-		l.say(`"id":%s,"result":[1]`, id)
+		l.reply(id, `"result":[1]`)
 	case 4:
-		l.say(`"id":%s,"error":{"code":1,"message":"forged"}`, id)
-		l.answered(method)
+		l.reply(id, `"error":{"code":1,"message":"forged"}`)
 	default:
-		l.say(`"id":%s,"result":%s`, id, result)
-		l.say(`"id":%s,"result":%s`, id, result)
-		l.answered(method)
+		l.reply(id, `"result":`+result)
+		l.reply(id, `"result":`+result)
 	}
 }
 
-// answered forgets the last call.
-func (l *liar) answered(method string) {
-	if method == mcp.MethodCallTool {
-		l.open = l.open[:len(l.open)-1]
-	}
+func (l *liar) reply(id, outcome string) {
+	delete(l.open, id)
+	l.say(`"id":%s,%s`, id, outcome)
 }
 
 // chatter says something that nobody asked for.
@@ -218,8 +225,8 @@ func (l *liar) chatter() {
 	case 5:
 		l.say(`"method":"notifications/tools/list_changed"`)
 	default:
-		if n := len(l.open); n > 0 {
-			l.ask(l.open[l.rng.IntN(n)])
+		if tags := slices.Sorted(maps.Values(l.open)); len(tags) > 0 {
+			l.ask(tags[l.rng.IntN(len(tags))])
 		}
 	}
 }
