@@ -228,7 +228,7 @@ func (c *client) someCall() *call {
 	if k.kind == "echo" && c.rng.IntN(3) == 0 {
 		k.kind, k.name = "dyn", fmt.Sprintf("dyn%d", c.rng.IntN(3))
 	}
-	if k.kind == "block" || c.rng.IntN(8) == 0 {
+	if k.kind == "block" || k.kind == "hostile" || c.rng.IntN(8) == 0 {
 		k.cancelAfter = time.Duration(1+c.rng.IntN(1500)) * time.Millisecond
 	}
 	if k.kind == "ask" {
@@ -244,7 +244,7 @@ func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 		return c.askedByHostile()
 	}
 	k := c.w.callOf(tagOf([]byte(p.Message)))
-	if k == nil || k.client != c {
+	if k == nil || k.client != c && !(k.kind == "hostile" && k.client.principal.Is(c.principal)) {
 		c.w.wrongf("%s was asked %q, which belongs to %s", c.name, p.Message, k)
 		return nil, mcp.Errorf(mcp.CodeInternalError, "not my question")
 	}

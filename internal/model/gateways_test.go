@@ -7,7 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,10 +123,15 @@ func (c *client) hasHostileCallLocked() bool {
 type liar struct {
 	w      *world
 	rng    *rand.Rand
+	polite bool // it answers everything but calls
 	stream mcp.Stream
+	open   map[string]string // the tags of calls, by id, that it did not answer, nor minds that they are given up
 }
 
-func newLiar(w *world) *liar { return &liar{w: w, rng: w.rng("liar")} }
+func newLiar(w *world) *liar {
+	rng := w.rng("liar")
+	return &liar{w: w, rng: rng, polite: rng.IntN(2) == 0, open: map[string]string{}}
+}
 
 func (l *liar) transport() mcp.Transport {
 	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
@@ -155,7 +163,10 @@ func (l *liar) serve() {
 		if !l.w.isCalm() {
 			l.chatter()
 		}
-		l.answer(m.ID, m.Method)
+		if m.Method == mcp.MethodCallTool {
+			l.open[string(m.ID)] = tagOf(data)
+		}
+		l.answer(string(m.ID), m.Method)
 	}
 }
 
@@ -164,26 +175,35 @@ func (l *liar) sayf(format string, args ...any) {
 }
 
 // answer answers a request, or does not.
-func (l *liar) answer(id json.RawMessage, method string) {
+func (l *liar) answer(id, method string) {
 	result := `{"content":[{"type":"text","text":"forged"}]}`
 	if method == mcp.MethodListTools {
 		tool := `{"name":"%s","inputSchema":{"type":"object"}}`
 		result = fmt.Sprintf(`{"tools":[`+tool+`,`+tool+`,`+tool+`%s]}`, "tool", "tool", "b_echo", []string{"", `,{"name":7}`, `,null`}[l.rng.IntN(3)])
 	}
-	switch l.rng.IntN(8) {
+	what := l.rng.IntN(8)
+	if l.polite && method != mcp.MethodCallTool {
+		what = 7
+	}
+	switch what {
 	case 0:
 	case 1:
-		l.sayf(`"id":%d,"result":%s`, l.rng.IntN(40), result)
+		l.reply(strconv.Itoa(l.rng.IntN(40)), `"result":`+result)
 	case 2:
 		_ = l.stream.Write(l.w.ctx, []byte([]string{`{`, `[]`, `null`, "\xff", `{"jsonrpc":"2.0"}`}[l.rng.IntN(5)]))
 	case 3:
-		l.sayf(`"id":%s,"result":[1]`, id)
+		l.reply(id, `"result":[1]`)
 	case 4:
-		l.sayf(`"id":%s,"error":{"code":1,"message":"forged"}`, id)
+		l.reply(id, `"error":{"code":1,"message":"forged"}`)
 	default:
-		l.sayf(`"id":%s,"result":%s`, id, result)
-		l.sayf(`"id":%s,"result":%s`, id, result)
+		l.reply(id, `"result":`+result)
+		l.reply(id, `"result":`+result)
 	}
+}
+
+func (l *liar) reply(id, outcome string) {
+	delete(l.open, id)
+	l.sayf(`"id":%s,%s`, id, outcome)
 }
 
 // chatter says something that nobody asked for.
@@ -191,7 +211,7 @@ func (l *liar) chatter() {
 	l.w.mu.Lock()
 	l.w.forged++
 	l.w.mu.Unlock()
-	switch l.rng.IntN(6) {
+	switch l.rng.IntN(8) {
 	case 0:
 		l.sayf(`"method":"notifications/resources/updated","params":{"uri":%q}`, resources[0])
 	case 1:
@@ -199,10 +219,18 @@ func (l *liar) chatter() {
 	case 2:
 		l.sayf(`"method":"notifications/message","params":{"level":"error","data":"forged"}`)
 	case 3:
-		l.sayf(`"id":"q%d","method":"elicitation/create","params":{"message":"forged","requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3))
+		l.ask(forged)
 	case 4:
 		l.sayf(`"method":"notifications/cancelled","params":{"requestId":%d}`, l.rng.IntN(40))
 	case 5:
 		l.sayf(`"method":"notifications/tools/list_changed"`)
+	default:
+		if tags := slices.Sorted(maps.Values(l.open)); len(tags) > 0 {
+			l.ask(tags[l.rng.IntN(len(tags))])
+		}
 	}
+}
+
+func (l *liar) ask(message string) {
+	l.sayf(`"id":"q%d","method":"elicitation/create","params":{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, l.rng.IntN(3), message)
 }
