@@ -255,7 +255,17 @@ func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 		seen <- req.ClientCapabilities()
 		return mcp.TextResult("done"), nil
 	}))
-	c := connect(t, gateway(t, server, mcp.LatestVersion), &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: answering, Capabilities: &mcp.ClientCapabilities{
+	mux := gateway(t, server, mcp.LatestVersion)
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			res, err := next.ServeMCP(ctx, req)
+			if req.Method == mcp.MethodCallTool && !req.ClientCapabilities().HasExtension("io.modelcontextprotocol/tasks") {
+				t.Error("what was left out for the server is gone from the request of the client")
+			}
+			return res, err
+		})
+	})
+	c := connect(t, mux, &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: answering, Capabilities: &mcp.ClientCapabilities{
 		Extensions: mcp.Extensions{"io.modelcontextprotocol/tasks": []byte("{}"), "io.modelcontextprotocol/ui": []byte("{}")},
 	}})
 	if _, err := c.CallTool(t.Context(), tool("b_hello", "")); err != nil {
