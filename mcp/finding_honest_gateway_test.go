@@ -258,8 +258,9 @@ func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 	mux := gateway(t, server, mcp.LatestVersion)
 	mux.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			declared := req.ClientCapabilities() // which copies of the request share from now on
 			res, err := next.ServeMCP(ctx, req)
-			if req.Method == mcp.MethodCallTool && !req.ClientCapabilities().HasExtension("io.modelcontextprotocol/tasks") {
+			if req.Method == mcp.MethodCallTool && !declared.HasExtension("io.modelcontextprotocol/tasks") {
 				t.Error("what was left out for the server is gone from the request of the client")
 			}
 			return res, err
