@@ -180,10 +180,10 @@ func TestOrder(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
+		c.Close() // which ends it in the legacy era
 		if got := of(t, traces, mcp.MethodListen); got != answered {
 			t.Errorf("a subscription passed %q, want %q", got, answered)
 		}
-		c.Close()
 	})
 }
 
