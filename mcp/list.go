@@ -86,6 +86,11 @@ func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cu
 	return nil
 }
 
+// maxInnerCursor bounds the cursor of a source, which travels in that of the mux, and
+// comes back in a request. Without a bound one source could keep clients from those
+// after it.
+const maxInnerCursor = 64 << 10
+
 // addSources goes on with the sources until the page is full. What a source
 // gives as a page is taken whole.
 func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *page[D], sources []source[D], at *cursor) (*cursor, error) {
@@ -126,9 +131,14 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 		}
 		p.items = append(p.items, part.items...)
 		p.cache = p.cache.narrowed(part.cache)
-		if part.next != nil {
-			return &cursor{Source: &src.key, Inner: part.next}, nil
+		if part.next == nil {
+			continue
 		}
+		if n := len(*part.next); n > maxInnerCursor {
+			logSkipped(ctx, g, req, src.key, src.site, Errorf(CodeInternalError, "its cursor has %d bytes, and the limit is %d", n, maxInnerCursor))
+			continue
+		}
+		return &cursor{Source: &src.key, Inner: part.next}, nil
 	}
 	return nil, nil
 }
