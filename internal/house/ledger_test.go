@@ -21,7 +21,7 @@ var ledgers = map[string]*regexp.Regexp{
 	"docs/traps.md":       regexp.MustCompile(`^T\d+b?$`),
 	"docs/advisories.md":  regexp.MustCompile(`^(CVE-\d{4}-\d{4,6}|GHSA(-[0-9a-z]{4}){3}|N\d+)$`),
 	"docs/features.md":    regexp.MustCompile(`^F\d+$`),
-	"docs/findings.md":    regexp.MustCompile(`^([SWIUM]|C-[HML])\d+$`),
+	"docs/findings.md":    regexp.MustCompile(`^([SWIUML]|C-[HML])\d+$`),
 }
 
 // TestLedgers checks that the tests which the pages name exist, and that every row

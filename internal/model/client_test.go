@@ -244,7 +244,7 @@ func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 		return c.askedByHostile()
 	}
 	k := c.w.callOf(tagOf([]byte(p.Message)))
-	if k == nil || k.client != c && !(k.kind == "hostile" && k.client.principal.Is(c.principal)) {
+	if k == nil || k.client != c && (k.kind != "hostile" || !k.client.principal.Is(c.principal)) {
 		c.w.wrongf("%s was asked %q, which belongs to %s", c.name, p.Message, k)
 		return nil, mcp.Errorf(mcp.CodeInternalError, "not my question")
 	}
