@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,13 +194,13 @@ func TestFindingI10SubscriptionsThatTheServerRefuses(t *testing.T) {
 // makes the gateway say no more than it agreed to.
 func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		listened := 0
+		var listened atomic.Int32
 		gw := mcp.NewMux("gateway", "v1", quiet())
 		gw.Mount("b_", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if req.Method != mcp.MethodListen {
 				return &mcp.DiscoverResult{Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourcesCapability{Subscribe: true}}}, nil
 			}
-			listened++
+			listened.Add(1)
 			return &mcp.ListenResult{}, req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{})
 		}))
 		c := connect(t, gw, nil)
@@ -212,8 +213,8 @@ func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
 		if err != nil || len(s.Accepted.ResourceSubscriptions) != 0 {
 			t.Fatalf("accepted %+v, %v", s, err)
 		}
-		if err := pause.For(t.Context(), 10*time.Second); err != nil || listened < 3 {
-			t.Errorf("it listened %d times, %v", listened, err)
+		if err := pause.For(t.Context(), 10*time.Second); err != nil || listened.Load() < 3 {
+			t.Errorf("it listened %d times, %v", listened.Load(), err)
 		}
 		s.Close()
 	})
