@@ -15,8 +15,8 @@ import (
 )
 
 // things are the names under which the server has a tool, a prompt and a resource:
-// "open" is for everyone, "hidden" for nobody, "scoped" for callers with the scope s, and
-// "anns" is ann's.
+// every caller may use "open", none may see "hidden", "scoped" needs the scope s, and
+// "anns" belongs to ann.
 var things = []string{"open", "hidden", "scoped", "anns"}
 
 // served is a server whose handlers say who called.
