@@ -179,7 +179,7 @@ func (c *client) told(conn *mcp.Conn) {
 func (c *client) act() {
 	c.connect()
 	for range 8 + c.rng.IntN(25) {
-		<-time.After(time.Duration(c.rng.IntN(500)) * time.Millisecond)
+		<-time.After(time.Duration(1+c.rng.IntN(500)) * time.Millisecond)
 		if c.w.isDown() {
 			return
 		}
@@ -233,7 +233,7 @@ func (c *client) someCall() *call {
 	}
 	if k.kind == "ask" {
 		k.action = []string{mcp.ActionAccept, mcp.ActionAccept, mcp.ActionAccept, mcp.ActionDecline, mcp.ActionCancel}[c.rng.IntN(5)]
-		k.thinking = time.Duration(c.rng.IntN(2000)) * time.Millisecond
+		k.thinking = time.Duration(1+c.rng.IntN(2000)) * time.Millisecond
 	}
 	return k
 }

@@ -49,7 +49,7 @@ func (s *stranger) actOverHTTP() {
 	s.post(strangersHello)
 	s.post(strangersReady)
 	for range 3 {
-		<-time.After(time.Duration(s.rng.IntN(2000)) * time.Millisecond)
+		<-time.After(time.Duration(1+s.rng.IntN(2000)) * time.Millisecond)
 		batch, calls := s.batch()
 		s.answered(s.post(batch), calls)
 	}
@@ -82,7 +82,7 @@ func (s *stranger) actOnPipe() {
 	exchange(strangersHello)
 	_ = stream.Write(s.w.ctx, []byte(strangersReady))
 	for range 3 {
-		<-time.After(time.Duration(s.rng.IntN(2000)) * time.Millisecond)
+		<-time.After(time.Duration(1+s.rng.IntN(2000)) * time.Millisecond)
 		batch, calls := s.batch()
 		s.answered(exchange(batch), calls)
 	}

@@ -224,7 +224,7 @@ var resources = []string{"res://a", "res://b"}
 func (w *world) actAsServer() {
 	rng := w.rng("server")
 	for range 5 + rng.IntN(20) {
-		<-time.After(time.Duration(rng.IntN(800)) * time.Millisecond)
+		<-time.After(time.Duration(1+rng.IntN(800)) * time.Millisecond)
 		switch n := rng.IntN(10); {
 		case w.isDown():
 			return
