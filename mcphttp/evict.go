@@ -3,17 +3,23 @@
 
 package mcphttp
 
-// makeRoomLocked makes room for a session of a caller, and reports whether there is.
-// Callers lose sessions to others only as long as they have more of them.
-func (ss *sessions) makeRoomLocked(key callerKey) bool {
+// makeRoomLocked makes room for a session of a caller, or returns an error. Callers
+// lose sessions to others only as long as they have more of them.
+func (ss *sessions) makeRoomLocked(key callerKey) error {
 	own := ss.callers.sessions(key)
+	room := true
 	switch {
+	case ss.over:
+		return errShutdown
 	case own >= ss.opts.MaxSessionsPerCaller:
-		return ss.evictLocked(func(s *session) bool { return s.caller.key == key })
+		room = ss.evictLocked(func(s *session) bool { return s.caller.key == key })
 	case len(ss.byID) >= ss.opts.MaxSessions:
-		return ss.evictLocked(func(s *session) bool { return s.caller.key == key || s.caller.sessions > own })
+		room = ss.evictLocked(func(s *session) bool { return s.caller.key == key || s.caller.sessions > own })
 	}
-	return true
+	if !room {
+		return errTooManySessions
+	}
+	return nil
 }
 
 // evictLocked ends one of the sessions that may go.

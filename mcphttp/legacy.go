@@ -39,9 +39,9 @@ func legacyContext(r *http.Request) *requestContext {
 
 // initialize opens a session, and keeps it if the handshake succeeds.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
-	s := h.sessions.open(r)
-	if s == nil {
-		writeUnavailable(w, m.ID, errTooManySessions)
+	s, err := h.sessions.open(r)
+	if err != nil {
+		writeUnavailable(w, m.ID, err)
 		return
 	}
 	defer h.sessions.release(s, r)

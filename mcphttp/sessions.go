@@ -54,6 +54,7 @@ type sessions struct {
 	mu      sync.Mutex
 	byID    map[string]*session
 	callers callers
+	over    bool               // no session is opened or restored any more
 	sweep   *time.Timer        // nil while there are no sessions
 	quiet   context.CancelFunc // ends hearing other replicas; nil while there are no sessions
 
@@ -75,18 +76,18 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	}
 }
 
-// open begins a session that is in use: release must follow. It returns nil if
+// open opens a session that is in use: release must follow. It returns an error if
 // there are too many.
-func (ss *sessions) open(r *http.Request) *session {
+func (ss *sessions) open(r *http.Request) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if !ss.makeRoomLocked(callerOf(r)) {
-		return nil
+	if err := ss.makeRoomLocked(callerOf(r)); err != nil {
+		return nil, err
 	}
 	id := rand.Text()
 	s := ss.addLocked(id, r, ss.opts.legacy(id, PrincipalOf(r)))
 	s.used = false // it is saved when it is initialized
-	return s
+	return s, nil
 }
 
 func (ss *sessions) addLocked(id string, r *http.Request, opts *mcp.LegacyOptions) *session {
@@ -229,8 +230,12 @@ func (ss *sessions) all() []*session {
 	return list
 }
 
-// closeAll ends all sessions in this process.
+// closeAll ends all sessions in this process. Requests that outlive a shutdown open
+// none after it.
 func (ss *sessions) closeAll() {
+	ss.mu.Lock()
+	ss.over = true
+	ss.mu.Unlock()
 	for _, s := range ss.all() {
 		ss.mu.Lock()
 		s.moves = ss.opts.Store != nil

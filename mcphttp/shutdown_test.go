@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -68,6 +69,33 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("a second Shutdown returned %v", err)
 		}
 		s.close()
+	})
+}
+
+// A request that outlives Shutdown, because the store is slow, restores no session: no
+// one would end it.
+func TestShutdownRestoresNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		h := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared})).open("2025-11-25")
+		slow := &heldGet{shared, make(chan struct{})}
+		late := newHandler(t, tools(), &mcphttp.Options{Store: slow})
+		s := serve(t, late)
+		answer := make(chan reply, 1)
+		go func() { answer <- whole(t, s.post(call(1, "hello"), h)) }()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := late.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Shutdown returned %v", err)
+		}
+		close(slow.held)
+		if res := <-answer; res.status != http.StatusServiceUnavailable {
+			t.Errorf("the late request was answered with %d", res.status)
+		}
+		for range late.Sessions() {
+			t.Error("a session is left")
+		}
 	})
 }
 

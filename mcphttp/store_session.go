@@ -105,8 +105,8 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *record) (*session, er
 	if s, known := ss.hereLocked(r, id); known {
 		return s, nil
 	}
-	if !ss.makeRoomLocked(callerOf(r)) {
-		return nil, errTooManySessions
+	if err := ss.makeRoomLocked(callerOf(r)); err != nil {
+		return nil, err
 	}
 	opts := ss.opts.legacy(id, PrincipalOf(r))
 	opts.State = &rec.State
