@@ -48,10 +48,6 @@ type LegacyOptions struct {
 	State *LegacyState
 	// Logger gets what there is to say to the operator. Nil means slog.Default.
 	Logger *slog.Logger
-	// Closed is called once, by a goroutine of its own, when the session has ended.
-	// Nil means that nobody needs to know. It costs an idle session less than to wait
-	// for its context.
-	Closed func()
 }
 
 // Legacy is the server's end of a conversation of the legacy era: it answers
@@ -65,9 +61,10 @@ type Legacy struct {
 	gone    chan struct{} // closed when the client cannot answer any more; nil if nobody says so
 	most    int           // requests that may be served at once
 
+	ctx    context.Context // ends with the session
+	cancel context.CancelCauseFunc
+
 	mu            sync.Mutex
-	life          *sessionLife // for those who have asked; or nil
-	ended         bool
 	era           legacyEra // zero before initialize
 	told          change    // the changes of lists that the last feed tells of
 	info, caps    json.RawMessage
@@ -78,12 +75,6 @@ type Legacy struct {
 	subscriptions map[string]struct{}
 	feeding       *feeding // of the last Listen; nil while there is none
 	feeds         []*feed  // of all that are running
-}
-
-// sessionLife is a context that ends with the session.
-type sessionLife struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
 }
 
 // NewLegacy begins a session that waits for initialize.
@@ -104,6 +95,7 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 	if l.opts.State != nil {
 		l.resume(l.opts.State)
 	}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.session.legacy = l
 	return l
 }
@@ -111,46 +103,25 @@ func NewLegacy(h Handler, opts *LegacyOptions) *Legacy {
 // Session is the session as handlers see it.
 func (l *Legacy) Session() *Session { return &l.session }
 
-// Context is done when the session has ended.
-func (l *Legacy) Context() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.life == nil {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		l.life = &sessionLife{ctx, cancel}
-		if l.ended {
-			cancel(ErrClosed)
-		}
-	}
-	return l.life.ctx
-}
+// Context returns a context that is done when the session has ended.
+func (l *Legacy) Context() context.Context { return l.ctx }
 
 // Close ends the session; see [Session.Close].
 func (l *Legacy) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := !l.ended
-	l.ended = true
-	if l.life != nil {
-		l.life.cancel(ErrClosed)
-	}
+	l.cancel(ErrClosed)
 	for _, r := range l.inflight {
 		r.cancel(ErrClosed)
 	}
 	for _, f := range l.feeds {
 		f.cancel(ErrClosed)
 	}
-	if closed := l.opts.Closed; closed != nil && first {
-		go closed()
-	}
 }
 
-// over reports whether the session has ended.
-func (l *Legacy) over() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended
-}
+// isClosed reports whether the session has ended. With the lock held, the answer holds
+// until the lock is released.
+func (l *Legacy) isClosed() bool { return l.ctx.Err() != nil }
 
 // hangUp fails the questions that wait for an answer, and all to come: the client
 // has no more to say. Requests go on.

@@ -100,7 +100,7 @@ func (l *Legacy) begin(a *Admitted) error {
 		return tooMany(l.most)
 	}
 	a.ctx, a.cancel = context.WithCancelCause(a.ctx)
-	if l.ended {
+	if l.isClosed() {
 		a.cancel(ErrClosed)
 	}
 	l.inflight.add(req.ID, a.cancel)

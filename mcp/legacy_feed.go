@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/digest"
-	"github.com/go-psi/psi/internal/lazyctx"
 )
 
 // feed is one subscriptions/listen request to the handler.
@@ -45,12 +44,12 @@ func (f *feed) begin(of *feeding, before []string) {
 		f.resources = &fedResources{before: before}
 	}
 	l.makeListen(f.listen.begin(), of.from, filter)
-	f.ctx, f.cancel = lazyctx.WithCancelCause(of.ctx)
+	f.ctx, f.cancel = context.WithCancelCause(of.ctx)
 	f.running.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.feeds = append(l.feeds, f)
-	if l.ended {
+	if l.isClosed() {
 		f.cancel(ErrClosed)
 	}
 }

@@ -150,7 +150,7 @@ func (l *Legacy) refeed(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ctx.Err() != nil || l.over() {
+	if f.ctx.Err() != nil || l.isClosed() {
 		return nil // nothing may be sent to the out of a Listen that has returned
 	}
 	accepted, all := l.accepted(f.current)

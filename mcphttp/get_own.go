@@ -7,11 +7,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/internal/lazyctx"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -19,8 +17,7 @@ import (
 // that one that comes back has missed nothing.
 const lingering = time.Minute
 
-// getting is a GET of the session's own stream, or what lingers of one. There
-// may be thousands: it is one allocation, and what waits for it has small frames.
+// getting is a GET of the session's own stream, or what lingers of one.
 type getting struct {
 	handler  *Handler
 	session  *session
@@ -29,12 +26,13 @@ type getting struct {
 	lingers  bool    // there is no client
 	refused  bool    // the response is an error
 
-	out   output
-	about httpContext
-	ctx   lazyctx.Context // of the GET
-	beat  beat
-	stay  func() bool // keeps it from leaving
-	left  atomic.Bool // the client has gone
+	out    output
+	about  *http.Request
+	ctx    context.Context // of the GET
+	cancel context.CancelCauseFunc
+	beat   beat
+	stay   func() bool // keeps it from leaving
+	left   atomic.Bool // the client has gone
 }
 
 // serveOwn serves the session's own stream until another GET takes it over, or the
@@ -49,13 +47,13 @@ func (h *Handler) serveOwn(r *http.Request, s *session, w http.ResponseWriter, p
 	defer s.giveUp(g)
 	g.watch(r)
 	defer g.unwatch()
-	_ = s.legacy.Listen(&g.ctx, originOf(r), g.stream, g.ready) // why it ended does not matter here
+	_ = s.legacy.Listen(g.ctx, originOf(r), g.stream, g.ready) // why it ended does not matter here
 }
 
 func (h *Handler) newGetting(r *http.Request, s *session) *getting {
 	g := &getting{handler: h, session: s}
-	g.about.request = r
-	g.ctx.From(&g.about)
+	g.about = r
+	g.ctx, g.cancel = context.WithCancelCause(&httpContext{r})
 	return g
 }
 
@@ -81,45 +79,27 @@ func (g *getting) unwatch() {
 	}
 }
 
-// ready makes the response of the GET that of the stream. It is called deep in the
-// stack of a goroutine that may wait for days, and net/http needs much stack to begin a
-// response: on a stack of its own that is given back.
-func (g *getting) ready() {
-	var (
-		beginning sync.WaitGroup
-		panicked  any
-	)
-	beginning.Go(func() {
-		defer func() { panicked = recover() }()
-		g.begin()
-	})
-	beginning.Wait()
-	if panicked != nil {
-		panic(panicked)
-	}
-}
-
-// begin takes the stream over from the GET before, which ends. A client that comes
+// ready takes the stream over from the GET before, which ends. A client that comes
 // back for a stream that no GET has kept meanwhile may have missed anything.
-func (g *getting) begin() {
+func (g *getting) ready() {
 	before, err := g.stream.takeOver(g)
 	switch {
 	case errors.Is(err, errSuperseded):
-		g.ctx.Cancel(mcp.ErrClosed)
+		g.cancel(mcp.ErrClosed)
 		return
 	case err != nil:
 		g.refused = true
 		g.handler.endReplay(&g.out, err)
-		g.ctx.Cancel(err)
+		g.cancel(err)
 		return
 	case !g.lingers:
 		g.stream.heartbeat() // the head, at once: there are proxies that hold it back until there is a body
 		g.handler.pulse.start(&g.beat, g.stream)
 	}
 	if before != nil {
-		before.ctx.Cancel(mcp.ErrClosed)
+		before.cancel(mcp.ErrClosed)
 	} else if g.position != nil {
-		g.session.legacy.Missed(&g.ctx)
+		g.session.legacy.Missed(g.ctx)
 	}
 }
 
@@ -136,7 +116,7 @@ func (st *stream) takeOver(g *getting) (before *getting, err error) {
 		return nil, errSuperseded
 	}
 	if g.position != nil {
-		if err := st.replay(&g.ctx, &g.out, *g.position); err != nil {
+		if err := st.replay(g.ctx, &g.out, *g.position); err != nil {
 			return nil, err
 		}
 	}
@@ -146,11 +126,11 @@ func (st *stream) takeOver(g *getting) (before *getting, err error) {
 	}
 	if !g.lingers {
 		st.dismiss()
-		st.out, st.about, st.broken = &g.out, &g.ctx, g.leave
+		st.out, st.about, st.broken = &g.out, g.ctx, g.leave
 		if g.position == nil && st.begun {
-			st.primeAgain(&g.ctx)
+			st.primeAgain(g.ctx)
 		}
-		st.begin(&g.ctx)
+		st.begin(g.ctx)
 	}
 	return before, nil
 }
@@ -162,10 +142,10 @@ func (g *getting) leave() {
 		return
 	}
 	g.stream.detach(&g.out)
-	after := g.handler.newGetting(g.about.request, g.session)
+	after := g.handler.newGetting(g.about, g.session)
 	after.lingers = true
 	if !g.session.leaveTo(g, after) {
-		g.ctx.Cancel(context.Canceled)
+		g.cancel(context.Canceled)
 		return
 	}
 	go after.linger(g)
@@ -173,11 +153,11 @@ func (g *getting) leave() {
 
 // linger goes on for g, which ends when it has begun.
 func (g *getting) linger(before *getting) {
-	defer before.ctx.Cancel(context.Canceled)
+	defer before.cancel(context.Canceled)
 	h, s := g.handler, g.session
 	defer h.sessions.release(s, nil)
 	defer h.requests.leave()
 	defer s.giveUp(g)
-	defer time.AfterFunc(lingering, func() { g.ctx.Cancel(nil) }).Stop()
-	_ = s.legacy.Listen(&g.ctx, originOf(g.about.request), g.stream, g.ready) // why it ended does not matter here
+	defer time.AfterFunc(lingering, func() { g.cancel(nil) }).Stop()
+	_ = s.legacy.Listen(g.ctx, originOf(g.about), g.stream, g.ready) // why it ended does not matter here
 }

@@ -25,7 +25,7 @@ func (s *session) claim(g *getting) {
 	s.claimLocked(g)
 	s.mu.Unlock()
 	if superseded != nil {
-		superseded.ctx.Cancel(mcp.ErrClosed)
+		superseded.cancel(mcp.ErrClosed)
 	}
 }
 
@@ -35,7 +35,7 @@ func (s *session) claimLocked(g *getting) {
 	}
 	g.stream, s.own.next = s.own.stream, g
 	if g.handler.ctx.Err() != nil {
-		g.ctx.Cancel(mcp.ErrClosed) // Shutdown, which ends all streams, may not have seen it
+		g.cancel(mcp.ErrClosed) // Shutdown, which ends all streams, may not have seen it
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *session) leaveTo(g, after *getting) bool {
 
 // giveUp takes out a GET that ends.
 func (s *session) giveUp(g *getting) {
-	g.ctx.Cancel(nil)
+	g.cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.giveUpLocked(g)
@@ -90,7 +90,7 @@ func (s *session) endOwn() {
 	defer s.mu.Unlock()
 	for _, g := range []*getting{s.own.telling, s.own.next} {
 		if g != nil {
-			g.ctx.Cancel(mcp.ErrClosed)
+			g.cancel(mcp.ErrClosed)
 		}
 	}
 }

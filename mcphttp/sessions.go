@@ -93,8 +93,8 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 func (ss *sessions) addLocked(id string, r *http.Request, opts *mcp.LegacyOptions) *session {
 	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
 	s.enterLocked(r)
-	opts.Closed = func() { ss.closed(s) }
 	s.legacy = mcp.NewLegacy(ss.mcp, opts)
+	context.AfterFunc(s.legacy.Context(), func() { ss.closed(s) })
 	ss.byID[id] = s
 	if ss.sweep == nil {
 		ss.sweep = time.AfterFunc(ss.opts.SessionIdle/2, ss.expire)
