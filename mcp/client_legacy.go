@@ -221,7 +221,7 @@ func (e *legacyClient) encode(id ID, req *Request, token ID) []byte {
 func (e *legacyClient) meta(req *Request, token ID) []byte {
 	meta := []byte{'{'}
 	if !token.IsZero() {
-		meta = append(appendKey(meta, MetaProgressToken), token.token...)
+		meta = append(appendKey(meta, MetaProgressToken), token.String()...)
 	}
 	if req.params.meta == nil {
 		return append(meta, '}')

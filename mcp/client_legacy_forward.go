@@ -251,7 +251,7 @@ func (p *pendingCall) ask(first travellingQuestion) *InputRequired {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for next := first; ; {
-		key := "q" + next.id.token
+		key := "q" + next.id.String()
 		p.asked[key] = next.id
 		q := next.q
 		if q.Params == nil {

@@ -132,7 +132,7 @@ func (e *legacyClient) beginAnswer(id ID) (context.Context, *answering) {
 	e.busy++
 	var ctx context.Context
 	ctx, own.cancel = context.WithCancelCause(e.conn.ctx)
-	e.answering[id.byValue()] = own
+	e.answering[id.Canonical()] = own
 	return ctx, own
 }
 
@@ -141,7 +141,7 @@ func (e *legacyClient) endAnswer(id ID, own *answering) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.busy--
-	if id = id.byValue(); e.answering[id] == own { // and not the question of another session
+	if id = id.Canonical(); e.answering[id] == own { // and not the question of another session
 		delete(e.answering, id)
 	}
 }
@@ -175,7 +175,7 @@ func (e *legacyClient) withdrawn(note *Request) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.answering[p.RequestID.byValue()]; a != nil {
+	if a := e.answering[p.RequestID.Canonical()]; a != nil {
 		a.cancel(&CancelError{Reason: p.Reason})
 	}
 }

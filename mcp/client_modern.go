@@ -118,7 +118,7 @@ func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
 		body = jsonscan.AppendString(appendKey(body, MetaLogLevel), string(level))
 	}
 	if !token.IsZero() {
-		body = append(appendKey(body, MetaProgressToken), token.token...)
+		body = append(appendKey(body, MetaProgressToken), token.String()...)
 	}
 	if req.params.meta != nil {
 		body = appendMembersBut(body, req.params.meta, ownMeta)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -236,7 +235,7 @@ func (c *Conn) Wait() error {
 	return nil
 }
 
-func (c *Conn) nextID() ID { return ID{strconv.FormatInt(c.ids.Add(1), 10)} }
+func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
 
 // exchange sends one request and decodes the answer.
 func (c *Conn) exchange(ctx context.Context, req *Request, e *Envelope) (Result, error) {

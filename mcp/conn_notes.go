@@ -172,7 +172,7 @@ func (c *Conn) followerOf(note *Request, about ID) func(*Request) bool {
 	_ = note.Meta().Get(MetaSubscriptionID, &id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sub := c.subs[id.byValue()]; sub.take != nil {
+	if sub := c.subs[id.Canonical()]; sub.take != nil {
 		return sub.take
 	}
 	return c.subs[about].take
@@ -187,7 +187,7 @@ func (c *Conn) endedByServer(note *Request) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sub, ok := c.subs[p.RequestID.byValue()]
+	sub, ok := c.subs[p.RequestID.Canonical()]
 	if ok {
 		sub.end(errEndedByServer)
 	}

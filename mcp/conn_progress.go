@@ -84,7 +84,7 @@ func (c *Conn) progressed(note *Request) {
 func (c *Conn) sinkOf(id ID) *progressSink {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.progress[id.byValue()]
+	return c.progress[id.Canonical()]
 }
 
 func (s *progressSink) add(tell func()) {

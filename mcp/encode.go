@@ -99,7 +99,7 @@ func appendID(dst []byte, id ID) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if !id.IsZero() {
 		dst = append(dst, `,"id":`...)
-		dst = append(dst, id.token...)
+		dst = append(dst, id.String()...)
 	}
 	return dst
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Every text fits into a header and comes out as it was; what is no encoding is
@@ -21,7 +21,7 @@ func FuzzHeaderValue(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		value := mcp.EncodeHeaderValue(text)
+		value := transport.EncodeHeaderValue(text)
 		if strings.Trim(value, " \t") != value {
 			t.Errorf("%q becomes %q, which loses its spaces on the way", text, value)
 		}
@@ -30,10 +30,10 @@ func FuzzHeaderValue(f *testing.F) {
 				t.Errorf("%q becomes %q, which is no header value", text, value)
 			}
 		}
-		if back, err := mcp.DecodeHeaderValue(value); err != nil || back != text {
+		if back, err := transport.DecodeHeaderValue(value); err != nil || back != text {
 			t.Errorf("%q becomes %q, and then %q, %v", text, value, back, err)
 		}
-		decoded, err := mcp.DecodeHeaderValue(text)
+		decoded, err := transport.DecodeHeaderValue(text)
 		inner, isEncoded := strings.CutPrefix(text, "=?base64?")
 		inner, ended := strings.CutSuffix(inner, "?=")
 		switch {

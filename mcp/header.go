@@ -5,9 +5,7 @@ package mcp
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -18,6 +16,7 @@ import (
 	"github.com/go-psi/psi/internal/ascii"
 	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // paramHeader is an argument that the schema annotates with x-mcp-header: over
@@ -183,7 +182,7 @@ func (p *paramHeader) check(req *Request) error {
 	case len(values) > 1:
 		return headerMismatch(p.key, "the header stands more than once")
 	}
-	text, err := DecodeHeaderValue(values[0])
+	text, err := transport.DecodeHeaderValue(values[0])
 	if err != nil {
 		return headerMismatch(p.key, err.Error())
 	}
@@ -236,39 +235,4 @@ func memberOf(object json.RawMessage, name string) json.RawMessage {
 		s.Skip()
 	}
 	return nil
-}
-
-const (
-	encodedPrefix = "=?base64?"
-	encodedSuffix = "?="
-)
-
-// EncodeHeaderValue makes text fit for the value of an Mcp-Name or Mcp-Param
-// header: as it is, or, if it has anything but visible ASCII and inner spaces,
-// as base64 between markers (transports/streamable-http).
-func EncodeHeaderValue(text string) string {
-	plain := strings.TrimSpace(text) == text && (!strings.HasPrefix(text, encodedPrefix) || !strings.HasSuffix(text, encodedSuffix))
-	for i := 0; plain && i < len(text); i++ {
-		plain = text[i] >= 0x20 && text[i] < 0x7f
-	}
-	if plain {
-		return text
-	}
-	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
-}
-
-// DecodeHeaderValue is the inverse of [EncodeHeaderValue].
-func DecodeHeaderValue(value string) (string, error) {
-	inner, ok := strings.CutPrefix(value, encodedPrefix)
-	if ok {
-		inner, ok = strings.CutSuffix(inner, encodedSuffix)
-	}
-	if !ok {
-		return value, nil
-	}
-	text, err := base64.StdEncoding.Strict().DecodeString(inner)
-	if err != nil || strings.ContainsAny(inner, "\r\n") { // which the decoder would pass over
-		return "", errors.New("the value is not valid base64")
-	}
-	return string(text), nil
 }

@@ -19,7 +19,7 @@ const keptInFlight = 2
 
 // find returns what cancels a request, or nil.
 func (f inflight) find(id ID) context.CancelCauseFunc {
-	id = id.byValue()
+	id = id.Canonical()
 	for i := range f {
 		if f[i].id == id {
 			return f[i].cancel
@@ -29,12 +29,12 @@ func (f inflight) find(id ID) context.CancelCauseFunc {
 }
 
 func (f *inflight) add(id ID, cancel context.CancelCauseFunc) {
-	*f = append(*f, inflightRequest{id.byValue(), cancel})
+	*f = append(*f, inflightRequest{id.Canonical(), cancel})
 }
 
 func (f *inflight) remove(id ID) {
 	list := *f
-	id = id.byValue()
+	id = id.Canonical()
 	for i := range list {
 		if list[i].id == id {
 			last := len(list) - 1

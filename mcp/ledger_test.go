@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The tests of ledger_*.go look at what goes over a wire, for rows of
@@ -299,15 +300,15 @@ func TestHeaderValues(t *testing.T) {
 		"a\tb": "=?base64?YQli?=", "a\r\nb": "=?base64?YQ0KYg==?=", "\x7f": "=?base64?fw==?=",
 		"=?base64?x?=": "=?base64?PT9iYXNlNjQ/eD89?=", "=?base64?x": "=?base64?x", "x?=": "x?=",
 	} {
-		if got := mcp.EncodeHeaderValue(text); got != want {
+		if got := transport.EncodeHeaderValue(text); got != want {
 			t.Errorf("%q is written %q, want %q", text, got, want)
 		}
-		if got, err := mcp.DecodeHeaderValue(want); err != nil || got != text {
+		if got, err := transport.DecodeHeaderValue(want); err != nil || got != text {
 			t.Errorf("%q is read %q, %v; want %q", want, got, err, text)
 		}
 	}
 	for _, bad := range []string{"=?base64?ZXU?=", "=?base64?!?=", "=?base64?ZXU==?=", "=?base64?ZX U=?="} {
-		if got, err := mcp.DecodeHeaderValue(bad); err == nil {
+		if got, err := transport.DecodeHeaderValue(bad); err == nil {
 			t.Errorf("%q is read %q", bad, got)
 		}
 	}

@@ -165,7 +165,7 @@ const labelled = 96
 // built for it.
 func (s *subscription) send(ctx context.Context, method string, params []byte) error {
 	params = append(params, `"_meta":{"`+MetaSubscriptionID+`":`...)
-	params = append(params, s.req.ID.token...)
+	params = append(params, s.req.ID.String()...)
 	return s.req.call.notify(ctx, method, append(params, "}}"...))
 }
 

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Message is one JSON-RPC message as it was read: a request, a notification
@@ -166,7 +167,7 @@ func (e *envelope) message() (Message, error) {
 	if e.notObject {
 		return Message{}, Errorf(CodeInvalidRequest, "a message must be an object")
 	}
-	id, ok := parseID(e.id)
+	id, ok := transport.ParseID(e.id)
 	m := Message{ID: id}
 	switch {
 	case len(e.version) == 0 || e.version[0] != '"' || string(jsonscan.Unquote(e.version)) != "2.0":
@@ -196,7 +197,7 @@ func (e *envelope) response(m Message) (Message, error) {
 	if e.hasMethod || (e.result != nil && e.failure != nil) {
 		return e.refused(m, `a response must have exactly one of "result" and "error", and no "method"`)
 	}
-	m.ID = m.ID.byValue()
+	m.ID = m.ID.Canonical()
 	m.Response = &Response{ID: m.ID, Result: e.result}
 	if e.failure == nil {
 		return m, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // params is a params object and the parts of it that routing and the protocol
@@ -260,7 +261,7 @@ func (r *Request) scanMetaMember(s *jsonscan.Scanner) *Error {
 	case MetaProgressToken:
 		token := s.Value()
 		var ok bool
-		if r.params.progressToken, ok = parseID(token); !ok && token != nil {
+		if r.params.progressToken, ok = transport.ParseID(token); !ok && token != nil {
 			return Errorf(CodeInvalidParams, "_meta: progressToken must be a string or an integer")
 		}
 	default:

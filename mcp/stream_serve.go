@@ -207,7 +207,7 @@ func (s *streamServer) cancelled(req *Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cancel := s.inflight[p.RequestID.byValue()]; cancel != nil {
+	if cancel := s.inflight[p.RequestID.Canonical()]; cancel != nil {
 		cancel(&CancelError{Reason: p.Reason})
 	}
 }

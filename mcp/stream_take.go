@@ -134,7 +134,7 @@ func (a *arrival) takeModern(req *Request) {
 func (s *streamServer) begin(a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := a.req.ID.byValue()
+	id := a.req.ID.Canonical()
 	if s.inflight[id] != nil {
 		return duplicateID(a.req.ID)
 	}
@@ -156,7 +156,7 @@ func (a *arrival) done() {
 	s := a.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.inflight, a.req.ID.byValue())
+	delete(s.inflight, a.req.ID.Canonical())
 }
 
 // patience is how long what comes after it waits for it. A client that has opened its

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // ErrUnreadable means that a peer answered with something that is not a response of
@@ -79,7 +80,7 @@ func salvageID(raw []byte) ID {
 	if jsonscan.Valid(raw, 0) != nil {
 		return ID{}
 	}
-	id, _ := parseID(raw)
+	id, _ := transport.ParseID(raw)
 	return id
 }
 
@@ -94,7 +95,7 @@ func unreadableRequest(id ID, method []byte) *Request {
 
 // unreadableResponse is the response to the call that an unreadable message answers.
 func unreadableResponse(id ID, err *Error) *Response {
-	return &Response{ID: id.byValue(), Error: &Error{Code: err.Code, Message: "the answer could not be read: " + err.Message, Cause: ErrUnreadable}}
+	return &Response{ID: id.Canonical(), Error: &Error{Code: err.Code, Message: "the answer could not be read: " + err.Message, Cause: ErrUnreadable}}
 }
 
 // unreadable is the message that an error of [ParseMessage] or of a [Stream] is about,

@@ -70,7 +70,7 @@ type Envelope struct {
 }
 
 // A HeaderParam is an argument that is mirrored in a header (x-mcp-header). Its
-// value is not encoded yet; see [EncodeHeaderValue].
+// value is not encoded yet; see [transport.EncodeHeaderValue].
 type HeaderParam struct{ Key, Value string }
 
 // Errors of wires.

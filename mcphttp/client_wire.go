@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // httpWire is a connection in streamable HTTP. What it keeps from one message to
@@ -105,11 +106,11 @@ func modernHeader(m *mcp.Envelope) http.Header {
 		h[headerMethod] = values[1:2:2]
 	}
 	if m.Name != "" || named(m.Method) {
-		values[2] = mcp.EncodeHeaderValue(m.Name)
+		values[2] = transport.EncodeHeaderValue(m.Name)
 		h[headerName] = values[2:3:3]
 	}
 	for _, p := range m.Params {
-		h.Set(p.Key, mcp.EncodeHeaderValue(p.Value))
+		h.Set(p.Key, transport.EncodeHeaderValue(p.Value))
 	}
 	return h
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -157,7 +158,7 @@ func FuzzHeaders(f *testing.F) {
 
 // headerSays reports whether a header says a text.
 func headerSays(value, text string) bool {
-	got, err := mcp.DecodeHeaderValue(value)
+	got, err := transport.DecodeHeaderValue(value)
 	return err == nil && got == text
 }
 
@@ -180,7 +181,7 @@ func mirrorsOne(header string, argument json.RawMessage, number bool) bool {
 	if header == absent {
 		return string(argument) == `""`
 	}
-	value, err := mcp.DecodeHeaderValue(header)
+	value, err := transport.DecodeHeaderValue(header)
 	if err != nil {
 		return false
 	}

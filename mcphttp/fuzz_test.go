@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -92,7 +93,7 @@ func post(h http.Handler, message []byte, m *mcp.Message) []byte {
 	if m.Request != nil && m.Request.IsModern() {
 		r.Header.Set("Mcp-Protocol-Version", m.Request.Version())
 		r.Header.Set("Mcp-Method", m.Request.Method)
-		r.Header.Set("Mcp-Name", mcp.EncodeHeaderValue(m.Request.Name()))
+		r.Header.Set("Mcp-Name", transport.EncodeHeaderValue(m.Request.Name()))
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

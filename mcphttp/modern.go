@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // serveModern serves one request of the modern era, which needs nothing from
@@ -97,7 +98,7 @@ func compareHeaders(req *mcp.Request) error {
 	if !named(req.Method) {
 		return nil
 	}
-	name, err := mcp.DecodeHeaderValue(req.Header[headerName][0])
+	name, err := transport.DecodeHeaderValue(req.Header[headerName][0])
 	if err != nil {
 		return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s: %w", headerName, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -110,7 +111,7 @@ func TestHeaders(t *testing.T) {
 		{"unknown version", strings.Replace(hello, "2026-07-28", "v9", 1), with(ok, header{"MCP-Protocol-Version": "v9"}), 400, mcp.CodeUnsupportedVersion},
 		{"legacy version", strings.Replace(hello, "2026-07-28", "2025-11-25", 1), with(ok, header{"MCP-Protocol-Version": "2025-11-25"}), 400, mcp.CodeUnsupportedVersion},
 		{"no metadata", bare, ok, 400, mcp.CodeInvalidParams},
-		{"name beyond ASCII", umlaut, with(ok, header{"Mcp-Name": mcp.EncodeHeaderValue("größe")}), 200, 0},
+		{"name beyond ASCII", umlaut, with(ok, header{"Mcp-Name": transport.EncodeHeaderValue("größe")}), 200, 0},
 		{"bad base64", umlaut, with(ok, header{"Mcp-Name": "=?base64?gr!?="}), 400, mcp.CodeHeaderMismatch},
 		{"argument", route(`{"region":"eu"}`), with(routed, header{"Mcp-Param-Region": "eu"}), 200, 0},
 		{"argument, encoded", route(`{"region":"eu"}`), with(routed, header{"Mcp-Param-Region": "=?base64?ZXU=?="}), 200, 0},

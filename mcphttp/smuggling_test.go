@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -57,7 +58,7 @@ func TestHeaderSmuggling(t *testing.T) {
 		if last.Get("Authorization") != "" || last.Get("Mcp-Session-Id") != "" {
 			t.Errorf("%s: the server was sent %v", tool, last)
 		}
-		got, err := mcp.DecodeHeaderValue(last.Get("Mcp-Param-" + key))
+		got, err := transport.DecodeHeaderValue(last.Get("Mcp-Param-" + key))
 		if err != nil || got != value {
 			t.Errorf("%s: the argument arrived as %q, %v", tool, last.Get("Mcp-Param-"+key), err)
 		}

@@ -68,7 +68,7 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 // The [mcp.Receiver] is called by one goroutine at a time, and must not wait for a
 // call of its own connection.
 func NewTransport(url string, opts *TransportOptions) mcp.Transport {
-	return &transport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
+	return &httpTransport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
 		return newHTTPWire(p, receive), nil
 	}}
 }
@@ -79,7 +79,7 @@ func NewTransport(url string, opts *TransportOptions) mcp.Transport {
 // says, which must be of the same origin. A connection ends with its stream. The
 // options may be nil.
 func NewSSETransport(url string, opts *TransportOptions) mcp.Transport {
-	return &transport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
+	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
 		w, err := openSSEWire(ctx, p, newInbox(receive))
 		if err != nil {
 			return nil, err // not a nil *sseWire
@@ -88,14 +88,14 @@ func NewSSETransport(url string, opts *TransportOptions) mcp.Transport {
 	}}
 }
 
-type transport struct {
+type httpTransport struct {
 	url  string
 	opts TransportOptions
 	open func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error)
 }
 
 // Connect implements [mcp.Transport].
-func (t *transport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+func (t *httpTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
 	u, err := url.Parse(t.url)
 	if err != nil {
 		return nil, fmt.Errorf("mcphttp: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -183,7 +184,7 @@ func modern(t *testing.T, h mcp.Handler, who string) way {
 		req := mcptest.NewRequest(method, json.RawMessage(params))
 		headers := http.Header{"X-User": {who}, "Mcp-Protocol-Version": {mcp.LatestVersion}, "Mcp-Method": {method}}
 		if req.Name() != "" {
-			headers.Set("Mcp-Name", mcp.EncodeHeaderValue(req.Name()))
+			headers.Set("Mcp-Name", transport.EncodeHeaderValue(req.Name()))
 		}
 		got, _ := post(t, at, headers, message(method, string(req.Params())))
 		return got

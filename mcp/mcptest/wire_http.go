@@ -17,6 +17,7 @@ import (
 	"github.com/tmaxmax/go-sse"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // What a client accepts as an answer over HTTP.
@@ -99,7 +100,7 @@ func (w *httpWire) addModernHeaders(h http.Header, m *message) {
 	h.Set("Mcp-Method", m.method)
 	switch m.method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
-		h.Set("Mcp-Name", mcp.EncodeHeaderValue(m.name))
+		h.Set("Mcp-Name", transport.EncodeHeaderValue(m.name))
 	}
 }
 

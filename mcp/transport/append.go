@@ -1,0 +1,72 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package transport
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// AppendRequest appends a request to dst, or a notification if id is zero. Params are
+// a JSON object, which is not checked, or nil.
+func AppendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
+	dst = AppendHead(dst, id)
+	dst = append(dst, `,"method":`...)
+	dst = jsonscan.AppendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// AppendNotification appends a notification to dst; see [AppendRequest].
+func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
+	return AppendRequest(dst, ID{}, method, params)
+}
+
+// AppendResult appends the response with a result to dst. The result is a JSON object,
+// which is not checked.
+func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
+	dst = AppendHead(dst, id)
+	dst = append(dst, `,"result":`...)
+	dst = append(dst, result...)
+	return append(dst, '}')
+}
+
+// AppendError appends the response with an error to dst. A zero id is left out: it is
+// that of a request that could not be read. Data of the error that is not JSON is
+// replaced by an internal error that says so.
+func AppendError(dst []byte, id ID, e *Error) []byte {
+	code, message, data := e.Code, e.Message, e.Data
+	if data != nil && jsonscan.Valid(data, 0) != nil {
+		message = "the data of an error is not JSON; the error: " + message + " (code " + strconv.Itoa(code) + ")"
+		code, data = codeInternalError, nil
+	}
+	dst = AppendHead(dst, id)
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = jsonscan.AppendString(dst, message)
+	if data != nil {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, data...)
+	}
+	return append(dst, "}}"...)
+}
+
+const codeInternalError = -32603
+
+// AppendHead appends the beginning of a message: its version and, unless that is zero,
+// its id. The caller appends further members and the closing brace.
+func AppendHead(dst []byte, id ID) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if !id.IsZero() {
+		dst = append(dst, `,"id":`...)
+		dst = append(dst, id.token...)
+	}
+	return dst
+}

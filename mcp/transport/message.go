@@ -1,0 +1,84 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package transport
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-psi/psi/internal/printable"
+)
+
+// The JSON-RPC error codes of messages that cannot be read.
+const (
+	CodeParseError     = -32700 // it is not JSON
+	CodeInvalidRequest = -32600 // it is JSON, but not a message
+)
+
+// A Message is one JSON-RPC message as it was read: a request, a notification or a
+// response. Its raw members are valid JSON and must not be changed.
+type Message struct {
+	ID     ID              // zero for a notification
+	Method string          // of a request or notification, "" for a response
+	Params json.RawMessage // of a request or notification, nil if absent
+	Result json.RawMessage // of a response that is no error
+	Error  *Error          // of a response that is an error
+}
+
+// IsRequest reports whether m is a request, which has to be answered.
+func (m *Message) IsRequest() bool { return m.Method != "" && !m.ID.IsZero() }
+
+// IsNotification reports whether m is a notification.
+func (m *Message) IsNotification() bool { return m.Method != "" && m.ID.IsZero() }
+
+// IsResponse reports whether m is a response.
+func (m *Message) IsResponse() bool { return m.Result != nil || m.Error != nil }
+
+// An Error is the error object of a response.
+type Error struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitzero"` // nil if absent
+}
+
+// Error implements the error interface. Control characters in the peer's message are
+// escaped.
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", printable.Line(e.Message), e.Code) }
+
+// A MessageError reports one message that cannot be read. The connection can go on.
+type MessageError struct {
+	// Message is what is known of the message. If its ID is set, a request is to be
+	// answered with the error, and a response fails the call that it answers.
+	Message Message
+	// Response reports that the message is a response, or part of one.
+	Response bool
+	Code     int   // CodeParseError or CodeInvalidRequest
+	Err      error // what is wrong
+}
+
+// Error implements the error interface.
+func (e *MessageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e *MessageError) Unwrap() error { return e.Err }
+
+// Errors of connections.
+var (
+	// ErrClosed is the error of a connection that was closed.
+	ErrClosed = errors.New("mcp: closed")
+	// ErrUnreadable means that a peer answered with something that is not a response
+	// of this protocol: malformed JSON, a message over the limit, a web page. The
+	// request may have been served.
+	ErrUnreadable = errors.New("mcp: the answer is not a readable response")
+	// ErrNotUnderstood means that the server refused a message in a way in which no
+	// server of the newest revision does: it speaks an older revision, or another
+	// protocol. The message had no effect.
+	ErrNotUnderstood = errors.New("mcp: the server did not understand the message")
+	// ErrSessionLost means that the server no longer knows the session. The message
+	// had no effect.
+	ErrSessionLost = errors.New("mcp: the session is lost")
+	// ErrUnauthorized means that the server requires authentication.
+	ErrUnauthorized = errors.New("mcp: the server refused the caller")
+)
