@@ -76,7 +76,7 @@ func RunClient(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions, fn func(t *
 // the test if that is not possible.
 func Dial(tb testing.TB, transport mcp.Transport, opts *mcp.ClientOptions) *mcp.Conn {
 	tb.Helper()
-	c, err := mcp.NewClient(self.Name, self.Version, opts).Connect(tb.Context(), transport)
+	c, err := mcp.NewClient(self.Name, self.Version, opts).Connect(tb.Context(), Check(tb, transport))
 	if err != nil {
 		tb.Fatalf("mcptest: connecting: %v", err)
 	}

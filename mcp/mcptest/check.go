@@ -1,0 +1,61 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// Check wraps a transport and checks every message in both directions against the
+// specification, for the revision that the connection speaks. A violation fails the
+// test; the message is passed on unchanged. [Connect], [Dial] and [Run] do this for
+// every connection.
+func Check(tb testing.TB, t mcp.Transport) mcp.Transport { return &checkedTransport{tb, t} }
+
+type checkedTransport struct {
+	tb   testing.TB
+	next mcp.Transport
+}
+
+func (t *checkedTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+	c := newChecker(t.tb)
+	wire, err := t.next.Connect(ctx, func(m mcp.Message, about mcp.ID) {
+		c.received(m, about)
+		receive(m, about)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &checkedWire{wire, c}, nil
+}
+
+type checkedWire struct {
+	mcp.Wire
+	checker *checker
+}
+
+// Unwrap returns the wrapped wire; see [mcp.Wire].
+func (w *checkedWire) Unwrap() mcp.Wire { return w.Wire }
+
+func (w *checkedWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+	call := w.checker.called(m.Version, m.Body)
+	r, err := w.Wire.Call(ctx, m)
+	w.checker.returned(call, r)
+	return r, err
+}
+
+func (w *checkedWire) Send(ctx context.Context, m *mcp.Envelope) error {
+	w.checker.sent(m.Version, m.Body)
+	return w.Wire.Send(ctx, m)
+}
+
+// Close stops checking before it closes the wire: the test may be over when the last
+// messages arrive.
+func (w *checkedWire) Close() error {
+	w.checker.stop()
+	return w.Wire.Close()
+}

@@ -1,0 +1,211 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// checker checks the messages of one connection. It knows the requests in flight and
+// what both sides have declared.
+type checker struct {
+	tb testing.TB
+
+	mu      sync.Mutex
+	stopped bool
+	calls   map[mcp.ID]*checkedCall // in flight or given up, by id
+	asked   map[mcp.ID]bool         // requests of a legacy server, by id; true while the answer is due
+	session *checkedSession         // nil unless initialize was answered
+}
+
+// checkedCall is a request of the client.
+type checkedCall struct {
+	req      *mcp.Request
+	modern   bool
+	givenUp  bool     // the client does not wait any longer; the server may not know yet
+	progress *float64 // last reported
+	accepted *mcp.SubscriptionFilter
+}
+
+// checkedSession is what initialize has negotiated.
+type checkedSession struct {
+	client      mcp.ClientCapabilities
+	server      *mcp.ServerCapabilities
+	initialized bool
+	level       mcp.LoggingLevel // "" means that the server chooses
+}
+
+func newChecker(tb testing.TB) *checker {
+	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, asked: map[mcp.ID]bool{}}
+}
+
+func (c *checker) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
+}
+
+// reportLocked fails the test with a message and the rule that it breaks.
+func (c *checker) reportLocked(sender string, message any, violation error) {
+	if violation != nil && !c.stopped {
+		c.tb.Errorf("mcptest: the %s sent %.400s: %v", sender, message, violation)
+	}
+}
+
+// called checks a request of the client and remembers it.
+func (c *checker) called(version string, body []byte) *checkedCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := mcp.ParseMessage(body)
+	if err != nil || m.Request == nil || m.ID.IsZero() {
+		c.reportLocked("client", body, fmt.Errorf("it is not a request: %v", err))
+		return nil
+	}
+	call := &checkedCall{req: m.Request, modern: isModern(version)}
+	c.reportLocked("client", body, c.checkCallLocked(call))
+	c.calls[m.ID] = call
+	return call
+}
+
+func isModern(version string) bool { return slices.Contains(mcp.ModernVersions(), version) }
+
+func (c *checker) checkCallLocked(call *checkedCall) error {
+	if old := c.calls[call.req.ID]; old != nil && !old.givenUp {
+		return fmt.Errorf("the id %s is in use", call.req.ID)
+	}
+	if token := call.req.ProgressToken(); !token.IsZero() {
+		for _, other := range c.calls {
+			if !other.givenUp && other.req.ProgressToken() == token {
+				return fmt.Errorf("the progress token %s is in use", token)
+			}
+		}
+	}
+	return checkRequest(call.req, call.modern)
+}
+
+// returned checks the answer to a request; it is nil if none came.
+func (c *checker) returned(call *checkedCall, r *mcp.Response) {
+	if call == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r == nil {
+		call.givenUp = true
+		return
+	}
+	if c.calls[call.req.ID] == call {
+		delete(c.calls, call.req.ID)
+	}
+	if r.Error != nil {
+		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), checkError(r.Error, call.modern))
+		return
+	}
+	answer := fmt.Sprintf("the result %s to %s", r.Result, call.req.Method)
+	c.reportLocked("server", answer, checkResult(call.req, call.modern, r.Result))
+	if call.modern && call.req.Method == mcp.MethodListen && call.accepted == nil {
+		c.reportLocked("server", answer, errUnacknowledged)
+	}
+	c.updateSessionLocked(call.req, r)
+}
+
+// updateSessionLocked notes what an answer changes in the session.
+func (c *checker) updateSessionLocked(req *mcp.Request, r *mcp.Response) {
+	switch req.Method {
+	case methodInitialize:
+		var client struct {
+			Capabilities mcp.ClientCapabilities `json:"capabilities"`
+		}
+		var server mcp.InitializeResult
+		if err := errors.Join(jsonv2.Unmarshal(req.Params(), &client), jsonv2.Unmarshal(r.Result, &server)); err != nil {
+			c.reportLocked("server", r.Result, err)
+			return
+		}
+		c.session = &checkedSession{client: client.Capabilities, server: server.Capabilities}
+		for id := range c.asked {
+			c.asked[id] = false // answers to the last session may still be on their way
+		}
+	case methodSetLevel:
+		var p mcp.LogParams
+		if c.session != nil && req.Decode(&p) == nil {
+			c.session.level = p.Level
+		}
+	}
+}
+
+// sent checks a notification or a response of the client.
+func (c *checker) sent(version string, body []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := mcp.ParseMessage(body)
+	switch {
+	case err != nil:
+		c.reportLocked("client", body, err)
+	case m.Response != nil && isModern(version):
+		c.reportLocked("client", body, fmt.Errorf("clients send no responses in %s", version))
+	case m.Response != nil:
+		if _, asked := c.asked[m.ID]; !asked {
+			c.reportLocked("client", body, fmt.Errorf("no request %s of the server waits for an answer", m.ID))
+		}
+		delete(c.asked, m.ID)
+	case !m.ID.IsZero():
+		c.reportLocked("client", body, fmt.Errorf("nothing waits for the answer to this request"))
+	default:
+		c.reportLocked("client", body, checkClientNotification(m.Request.Method, isModern(version)))
+		if m.Request.Method == methodInitialized && c.session != nil {
+			c.session.initialized = true
+		}
+	}
+}
+
+// received checks what the server sends other than answers. The id is that of the
+// request on whose stream it came, zero if the transport does not know it.
+func (c *checker) received(m mcp.Message, about mcp.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case m.Err != nil:
+		c.reportLocked("server", fmt.Sprintf("a message with the id %q", m.ID), m.Err)
+	case m.Request == nil: // the transport reports that messages may have been lost
+	case m.Request.IsNotification():
+		c.reportLocked("server", fmt.Sprintf("%s %s", m.Request.Method, m.Request.Params()), c.checkNotificationLocked(m.Request, about))
+	default:
+		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Request.Method, m.Request.Params()), c.checkQuestionLocked(m.Request))
+	}
+}
+
+// checkQuestionLocked checks a request of the server, which only the legacy era has.
+func (c *checker) checkQuestionLocked(req *mcp.Request) error {
+	if c.asked[req.ID] {
+		return fmt.Errorf("the id %s is in use", req.ID)
+	}
+	c.asked[req.ID] = true
+	switch {
+	case req.Method == methodPing && (c.session != nil || c.isConnectingLocked()):
+		return nil
+	case c.session == nil:
+		return errors.New("servers of the modern era send no requests")
+	case !c.session.initialized:
+		return errors.New("before notifications/initialized, servers send no requests but pings")
+	}
+	return checkQuestion(&c.session.client, mcp.InputRequest{Method: req.Method, Params: req.Params()})
+}
+
+// isConnectingLocked reports whether initialize is in flight.
+func (c *checker) isConnectingLocked() bool {
+	for _, call := range c.calls {
+		if call.req.Method == methodInitialize {
+			return true
+		}
+	}
+	return false
+}

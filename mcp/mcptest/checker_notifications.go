@@ -1,0 +1,208 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+var errUnacknowledged = errors.New("the subscription was not acknowledged")
+
+// checkNotificationLocked checks a notification of the server.
+func (c *checker) checkNotificationLocked(note *mcp.Request, about mcp.ID) error {
+	switch note.Method {
+	case mcp.NotificationProgress:
+		return c.checkProgressLocked(note)
+	case mcp.NotificationMessage:
+		return c.checkLogLocked(note, about)
+	case mcp.NotificationCancelled:
+		return c.checkCancelledLocked(note)
+	case mcp.NotificationAcknowledged:
+		return c.checkAcknowledgedLocked(note)
+	case mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationResourceUpdated:
+		return c.checkChangeLocked(note)
+	case methodInitialized, mcp.NotificationRootsListChanged:
+		return errors.New("it is a notification of clients")
+	}
+	return nil // of an extension
+}
+
+// checkProgressLocked checks that progress names a request in flight and increases.
+func (c *checker) checkProgressLocked(note *mcp.Request) error {
+	var p mcp.ProgressParams
+	if err := note.Decode(&p); err != nil {
+		return err
+	}
+	for _, call := range c.calls {
+		if token := call.req.ProgressToken(); token.IsZero() || token != p.ProgressToken {
+			continue
+		}
+		if call.progress != nil && p.Progress <= *call.progress {
+			return fmt.Errorf("progress must increase; it was %v", *call.progress)
+		}
+		call.progress = &p.Progress
+		return nil
+	}
+	return fmt.Errorf("no request in flight has the progress token %s", p.ProgressToken)
+}
+
+// checkLogLocked checks that somebody asked for a log message of this level: in the
+// modern era a request in flight, in the legacy era the session.
+func (c *checker) checkLogLocked(note *mcp.Request, about mcp.ID) error {
+	var p mcp.LogParams
+	if err := note.Decode(&p); err != nil {
+		return err
+	}
+	if _, ok := p.Level.Level(); !ok {
+		return fmt.Errorf("the level %q does not exist", p.Level)
+	}
+	if s := c.session; s != nil {
+		if s.server != nil && s.server.Logging == nil {
+			return errors.New("the server did not declare logging")
+		}
+		if s.level != "" && !reaches(p.Level, s.level) {
+			return fmt.Errorf("the client asked for the level %s", s.level)
+		}
+		return nil
+	}
+	for id, call := range c.calls {
+		named := about.IsZero() || id == about
+		if named && call.req.Method != mcp.MethodListen && reaches(p.Level, call.req.LogLevel()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no request in flight asked for the level %s", p.Level)
+}
+
+// reaches reports whether a message of a level is wanted where least is asked for.
+func reaches(level, least mcp.LoggingLevel) bool {
+	have, _ := level.Level()
+	want, ok := least.Level()
+	return ok && have >= want
+}
+
+// checkCancelledLocked checks that a server cancels a request of its own or, in the
+// modern era, ends a subscription.
+func (c *checker) checkCancelledLocked(note *mcp.Request) error {
+	var p mcp.CancelledParams
+	if err := note.Decode(&p); err != nil {
+		return err
+	}
+	if c.session != nil {
+		if !c.asked[p.RequestID] {
+			return fmt.Errorf("no request %s of the server is in flight", p.RequestID)
+		}
+		c.asked[p.RequestID] = false // it may be answered all the same
+		return nil
+	}
+	if call := c.calls[p.RequestID]; call == nil || call.req.Method != mcp.MethodListen {
+		return fmt.Errorf("%s is not the id of a subscription", p.RequestID)
+	}
+	return nil
+}
+
+// subscriptionLocked returns the subscription that a notification belongs to.
+func (c *checker) subscriptionLocked(note *mcp.Request) (*checkedCall, error) {
+	var id mcp.ID
+	if !note.Meta().Get(mcp.MetaSubscriptionID, &id) {
+		return nil, fmt.Errorf("_meta has no %s", mcp.MetaSubscriptionID)
+	}
+	if call := c.calls[id]; call != nil && call.req.Method == mcp.MethodListen {
+		return call, nil
+	}
+	return nil, fmt.Errorf("%s is not the id of a subscription", id)
+}
+
+func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
+	if c.session != nil {
+		return errors.New("the legacy era has no acknowledgements")
+	}
+	call, err := c.subscriptionLocked(note)
+	if err != nil {
+		return err
+	}
+	if call.accepted != nil {
+		return errors.New("the subscription was acknowledged before")
+	}
+	var p mcp.AcknowledgedParams
+	var asked mcp.ListenParams
+	if err := errors.Join(note.Decode(&p), call.req.Decode(&asked)); err != nil {
+		return err
+	}
+	call.accepted = &p.Notifications
+	for _, uri := range p.Notifications.ResourceSubscriptions {
+		if !slices.Contains(asked.Notifications.ResourceSubscriptions, uri) {
+			return fmt.Errorf("the client did not ask for %s", uri)
+		}
+	}
+	for _, method := range changeMethods {
+		if accepts(&p.Notifications, method) && !accepts(&asked.Notifications, method) {
+			return fmt.Errorf("the client did not ask for %s", method)
+		}
+	}
+	return nil
+}
+
+// checkChangeLocked checks that a change was subscribed to or, in the legacy era, that
+// the server has declared that it reports such changes.
+func (c *checker) checkChangeLocked(note *mcp.Request) error {
+	if note.Method == mcp.NotificationResourceUpdated && note.Name() == "" {
+		return errors.New("params.uri is missing")
+	}
+	if c.session != nil {
+		if !declares(c.session.server, note.Method) {
+			return errors.New("the server did not declare that it reports such changes")
+		}
+		return nil
+	}
+	call, err := c.subscriptionLocked(note)
+	switch {
+	case err != nil:
+		return err
+	case call.accepted == nil:
+		return errUnacknowledged
+	case !accepts(call.accepted, note.Method):
+		return errors.New("the subscription does not include it")
+	}
+	return nil
+}
+
+var changeMethods = []string{
+	mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationResourceUpdated,
+}
+
+// accepts reports whether a filter includes changes of a kind.
+func accepts(f *mcp.SubscriptionFilter, method string) bool {
+	switch method {
+	case mcp.NotificationToolsListChanged:
+		return f.ToolsListChanged
+	case mcp.NotificationPromptsListChanged:
+		return f.PromptsListChanged
+	case mcp.NotificationResourcesListChanged:
+		return f.ResourcesListChanged
+	default:
+		return len(f.ResourceSubscriptions) > 0
+	}
+}
+
+// declares reports whether a server has declared that it reports changes of a kind.
+func declares(s *mcp.ServerCapabilities, method string) bool {
+	if s == nil {
+		return false
+	}
+	switch method {
+	case mcp.NotificationToolsListChanged:
+		return s.Tools != nil && s.Tools.ListChanged
+	case mcp.NotificationPromptsListChanged:
+		return s.Prompts != nil && s.Prompts.ListChanged
+	case mcp.NotificationResourcesListChanged:
+		return s.Resources != nil && s.Resources.ListChanged
+	default:
+		return s.Resources != nil && s.Resources.Subscribe
+	}
+}
