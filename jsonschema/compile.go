@@ -4,8 +4,11 @@
 package jsonschema
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -101,4 +104,93 @@ func (p patterns) dropBad(doc any) (dropped []string) {
 	})
 	slices.Sort(dropped)
 	return dropped
+}
+
+// Options says how [Compile] reads a schema and how the result validates. A nil
+// *Options is the zero Options, in which every bound has its default. Compile
+// copies the options.
+type Options struct {
+	// OptionalNull makes a null count as absent where it stands for a property
+	// that is not required and whose schema does not admit null. Models often
+	// send null for an argument that they mean to leave out.
+	OptionalNull bool
+
+	// AssertFormats checks the formats date-time, date, email and uri. All
+	// other formats, and these without the option, are annotations, as they are
+	// by default in JSON Schema 2020-12. It is worth setting for a schema that
+	// For inferred: what is no date-time cannot be decoded into a time.Time, and
+	// the validator's text explains that better than the decoder's.
+	AssertFormats bool
+
+	// MaxBytes, MaxDepth and MaxNodes bound the schema: its length, the nesting of
+	// its objects and arrays, and how many JSON values it is made of. Zero means
+	// 1 MiB, 64 and 10,000.
+	MaxBytes, MaxDepth, MaxNodes int
+
+	// MaxInputBytes and MaxInputDepth bound what is validated: its length and its
+	// nesting. Zero means 16 MiB and 128.
+	MaxInputBytes, MaxInputDepth int
+
+	// MaxWork bounds the work of validating one value, and so the time. It counts
+	// how often a schema is applied to a value; what takes longer than half a
+	// microsecond, as long texts and large numbers do, counts more than once. If it
+	// does not suffice, Validate returns an error that wraps ErrTooMuchWork. Zero
+	// means 3 million, which is a few seconds at most.
+	MaxWork int
+}
+
+// withDefaults returns a copy of o, which may be nil, with every bound set.
+func (o *Options) withDefaults() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
+	c.MaxDepth = cmp.Or(c.MaxDepth, 64)
+	c.MaxNodes = cmp.Or(c.MaxNodes, 10_000)
+	c.MaxInputBytes = cmp.Or(c.MaxInputBytes, 16<<20)
+	c.MaxInputDepth = cmp.Or(c.MaxInputDepth, 128)
+	c.MaxWork = cmp.Or(c.MaxWork, 3_000_000)
+	return c
+}
+
+// A dialect is a version of JSON Schema, by the year or number that orders it.
+type dialect int
+
+const (
+	draft4       dialect = 4
+	draft6       dialect = 6
+	draft7       dialect = 7
+	dialect2019  dialect = 2019
+	dialect2020  dialect = 2020
+	dialectNames         = "2020-12, 2019-09, draft-07, draft-06 and draft-04"
+)
+
+var dialects = map[string]dialect{
+	"json-schema.org/schema":               dialect2020,
+	"json-schema.org/draft/2020-12/schema": dialect2020,
+	"json-schema.org/draft/2019-09/schema": dialect2019,
+	"json-schema.org/draft-07/schema":      draft7,
+	"json-schema.org/draft-06/schema":      draft6,
+	"json-schema.org/draft-04/schema":      draft4,
+}
+
+// dialectOf returns the dialect of a schema document.
+func dialectOf(doc any) (dialect, error) {
+	obj, isObject := doc.(map[string]any)
+	if _, isBool := doc.(bool); !isObject && !isBool {
+		return 0, errors.New("jsonschema: a schema is a JSON object or a boolean")
+	}
+	named, ok := obj["$schema"]
+	if !ok {
+		return dialect2020, nil
+	}
+	uri, _ := named.(string)
+	key := strings.TrimSuffix(uri, "#")
+	key = strings.TrimPrefix(key, "http://")
+	key = strings.TrimPrefix(key, "https://")
+	if d := dialects[key]; d != 0 {
+		return d, nil
+	}
+	return 0, fmt.Errorf("jsonschema: unknown dialect %q in $schema; known are "+dialectNames, named)
 }

@@ -35,7 +35,7 @@ func ExampleEnumer() {
 		return
 	}
 	fmt.Println(string(schema))
-	// Output: {"type":"object","properties":{"unit":{"type":"string","enum":["celsius","fahrenheit"]},"other":{"type":"array","items":{"type":"string","enum":["celsius","fahrenheit"]}}},"required":["unit"],"additionalProperties":false}
+	// Output: {"properties":{"unit":{"type":"string","enum":["celsius","fahrenheit"]},"other":{"items":{"type":"string","enum":["celsius","fahrenheit"]},"type":"array"}},"additionalProperties":false,"type":"object","required":["unit"]}
 }
 
 // A type that is known only when the program runs.

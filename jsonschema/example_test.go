@@ -23,7 +23,7 @@ func ExampleFor() {
 		return
 	}
 	fmt.Println(string(schema))
-	// Output: {"type":"object","properties":{"city":{"description":"Name of the city","type":"string","minLength":1},"unit":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"},"days":{"type":"integer","minimum":1,"maximum":14}},"required":["city"],"additionalProperties":false}
+	// Output: {"properties":{"city":{"type":"string","minLength":1,"description":"Name of the city"},"unit":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"},"days":{"type":"integer","maximum":14,"minimum":1}},"additionalProperties":false,"type":"object","required":["city"]}
 }
 
 func ExampleCompile() {

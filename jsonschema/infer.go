@@ -9,18 +9,22 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	invopop "github.com/invopop/jsonschema"
 )
 
-// maxInferNodes bounds what inlining may produce: a type whose schema is
-// larger than this could not be sent to a model anyway.
+// maxInferNodes bounds the number of schemas in an inferred schema. A larger one
+// could not be sent to a model anyway.
 const maxInferNodes = 20_000
 
-// maxPointers bounds a chain of pointers, which only a type such as
-// "type P *P" can exceed.
+// maxPointers bounds a chain of pointers. Only a type such as "type P *P"
+// exceeds it.
 const maxPointers = 16
+
+const errSelfPointer = "a pointer type that points to itself has no schema"
 
 // Enumer is implemented by a type that lists its values. [For] calls the method
 // on the zero value and writes the list as the schema's "enum". An enum in a
@@ -37,15 +41,16 @@ func For[T any]() (json.RawMessage, error) {
 	return ForType(reflect.TypeFor[T]())
 }
 
-// ForType returns the schema of t: what github.com/go-json-experiment/json
-// reads into, and writes from, a value of type t. The package comment has the
-// rules. Pointers around t itself are ignored.
+// ForType returns the schema of t: of the JSON that
+// github.com/go-json-experiment/json reads into, and writes from, a value of type t.
+// The package comment has the rules. Pointers around t itself are ignored.
 //
-// The result is compact, the same on every call, and the caller's to keep. It
-// is inferred once per type. It is an error, which names the path of Go fields,
-// if t holds a type with no JSON form (a channel, function, complex number or
-// time.Duration), a struct that the JSON package refuses, or a map whose
-// keys are not strings in JSON. ForType may be called concurrently.
+// The result is compact, the same on every call, and belongs to the caller. It
+// is inferred once per type. ForType may be called concurrently.
+//
+// ForType returns an error, which names the path of Go fields, if t contains a type
+// with no JSON form (a channel, function, complex number or time.Duration), a struct
+// that the JSON package rejects, or a map whose keys are not strings in JSON.
 func ForType(t reflect.Type) (json.RawMessage, error) {
 	if t == nil {
 		return nil, errors.New("jsonschema: no type to infer a schema from")
@@ -61,7 +66,7 @@ func ForType(t reflect.Type) (json.RawMessage, error) {
 	return slices.Clone(r.schema), r.err
 }
 
-// inferred holds an inference for every reflect.Type asked for so far.
+// inferred caches an inference for every reflect.Type that ForType was called with.
 var inferred sync.Map
 
 type inference struct {
@@ -70,19 +75,35 @@ type inference struct {
 }
 
 func infer(t reflect.Type) inference {
+	schema, err := marshalRoot(t)
+	return inference{schema, err}
+}
+
+func marshalRoot(t reflect.Type) ([]byte, error) {
 	in := &inferrer{
-		root:  t,
 		open:  map[reflect.Type]bool{},
-		defs:  map[reflect.Type]*invopop.Schema{},
-		notes: notes{},
+		names: map[reflect.Type]string{},
+		defs:  invopop.Definitions{},
 	}
-	s, _, err := in.schema(t, path(rootName(t)))
+	p := path(rootName(t))
+	s, err := in.schema(t, p)
 	if err != nil {
-		return inference{err: err}
+		return nil, err
 	}
-	w := schemaWriter{notes: in.notes, defs: in.defList()}
-	w.schema(s)
-	return inference{schema: w.buf, err: w.err}
+	s = complete(t, s)
+	if name, ok := in.names[t]; ok { // write the root out: some clients look for its "type"
+		root := *in.defs[name]
+		s = &root
+	}
+	s.Definitions = in.defs
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, p.errorf("%v", err)
+	}
+	// encoding/json escapes <, > and &, which makes descriptions hard to read.
+	out := jsontext.Value(raw)
+	err = out.Format(jsontext.PreserveRawStrings(false), jsontext.AllowDuplicateNames(false))
+	return out, err
 }
 
 func rootName(t reflect.Type) string {
@@ -93,33 +114,15 @@ func rootName(t reflect.Type) string {
 }
 
 // An inferrer builds the schema of one root type. Every type is expanded where
-// it occurs; only a type that contains itself becomes a definition.
+// it occurs. Only a type that contains itself becomes a definition.
 type inferrer struct {
-	root  reflect.Type
-	open  map[reflect.Type]bool            // types being expanded, from the root down
-	defs  map[reflect.Type]*invopop.Schema // recursive types; nil while still open
-	names []string                         // names of definitions, in order of first reference
-	types []reflect.Type                   // the types of names
+	open  map[reflect.Type]bool   // types being expanded, from the root down
+	names map[reflect.Type]string // names of the recursive types
+	defs  invopop.Definitions     // their schemas, nil while still open
 	nodes int
-	notes notes
 }
 
-// A note says of one schema what invopop's type has no room for.
-type note struct {
-	anyValue bool            // every JSON value is allowed
-	null     bool            // null is allowed besides
-	raw      json.RawMessage // the type supplied this itself
-}
-
-type notes map[*invopop.Schema]note
-
-func (n notes) setNull(s *invopop.Schema) {
-	o := n[s]
-	o.null = true
-	n[s] = o
-}
-
-// path is where in the Go type the inferrer is, for errors.
+// A path is a position in the Go type, for error messages.
 type path string
 
 func (p path) field(name string) path { return p + path("."+name) }
@@ -129,77 +132,98 @@ func (p path) errorf(format string, args ...any) error {
 	return fmt.Errorf("jsonschema: %s: %s", string(p), fmt.Sprintf(format, args...))
 }
 
-// schema returns a fresh schema for t, and whether t is a pointer, whose nil is
-// written as null. Whoever refers to the schema decides whether that matters.
-func (in *inferrer) schema(t reflect.Type, p path) (s *invopop.Schema, null bool, err error) {
+// schema returns a fresh schema for t, or for what t points to. The result is not
+// complete yet: see [complete].
+func (in *inferrer) schema(t reflect.Type, p path) (*invopop.Schema, error) {
+	t = base(t)
+	if t.Kind() == reflect.Pointer {
+		return nil, p.errorf(errSelfPointer)
+	}
+	if in.nodes++; in.nodes > maxInferNodes {
+		return nil, p.errorf("the schema has more than %d nodes", maxInferNodes)
+	}
+	if s, err := in.suppliedSchema(t, p); s != nil || err != nil {
+		return s, err
+	}
+	if in.open[t] || in.names[t] != "" {
+		return in.reference(t), nil
+	}
+	in.open[t] = true
+	s, err := in.expand(t, p)
+	delete(in.open, t)
+	if err != nil {
+		return nil, err
+	}
+	adjust(t, s)
+	name, recursive := in.names[t]
+	if !recursive {
+		return s, nil
+	}
+	in.defs[name] = complete(t, s)
+	return in.reference(t), nil
+}
+
+// reference returns a reference to the definition of t.
+func (in *inferrer) reference(t reflect.Type) *invopop.Schema {
+	name, ok := in.names[t]
+	if !ok {
+		name = in.freeName(defName(t))
+		in.names[t] = name
+		in.defs[name] = nil
+	}
+	return &invopop.Schema{Ref: "#/$defs/" + name}
+}
+
+// freeName distinguishes types of one name from several packages.
+func (in *inferrer) freeName(name string) string {
+	free := name
+	for n := 2; ; n++ {
+		if _, taken := in.defs[free]; !taken {
+			return free
+		}
+		free = fmt.Sprintf("%s%d", name, n)
+	}
+}
+
+// base returns t without pointers. The result is a pointer only if t points to
+// itself.
+func base(t reflect.Type) reflect.Type {
 	for range maxPointers {
 		if t.Kind() != reflect.Pointer {
 			break
 		}
-		t, null = t.Elem(), true
+		t = t.Elem()
 	}
-	if t.Kind() == reflect.Pointer {
-		return nil, false, p.errorf("a pointer type that points to itself has no schema")
-	}
-	if in.nodes++; in.nodes > maxInferNodes {
-		return nil, false, p.errorf("the schema has more than %d nodes", maxInferNodes)
-	}
-	if s, ok, err := in.supplied(t, p); ok || err != nil {
-		return s, null, err
-	}
-	if _, ok := in.defs[t]; ok {
-		return in.reference(t), null, nil
-	}
-	if in.open[t] {
-		in.defs[t] = nil
-		return in.reference(t), null, nil
-	}
-	in.open[t] = true
-	s, err = in.expand(t, p)
-	delete(in.open, t)
-	if err != nil {
-		return nil, false, err
-	}
-	adjust(t, s)
-	return in.closeType(t, s), null, nil
+	return t
 }
 
-// closeType makes t a definition if something inside it referred back to it. The
-// root is never a mere reference: some clients look for its "type".
-func (in *inferrer) closeType(t reflect.Type, s *invopop.Schema) *invopop.Schema {
-	if _, ok := in.defs[t]; !ok {
-		return s
+// defName returns a short name for t that is safe in a JSON pointer and in
+// every client: letters, digits and underscores. The type arguments of a generic
+// type follow its name, without their packages: Page[example.com/shop.Item] is
+// Page_Item.
+func defName(t reflect.Type) string {
+	var b strings.Builder
+	word := 0 // where the current word begins in b
+	for _, r := range t.Name() {
+		switch {
+		case r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			b.WriteRune(r)
+		case r == '.' || r == '/' || r == '-': // what came before was part of a package path
+			kept := b.String()[:word]
+			b.Reset()
+			b.WriteString(kept)
+		case r == '·': // numbers a type declared inside a function
+			word = b.Len()
+		default:
+			if s := b.String(); s != "" && !strings.HasSuffix(s, "_") {
+				b.WriteByte('_')
+			}
+			word = b.Len()
+		}
 	}
-	in.defs[t] = s
-	if t == in.root {
-		return s
+	name := strings.TrimRight(b.String(), "_")
+	if name == "" {
+		return "Type"
 	}
-	return in.reference(t)
-}
-
-func (in *inferrer) reference(t reflect.Type) *invopop.Schema {
-	i := slices.Index(in.types, t)
-	if i < 0 {
-		i = len(in.types)
-		in.types = append(in.types, t)
-		in.names = append(in.names, in.freeName(defName(t)))
-	}
-	return &invopop.Schema{Ref: "#/$defs/" + in.names[i]}
-}
-
-// freeName keeps types of one name from several packages apart.
-func (in *inferrer) freeName(name string) string {
-	free := name
-	for n := 2; slices.Contains(in.names, free); n++ {
-		free = fmt.Sprintf("%s%d", name, n)
-	}
-	return free
-}
-
-func (in *inferrer) defList() []definition {
-	list := make([]definition, len(in.types))
-	for i, t := range in.types {
-		list[i] = definition{in.names[i], in.defs[t]}
-	}
-	return list
+	return name
 }

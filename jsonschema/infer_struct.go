@@ -4,48 +4,47 @@
 package jsonschema
 
 import (
+	"cmp"
 	jsonv1 "encoding/json"
 	"errors"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	invopop "github.com/invopop/jsonschema"
 )
 
-// expandStruct returns the schema of struct type t. Which fields there are, and
-// of what type, follows the JSON package; what their tags add is invopop's doing.
+// object is the type that invopop reflects in place of a struct. It has no fields
+// and no methods: invopop gets the fields from [structFields], because the JSON
+// package embeds and shadows fields by other rules than invopop, and it must not
+// call methods that the struct has from an embedded field.
+type object struct{}
+
+// noTag is a struct tag that no field has. It makes invopop take property names
+// from the names of the fields it is given.
+const noTag = "github.com/go-psi/psi/jsonschema"
+
+// expandStruct returns the schema of struct type t. The JSON package decides which
+// fields there are, invopop what their tags add.
 func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error) {
 	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface()); err != nil {
 		return nil, p.errorf("%v", cause(err))
 	}
 	fields, rest := jsonFields(t)
-	props := make([]*invopop.Schema, len(fields))
-	for i := range fields {
-		s, err := in.property(fields[i], p)
-		if err != nil {
-			return nil, err
-		}
-		props[i] = s
-	}
-	s := plainObject(fields, props)
-	if slices.ContainsFunc(fields, (*field).hasSchemaTags) {
-		s = in.applyTags(fields, props)
+	s, err := in.reflectFields(fields, p)
+	if err != nil {
+		return nil, err
 	}
 	if rest != nil {
-		more, err := in.fallback(rest, p)
-		if err != nil {
-			return nil, err
-		}
-		s.AdditionalProperties = more
+		s.AdditionalProperties, err = in.restSchema(rest, p)
 	}
-	return s, nil
+	return s, err
 }
 
 // cause drops the position and Go type with which the JSON package wraps the
-// reason that it refuses a struct.
+// reason for which it rejects a struct.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -53,162 +52,162 @@ func cause(err error) error {
 	return err
 }
 
-func (in *inferrer) property(f *field, p path) (*invopop.Schema, error) {
-	p = p.field(f.Name)
-	if f.quoted {
-		return in.quotedNumber(f, p)
+// reflectFields returns the schema of an object with the given fields.
+func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, error) {
+	for _, f := range fields {
+		if base(f.Type).Kind() == reflect.Pointer { // invopop would follow it for ever
+			return nil, p.field(f.Name).errorf("%s", errSelfPointer)
+		}
 	}
-	s, null, err := in.schema(f.Type, p)
-	if err != nil {
-		return nil, err
+	var failed error
+	untagged := map[reflect.Type]invopop.Schema{} // the schemas of types, before the tags of a field
+	r := invopop.Reflector{
+		Anonymous:                  true,
+		DoNotReference:             true,
+		RequiredFromJSONSchemaTags: true,
+		FieldNameTag:               noTag,
+		AdditionalFields:           func(reflect.Type) []reflect.StructField { return structFields(fields) },
+		Mapper: func(t reflect.Type) *invopop.Schema {
+			switch {
+			case t == reflect.TypeFor[object]():
+				return nil
+			case failed != nil:
+				return &invopop.Schema{}
+			}
+			s, err := in.schema(t, p.field(nameOfType(fields, t)))
+			if err != nil {
+				failed = err
+				return &invopop.Schema{}
+			}
+			untagged[t] = *s
+			return s
+		},
 	}
-	if null && f.writesNull() || nullableTag(f) {
-		in.notes.setNull(s)
+	s := r.ReflectFromType(reflect.TypeFor[object]())
+	if failed != nil {
+		return nil, failed
 	}
-	return s, nil
+	s.Version = ""
+	return s, completeProperties(s, fields, untagged, p)
 }
 
-// quotedNumber is the schema of a number written as a string.
-func (in *inferrer) quotedNumber(f *field, p path) (*invopop.Schema, error) {
-	t := indirect(f.Type)
-	s := &invopop.Schema{Type: "string"}
-	switch {
-	case implements(t, jsonMethods) || implements(t, textWriters) || t == durationType:
-		return nil, p.errorf("the string option is for numbers")
-	case isInteger(t):
-		s.Pattern = `^-?(0|[1-9][0-9]*)$`
-	case t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64:
-		s.Pattern = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`
-	default:
-		return nil, p.errorf("the string option is for numbers")
-	}
-	if f.writesNull() {
-		in.notes.setNull(s)
-	}
-	return s, nil
-}
-
-// fallback is the schema of the members that an embedded map or jsontext.Value
-// collects.
-func (in *inferrer) fallback(f *field, p path) (*invopop.Schema, error) {
-	if f.isRawObject() {
-		return invopop.TrueSchema, nil
-	}
-	s, err := in.element(indirect(f.Type).Elem(), p.field(f.Name).elem())
-	if err == nil && in.notes[s].anyValue {
-		s = invopop.TrueSchema
-	}
-	return s, err
-}
-
-// plainObject builds the object of the given properties, as applyTags does where
-// there are no tags, but several times faster.
-func plainObject(fields []*field, props []*invopop.Schema) *invopop.Schema {
-	s := &invopop.Schema{Type: "object", Properties: invopop.NewProperties(), AdditionalProperties: invopop.FalseSchema}
+// structFields returns the fields as invopop shall see them: promoted, and named as
+// in JSON.
+func structFields(fields []*field) []reflect.StructField {
+	list := make([]reflect.StructField, len(fields))
 	for i, f := range fields {
-		s.Properties.Set(f.name, props[i])
-		if !f.optional() {
+		list[i] = reflect.StructField{Name: f.name, Type: f.Type, Tag: f.Tag}
+	}
+	return list
+}
+
+// nameOfType returns the Go name of the first field of type t.
+func nameOfType(fields []*field, t reflect.Type) string {
+	i := slices.IndexFunc(fields, func(f *field) bool { return base(f.Type) == t })
+	if i < 0 {
+		return t.String() // a type with a JSONSchemaAlias method
+	}
+	return fields[i].Name
+}
+
+// completeProperties completes what invopop made of the fields.
+func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect.Type]invopop.Schema, p path) error {
+	required := s.Required // by a word in the tag
+	s.Required = nil
+	for _, f := range fields {
+		property, ok := s.Properties.Get(f.name)
+		if !ok { // tagged "-"
+			continue
+		}
+		property, err := completeProperty(f, property, untagged[base(f.Type)], p.field(f.Name))
+		if err != nil {
+			return err
+		}
+		s.Properties.Set(f.name, property)
+		if !f.optional() || slices.Contains(required, f.name) {
 			s.Required = append(s.Required, f.name)
 		}
 	}
-	return s
+	return nil
 }
 
-// schemaTags are the tags that invopop reads, besides that of the JSON package.
-var schemaTags = []string{"jsonschema", "jsonschema_description", "jsonschema_extras"}
-
-func (f *field) hasSchemaTags() bool {
-	return slices.ContainsFunc(schemaTags, func(key string) bool { return f.Tag.Get(key) != "" })
-}
-
-// applyTags builds the object of the given properties and lets invopop read the
-// jsonschema tags onto them.
-//
-// invopop has its own idea of which fields a struct has and what their types
-// mean. So it is shown a stand-in: a struct with one plain field for each of
-// ours, whose type carries nothing but its number, for which the Mapper answers
-// with the schema that is already there.
-func (in *inferrer) applyTags(fields []*field, props []*invopop.Schema) *invopop.Schema {
-	standIn := make([]reflect.StructField, len(fields))
-	names := make(map[string]string, len(fields))
-	before := make([]invopop.Schema, len(fields))
-	for i := range fields {
-		name := "F" + strconv.Itoa(i)
-		names[name] = fields[i].name
-		before[i] = *props[i]
-		props[i].Enum = nil // a tag's values replace the type's
-		standIn[i] = reflect.StructField{
-			Name: name,
-			Type: reflect.ArrayOf(i, reflect.TypeFor[struct{}]()),
-			Tag:  standInTag(name, fields[i]),
-		}
+// completeProperty completes the schema of one field. Untagged is the schema that its
+// type has without the tags.
+func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p path) (*invopop.Schema, error) {
+	words := strings.Split(f.Tag.Get("jsonschema"), ",")
+	if slices.Contains(words, "nullable") {
+		s = s.OneOf[0] // of it and null; orNull does that more simply
 	}
-	r := invopop.Reflector{
-		Anonymous:      true,
-		DoNotReference: true,
-		KeyNamer:       func(name string) string { return names[name] },
-		Mapper: func(t reflect.Type) *invopop.Schema {
-			if t.Kind() == reflect.Array {
-				return props[t.Len()]
-			}
-			return nil
-		},
-	}
-	s := r.ReflectFromType(reflect.StructOf(standIn))
-	s.Version = ""
-	for i, p := range props {
-		mend(p, &before[i])
-	}
-	return s
-}
-
-// standInTag keeps the schema tags of f. Of the json tag there remains only
-// whether the field is optional; of the jsonschema tag everything but
-// "nullable", which psi writes in its own way.
-func standInTag(name string, f *field) reflect.StructTag {
-	if f.optional() {
-		name += ",omitempty"
-	}
-	var tag strings.Builder
-	tag.WriteString("json:" + strconv.Quote(name))
-	for _, key := range schemaTags {
-		value := f.Tag.Get(key)
-		if key == "jsonschema" {
-			value = withoutNullable(value)
-		}
-		if value != "" {
-			tag.WriteString(" " + key + ":" + strconv.Quote(value))
-		}
-	}
-	return reflect.StructTag(tag.String())
-}
-
-func nullableTag(f *field) bool {
-	tag := f.Tag.Get("jsonschema")
-	return withoutNullable(tag) != tag
-}
-
-func withoutNullable(tag string) string {
-	words := strings.Split(tag, ",")
-	kept := make([]string, 0, len(words))
-	for i, w := range words {
-		if w != "nullable" || i > 0 && strings.HasSuffix(words[i-1], `\`) { // the comma before it is part of a text
-			kept = append(kept, w)
-		}
-	}
-	return strings.Join(kept, ",")
-}
-
-// mend undoes what invopop does to a schema besides reading tags: it forgets
-// the description the type gave itself and takes every default of a list for a
-// string.
-func mend(s, before *invopop.Schema) {
 	if s.Description == "" {
-		s.Description = before.Description
+		s.Description = untagged.Description
 	}
-	if s.Enum == nil {
-		s.Enum = before.Enum
+	if n := len(untagged.Enum); n < len(s.Enum) {
+		s.Enum = s.Enum[n:] // the values of the tag replace those of the type
 	}
+	if err := checkNumbers(s, p); err != nil {
+		return nil, err
+	}
+	if f.quoted {
+		if err := quoteNumber(f.Type, s, p); err != nil {
+			return nil, err
+		}
+	}
+	parseDefaults(s)
+	s = complete(f.Type, s)
+	if f.writesNull() || hasNullable(words) {
+		s = orNull(s)
+	}
+	return s, nil
+}
+
+// hasNullable reports whether one of the words of a tag is "nullable". A comma after
+// a backslash is part of a text, and so is the word behind it.
+func hasNullable(words []string) bool {
+	for i, word := range words {
+		if word == "nullable" && (i == 0 || !strings.HasSuffix(words[i-1], `\`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkNumbers returns an error if a tag has a number that is none in JSON, such
+// as 007, which invopop lets pass.
+func checkNumbers(s *invopop.Schema, p path) error {
+	for name, number := range map[string]jsonv1.Number{
+		"minimum": s.Minimum, "exclusiveMinimum": s.ExclusiveMinimum,
+		"maximum": s.Maximum, "exclusiveMaximum": s.ExclusiveMaximum, "multipleOf": s.MultipleOf,
+	} {
+		if number != "" && !jsontext.Value(number).IsValid() {
+			return p.errorf("%s in a tag is %q, which is not a number in JSON", name, number)
+		}
+	}
+	return nil
+}
+
+// quoteNumber turns s, the schema of a number, into that of a number written as a
+// string.
+func quoteNumber(t reflect.Type, s *invopop.Schema, p path) error {
+	t = base(t)
+	pattern := ""
+	switch {
+	case implements(t, jsonMethods) || implements(t, textWriters):
+	case isInteger(t):
+		pattern = `^-?(0|[1-9][0-9]*)$`
+	case isFloat(t):
+		pattern = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`
+	}
+	if pattern == "" {
+		return p.errorf("the string option is for numbers")
+	}
+	s.Type, s.Minimum, s.Maximum = "string", "", ""
+	s.Pattern = cmp.Or(s.Pattern, pattern)
+	return nil
+}
+
+// parseDefaults turns the default of a list, whose elements invopop takes for
+// strings, into one of the right type.
+func parseDefaults(s *invopop.Schema) {
 	list, ok := s.Default.([]any)
 	if !ok || s.Items == nil {
 		return
@@ -221,4 +220,96 @@ func mend(s, before *invopop.Schema) {
 			}
 		}
 	}
+}
+
+// restSchema returns the schema of the members that an embedded map or jsontext.Value
+// collects.
+func (in *inferrer) restSchema(f *field, p path) (*invopop.Schema, error) {
+	if f.isRawObject() {
+		return invopop.TrueSchema, nil
+	}
+	t := base(f.Type)
+	s, err := in.schema(t.Elem(), p.field(f.Name).elem())
+	if err != nil || allowsEverything(s) {
+		return s, err
+	}
+	return completeElement(t.Elem(), s), nil
+}
+
+// anyTypes is the "type" of a schema that allows every value. Some clients reject
+// a schema without a type, so the list is spelled out.
+var anyTypes = []string{"object", "array", "string", "number", "boolean", "null"}
+
+// complete adds to s, the schema of t, what must wait until invopop has read the
+// tags, which apply to a single "type" only: null for nil elements, and the types
+// of a schema that allows everything. It is called once for each schema.
+func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
+	switch t = base(t); t.Kind() {
+	case reflect.Slice, reflect.Array:
+		if s.Items != nil {
+			s.Items = completeElement(t.Elem(), s.Items)
+		}
+	case reflect.Map:
+		if more := s.AdditionalProperties; more != nil && !allowsEverything(more) {
+			s.AdditionalProperties = completeElement(t.Elem(), more)
+		}
+	}
+	if allowsEverything(s) {
+		s.Extras = map[string]any{"type": anyTypes, "properties": struct{}{}, "items": struct{}{}}
+	}
+	dropOverridden(s)
+	return s
+}
+
+// completeElement completes the schema of the elements of a list or map. Nil
+// pointers among them are written as null.
+func completeElement(t reflect.Type, s *invopop.Schema) *invopop.Schema {
+	s = complete(t, s)
+	if t.Kind() == reflect.Pointer {
+		return orNull(s)
+	}
+	return s
+}
+
+// allowsEverything reports whether s, at most described by tags, is the schema of
+// an interface or of a type with JSON methods of its own.
+func allowsEverything(s *invopop.Schema) bool {
+	return s.Type == "" && s.Ref == "" && s.AnyOf == nil && s.OneOf == nil && s.AllOf == nil && len(s.Extras) == 0
+}
+
+// dropOverridden clears the keywords of s that are among its Extras, too, so that
+// none is written twice.
+func dropOverridden(s *invopop.Schema) {
+	if len(s.Extras) == 0 {
+		return
+	}
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if _, ok := s.Extras[name]; ok && v.Type().Field(i).IsExported() {
+			v.Field(i).SetZero()
+		}
+	}
+}
+
+// orNull returns a schema that allows null besides what s allows. It adds "null" to
+// the type of s where that suffices, except next to an enum, because some clients
+// reject null there.
+func orNull(s *invopop.Schema) *invopop.Schema {
+	if _, several := s.Extras["type"].([]string); several {
+		return s // every value is allowed
+	}
+	if s.Type != "" && s.Enum == nil && s.Const == nil && s.AnyOf == nil &&
+		s.OneOf == nil && s.AllOf == nil && s.Not == nil && s.If == nil {
+		types := map[string]any{"type": []string{s.Type, "null"}}
+		for name, value := range s.Extras {
+			types[name] = value
+		}
+		s.Type, s.Extras = "", types
+		return s
+	}
+	outer := &invopop.Schema{Title: s.Title, Description: s.Description, Default: s.Default}
+	s.Title, s.Description, s.Default = "", "", nil
+	outer.AnyOf = []*invopop.Schema{s, {Type: "null"}}
+	return outer
 }

@@ -66,7 +66,7 @@ var tests = []struct {
 	{
 		name: "question", args: "call order {}", in: "medium\n\nlarge\nperhaps\nfalse\n0\n3\n[\"olives\",\"capers\"]\n",
 		out:    `{"size":"large","amount":3,"extras":["olives","capers"],"agreed":false}` + "\n",
-		errOut: "The server asks: What will it be?\n(Write JSON or plain text. An empty line leaves a field out, ! declines.)\nsize: {\"title\":\"How large\",\"type\":\"string\",\"enum\":[\"small\",\"large\"]}\n> ",
+		errOut: "The server asks: What will it be?\n(Write JSON or plain text. An empty line leaves a field out, ! declines.)\nsize: {\"type\":\"string\",\"enum\":[\"small\",\"large\"],\"title\":\"How large\"}\n> ",
 	},
 	{name: "defaults", args: "call order", in: "small\ntrue\n\n\n", out: `{"size":"small","amount":1,"agreed":true}` + "\n", errOut: `"default":1`},
 	{name: "declined", args: "call order", in: "!\n", fails: "declined"},

@@ -21,8 +21,8 @@ var (
 	byteType     = reflect.TypeFor[byte]()
 )
 
-// jsonMethods are the interfaces by which a type takes its JSON form into its
-// own hands, textWriters and textReaders those by which it becomes a string.
+// jsonMethods are the interfaces of types that encode or decode themselves as JSON,
+// textWriters and textReaders those of types that do so as text.
 var (
 	jsonMethods = []reflect.Type{
 		reflect.TypeFor[json.MarshalerTo](),
@@ -46,7 +46,7 @@ func implements(t reflect.Type, ifaces []reflect.Type) bool {
 	return false
 }
 
-// expand returns the schema of t, which is no pointer and supplies none itself.
+// expand returns the schema of t, which is not a pointer and has no JSONSchema method.
 // The order of the cases is the order in which the JSON package looks at a type.
 func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 	switch {
@@ -54,17 +54,17 @@ func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 		return &invopop.Schema{Type: "string", Format: "date-time"}, nil
 	case t == durationType:
 		return nil, p.errorf("time.Duration has no JSON form; use a number of a stated unit, a string, or a type with MarshalText and UnmarshalText")
-	case t.PkgPath() == "math/big" && t.Name() == "Int": // by name, since to mention it links all of its methods
+	case t.PkgPath() == "math/big" && t.Name() == "Int": // by name: naming the type would link all of its methods
 		return &invopop.Schema{Type: "integer"}, nil
 	case implements(t, jsonMethods):
 		if promotesTime(t) {
 			return &invopop.Schema{Type: "string", Format: "date-time"}, nil
 		}
-		return in.anyValue(), nil
+		return &invopop.Schema{}, nil
 	case implements(t, textWriters):
 		return &invopop.Schema{Type: "string"}, nil
 	case implements(t, textReaders):
-		return in.anyValue(), nil
+		return &invopop.Schema{}, nil
 	}
 	return in.expandKind(t, p)
 }
@@ -78,7 +78,7 @@ func (in *inferrer) expandKind(t reflect.Type, p path) (*invopop.Schema, error) 
 	case reflect.Float32, reflect.Float64:
 		return &invopop.Schema{Type: "number"}, nil
 	case reflect.Interface:
-		return in.anyValue(), nil
+		return &invopop.Schema{}, nil
 	case reflect.Struct:
 		return in.expandStruct(t, p)
 	case reflect.Map:
@@ -92,16 +92,12 @@ func (in *inferrer) expandKind(t reflect.Type, p path) (*invopop.Schema, error) 
 	return nil, p.errorf("a Go %s has no JSON form", t.Kind())
 }
 
-// anyValue returns the schema that allows everything. See schemaWriter.anyValue
-// for the form it takes.
-func (in *inferrer) anyValue() *invopop.Schema {
-	s := &invopop.Schema{}
-	in.notes[s] = note{anyValue: true}
-	return s
-}
-
 func isInteger(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
+}
+
+func isFloat(t reflect.Type) bool {
+	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
 }
 
 // integerSchema states the range of a Go integer, because a number outside it
@@ -141,7 +137,7 @@ func (in *inferrer) expandList(t reflect.Type, p path) (*invopop.Schema, error) 
 		}
 		return s, nil
 	}
-	items, err := in.element(t.Elem(), p.elem())
+	items, err := in.schema(t.Elem(), p.elem())
 	if err != nil {
 		return nil, err
 	}
@@ -152,32 +148,15 @@ func (in *inferrer) expandList(t reflect.Type, p path) (*invopop.Schema, error) 
 	return s, nil
 }
 
-// element returns the schema of what a list or map holds: its nil pointers are
-// written as null.
-func (in *inferrer) element(t reflect.Type, p path) (*invopop.Schema, error) {
-	s, null, err := in.schema(t, p)
-	if err == nil && null {
-		in.notes.setNull(s)
-	}
-	return s, err
-}
-
 func (in *inferrer) expandMap(t reflect.Type, p path) (*invopop.Schema, error) {
 	if !keyIsString(t.Key()) {
 		return nil, p.errorf("a map key of kind %s is not a string in JSON", t.Key().Kind())
 	}
-	elem, err := in.element(t.Elem(), p.elem())
+	elem, err := in.schema(t.Elem(), p.elem())
 	if err != nil {
 		return nil, err
 	}
-	if in.notes[elem].anyValue {
-		elem = invopop.TrueSchema
-	}
-	return &invopop.Schema{
-		Type:                 "object",
-		Properties:           invopop.NewProperties(),
-		AdditionalProperties: elem,
-	}, nil
+	return &invopop.Schema{Type: "object", Properties: invopop.NewProperties(), AdditionalProperties: elem}, nil
 }
 
 // keyIsString reports whether the JSON package writes keys of type t as strings.
@@ -187,32 +166,30 @@ func keyIsString(t reflect.Type) bool {
 		return true
 	case t.Kind() == reflect.Pointer:
 		return keyIsString(t.Elem())
-	case t.Kind() == reflect.Bool, t.Kind() == reflect.Interface:
-		return false
 	}
-	return t.Kind() == reflect.String || isInteger(t) || t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
+	return t.Kind() == reflect.String || isInteger(t) || isFloat(t)
 }
 
 // promotesTime reports whether the JSON methods of t are those of an embedded
-// time.Time, so that a t is written as a bare time however many other fields it
-// has. A struct that embeds a time and writes itself differently is told apart
-// by writing two of them.
+// time.Time, so that a t is written as a time and without its other fields.
+// Encoding two times tells it from a struct that embeds a time and has JSON methods
+// of its own.
 func promotesTime(t reflect.Type) bool {
-	index, ok := embeddedTime(t, 0)
-	if !ok {
+	if t.Kind() != reflect.Struct {
 		return false
 	}
-	for _, sec := range []int64{0, 1e9} {
-		moment := time.Unix(sec, 0).UTC()
-		v := reflect.New(t)
-		f := v.Elem()
-		for _, i := range index {
-			f = settable(f.Field(i))
-		}
-		if !f.CanSet() {
+	f, ok := t.FieldByName("Time")
+	if !ok || !f.Anonymous || indirect(f.Type) != timeType {
+		return false
+	}
+	for _, seconds := range []int64{0, 1e9} {
+		moment := time.Unix(seconds, 0).UTC()
+		v := instance(t, 0)
+		embedded, err := v.Elem().FieldByIndexErr(f.Index)
+		if err != nil || !reflect.Indirect(embedded).CanSet() {
 			return false
 		}
-		f.Set(reflect.ValueOf(moment))
+		reflect.Indirect(embedded).Set(reflect.ValueOf(moment))
 		got, err1 := json.Marshal(v.Interface())
 		want, err2 := json.Marshal(moment)
 		if err1 != nil || err2 != nil || string(got) != string(want) {
@@ -220,39 +197,6 @@ func promotesTime(t reflect.Type) bool {
 		}
 	}
 	return true
-}
-
-// embeddedTime finds an embedded time.Time, however deep.
-func embeddedTime(t reflect.Type, depth int) (index []int, ok bool) {
-	const deepest = 8 // also stops at a struct that embeds a pointer to itself
-	if t.Kind() != reflect.Struct || depth > deepest {
-		return nil, false
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.Anonymous {
-			continue
-		}
-		elem := indirect(f.Type)
-		if elem == timeType {
-			return []int{i}, true
-		}
-		if rest, ok := embeddedTime(elem, depth+1); ok {
-			return append([]int{i}, rest...), true
-		}
-	}
-	return nil, false
-}
-
-// settable follows an embedded pointer, allocating it if need be.
-func settable(v reflect.Value) reflect.Value {
-	if v.Kind() != reflect.Pointer {
-		return v
-	}
-	if v.IsNil() && v.CanSet() {
-		v.Set(reflect.New(v.Type().Elem()))
-	}
-	return v.Elem()
 }
 
 // indirect removes the one pointer that Go allows around an embedded struct.
