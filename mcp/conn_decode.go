@@ -52,11 +52,6 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, errors.New("the result is not an object")
 	}
-	if method == MethodCallTool {
-		if res := decodeToolResult(raw); res != nil {
-			return res, nil
-		}
-	}
 	var kind string
 	if member := memberOf(raw, "resultType"); member != nil {
 		if unmarshal(member, &kind) != nil {

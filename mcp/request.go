@@ -89,10 +89,6 @@ func rawParams(params any) (json.RawMessage, error) {
 		return nil, nil
 	case json.RawMessage:
 		return p, nil
-	case *CallToolParams:
-		if raw := p.encode(); raw != nil {
-			return raw, nil
-		}
 	}
 	return marshal(params)
 }

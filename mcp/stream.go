@@ -9,40 +9,32 @@ import (
 	"sync"
 )
 
-// A Stream carries whole messages both ways. What implements it can be served
-// with [ServeStream], and [StreamTransport] makes a transport of it.
-//
-// A stream may have a method Interruptible() bool, which is called once. It reports
-// whether a Read returns soon after its ctx is done, with the cause, or after Close,
-// and leaves nothing out: the next Read goes on where it stopped, be it in the midst
-// of a message, or says again that the stream has ended. Then a client reads on the
-// goroutine that waits for an answer, which costs less than to wake it.
+// A Stream carries whole messages in both directions. [ServeStream] serves the peer of
+// a stream, and [StreamTransport] makes a transport for a client from one.
 type Stream interface {
-	// Read returns the next message, which the caller then owns. It returns
-	// [io.EOF] when the peer has no more to say. An error that is or wraps an
-	// [*Error] costs one message, not the stream: the peer is told, and Read is
-	// called again. Only one Read runs at a time. Read may, but need not, return
-	// when ctx is done.
+	// Read returns the next message, which the caller then owns. It returns [io.EOF]
+	// when the peer has closed the stream. An error that is or wraps an [*Error]
+	// concerns a single message: the peer is answered with it, and Read is called
+	// again. Only one Read runs at a time. Read may, but need not, return when ctx is
+	// done.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends a message, which it must not keep. Several goroutines may call
-	// it at once; messages do not mix.
+	// Write sends a message, which it must not retain. It is safe for concurrent use.
 	Write(ctx context.Context, message []byte) error
-	// Close ends the stream. A Read or Write that is under way returns soon, if
-	// it can be made to.
+	// Close closes the stream. If possible, a Read or Write in progress returns soon.
 	Close() error
 }
 
-// pipeRoom is how many messages a pipe holds that were not read yet.
+// pipeRoom is how many unread messages a pipe holds in each direction.
 const pipeRoom = 64
 
-// Pipe makes two streams of which one reads what the other writes, in memory.
-// They work inside a testing/synctest bubble.
+// Pipe returns the two ends of a stream in memory: each reads what the other writes.
+// Both work inside a testing/synctest bubble.
 func Pipe() (Stream, Stream) {
 	a, b := newPipeHalf(), newPipeHalf()
 	return &pipeStream{in: a, out: b}, &pipeStream{in: b, out: a}
 }
 
-// pipeHalf is one direction.
+// pipeHalf is one direction of a pipe.
 type pipeHalf struct {
 	messages chan []byte
 	closed   chan struct{}
@@ -73,7 +65,7 @@ func (p *pipeStream) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// readLast takes what was written before the pipe was closed.
+// readLast returns a message that was written before the pipe was closed, or io.EOF.
 func (p *pipeStream) readLast() ([]byte, error) {
 	select {
 	case m := <-p.in.messages:

@@ -7,13 +7,12 @@ import (
 	"bytes"
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// InProcess is a Transport to a handler in this process. Messages go straight to the
-// server of a connection and back; requests are served, each by a goroutine of its
-// own, until they are done or the connection is closed, which cancels them.
+// InProcess returns a Transport to a handler in this process. Messages are passed
+// directly between the client and the server of a connection. Each request is served by
+// a goroutine of its own, until it is done or the connection is closed, which cancels it.
 func InProcess(h Handler) Transport { return &inProcess{h} }
 
 type inProcess struct{ handler Handler }
@@ -21,8 +20,7 @@ type inProcess struct{ handler Handler }
 func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
 	w := newStreamWire(receive)
 	server := newStreamServer(context.Background(), t.handler, &toClient{wire: w}, &StreamOptions{DrainTimeout: -1}) // it lasts as long as the connection
-	inbox := &inProcessInbox{server: server, requests: make(chan arrival), closed: w.done}
-	w.write = inbox.take
+	w.write = func(ctx context.Context, m *Envelope) error { return sendInProcess(ctx, server, m) }
 	w.close = sync.OnceValue(func() error {
 		server.drain()
 		close(w.done)
@@ -31,81 +29,49 @@ func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
 	return w, nil
 }
 
-// inProcessInbox takes the messages of the client in the same process.
-type inProcessInbox struct {
-	server   *streamServer
-	requests chan arrival // to a goroutine that has nothing to do
-	closed   <-chan struct{}
-	idle     atomic.Int32
-}
-
-// take takes a message. The client does not wait for requests here, and for
-// everything else, whose order counts, until it is dealt with.
-func (b *inProcessInbox) take(ctx context.Context, m *Envelope) error {
-	a := b.server.take(m.Body)
+// sendInProcess passes a message of the client to the server in the same process. It
+// returns at once for requests. For everything else the order counts, so it waits until
+// the message has been processed.
+func sendInProcess(ctx context.Context, server *streamServer, m *Envelope) error {
+	a := server.take(m.Body)
 	if m.Method != "" && !m.ID.IsZero() {
-		select {
-		case b.requests <- a:
-		default:
-			go b.serve(a)
-		}
+		go a.serve(func() {})
 		return nil
 	}
-	dealtWith := make(chan struct{})
-	resign := sync.OnceFunc(func() { close(dealtWith) })
+	processed := make(chan struct{})
+	resign := sync.OnceFunc(func() { close(processed) })
 	go func() {
 		defer resign()
 		a.serve(resign)
 	}()
-	var enough <-chan time.Time
+	var timeout <-chan time.Time
 	if a.opens {
-		enough = time.After(a.patience())
+		timeout = time.After(a.patience())
 	}
 	select {
-	case <-dealtWith:
+	case <-processed:
 		return nil
-	case <-enough:
+	case <-timeout:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// maxIdle is how many goroutines wait for requests. It is more than a new goroutine
-// costs to make, but less than it costs to grow its stack.
-const maxIdle = 4
-
-// serve serves a request, and then others for as long as there are some.
-func (b *inProcessInbox) serve(a arrival) {
-	for {
-		a.serve(func() {})
-		if b.idle.Add(1) > maxIdle {
-			b.idle.Add(-1)
-			return
-		}
-		select {
-		case a = <-b.requests:
-			b.idle.Add(-1)
-		case <-b.closed:
-			return
-		}
-	}
-}
-
-// toClient is the stream on which a server says something to the client in the same
+// toClient is the stream on which a server sends messages to the client in the same
 // process. Nothing is read from it.
 type toClient struct {
 	wire *streamWire
-	turn sync.Mutex // the client takes one message after the other
+	mu   sync.Mutex // held while a message is delivered
 }
 
 func (c *toClient) Write(_ context.Context, message []byte) error {
 	if c.wire.ctx.Err() != nil {
 		return ErrClosed
 	}
-	c.turn.Lock()
-	defer c.turn.Unlock()
-	c.wire.take(bytes.Clone(message))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wire.deliver(bytes.Clone(message))
 	return nil
 }
 

@@ -5,12 +5,13 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// StreamTransport makes a Transport of a function that opens a [Stream], such as
-// one to a process or a socket.
+// StreamTransport returns a Transport that connects with a function that opens a
+// [Stream], for example to a process or a socket.
 func StreamTransport(open func(ctx context.Context) (Stream, error)) Transport {
 	return &streamTransport{open}
 }
@@ -27,14 +28,13 @@ func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Wire, 
 	return NewStreamWire(stream, receive), nil
 }
 
-// NewStreamWire makes a Wire of a stream, which it reads until it ends and closes
-// when it is closed. Who reads calls receive: a goroutine of the wire or, if the
-// stream is interruptible, also whoever waits for an answer.
+// NewStreamWire returns a Wire on a stream. A goroutine of the wire reads the stream
+// until it ends, and calls receive. Closing the wire closes the stream.
 func NewStreamWire(stream Stream, receive Receiver) Wire {
 	w := newStreamWire(receive)
 	w.write = func(ctx context.Context, m *Envelope) error { return stream.Write(ctx, m.Body) }
 	w.close = stream.Close
-	w.turns.begin(w, stream)
+	go w.readStream(stream)
 	return w
 }
 
@@ -44,43 +44,59 @@ func newStreamWire(receive Receiver) *streamWire {
 	return w
 }
 
-// streamWire brings together calls and their answers.
+// streamWire matches the responses on a stream to the calls that wait for them.
 type streamWire struct {
 	write   func(ctx context.Context, m *Envelope) error
 	close   func() error
 	receive Receiver
-	ctx     context.Context // of reading
+	ctx     context.Context // of reading; it ends when the wire fails or is closed
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when nothing is read any more
-	turns   turns         // to read; zero if nothing is
 
 	mu      sync.Mutex
 	waiting map[ID]chan *Response
-	err     error // why it ended
+	err     error // why the wire ended
 }
 
-// take delivers one message, or several, and reports whether a call has its answer now.
-func (w *streamWire) take(data []byte) (answered bool) {
-	for m := range Messages(data) {
-		if w.takeOne(m) {
-			answered = true
+// readStream delivers the messages of a stream until it ends.
+func (w *streamWire) readStream(stream Stream) {
+	defer close(w.done)
+	for {
+		data, err := stream.Read(w.ctx)
+		switch _, isMessageError := errors.AsType[*Error](err); {
+		case err == nil:
+			w.deliver(data)
+		case isMessageError:
+			w.deliverMessage(unreadable(Message{}, err))
+		default:
+			w.fail(err)
+			return
 		}
 	}
-	return answered
 }
 
-// takeOne gives what is no response to the receiver, and also what could not be read:
-// somebody should know.
-func (w *streamWire) takeOne(m Message) (answered bool) {
+// deliver delivers one message or the messages of a batch.
+func (w *streamWire) deliver(data []byte) {
+	for m := range Messages(data) {
+		w.deliverMessage(m)
+	}
+}
+
+// deliverMessage passes responses to their calls and everything else to the receiver.
+// Unreadable messages go to the receiver as well, so that they are logged.
+func (w *streamWire) deliverMessage(m Message) {
 	if m.Response == nil || m.Err != nil {
 		w.receive(m, ID{})
 	}
-	return m.Response != nil && w.deliver(m.Response)
+	if m.Response != nil {
+		w.deliverResponse(m.Response)
+	}
 }
 
-// deliver gives a response to the call that waits for it. An error without an id is that
-// of the only call that waits, if there is one: its server could not read the id.
-func (w *streamWire) deliver(r *Response) (answered bool) {
+// deliverResponse passes a response to the call that waits for it. A server that cannot
+// read the ID of a request answers with an error without an ID: that error belongs to
+// the pending call if there is only one.
+func (w *streamWire) deliverResponse(r *Response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.ID.IsZero() && r.Error != nil && len(w.waiting) == 1 {
@@ -88,16 +104,14 @@ func (w *streamWire) deliver(r *Response) (answered bool) {
 			r.ID = id
 		}
 	}
-	answer := w.waiting[r.ID]
-	if answer == nil {
-		return false
+	if answer := w.waiting[r.ID]; answer != nil {
+		delete(w.waiting, r.ID)
+		answer <- r
 	}
-	delete(w.waiting, r.ID)
-	answer <- r
-	return true
 }
 
-func (w *streamWire) end(err error) {
+// fail ends all pending calls with err, which only the first call of fail sets.
+func (w *streamWire) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
@@ -106,6 +120,8 @@ func (w *streamWire) end(err error) {
 	w.cancel(w.err)
 }
 
+// Call implements [Wire]. It returns when the wire is closed even if the stream does
+// not: reading from a terminal, for example, cannot be interrupted.
 func (w *streamWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
 	answer := make(chan *Response, 1)
 	if err := w.expect(m.ID, answer); err != nil {
@@ -115,31 +131,20 @@ func (w *streamWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
 	if err := w.Send(ctx, m); err != nil {
 		return nil, err
 	}
-	turn := w.turns.free
-	if m.Method == MethodListen {
-		turn = nil // its answer is its end; others, who are in a hurry, would find somebody reading
-	} else {
-		w.turns.calls.Add(1)
-		defer w.turns.calls.Add(-1)
-	}
-	for {
-		select {
-		case r := <-answer:
-			return r, nil
-		case <-ctx.Done():
-			w.cancelCall(ctx, m)
-			return nil, context.Cause(ctx)
-		case <-w.ctx.Done(): // which is before done: a stream may be stuck
-			return w.last(answer)
-		case <-turn:
-			w.turns.lead(ctx, answer)
-			turn = nil // one of the others is ready
-		}
+	select {
+	case r := <-answer:
+		return r, nil
+	case <-ctx.Done():
+		w.cancelCall(ctx, m)
+		return nil, context.Cause(ctx)
+	case <-w.ctx.Done():
+		return w.lastResponse(answer)
 	}
 }
 
-// last is the response that came just before the end, or why it ended.
-func (w *streamWire) last(answer <-chan *Response) (*Response, error) {
+// lastResponse returns the response that came just before the wire ended, or the reason
+// why it ended.
+func (w *streamWire) lastResponse(answer <-chan *Response) (*Response, error) {
 	select {
 	case r := <-answer:
 		return r, nil
@@ -164,11 +169,12 @@ func (w *streamWire) forget(id ID) {
 	delete(w.waiting, id)
 }
 
-// cancelTime bounds how long a server that does not read keeps a caller who has
-// given up.
+// cancelTime bounds how long a caller that has given up waits for a server that does
+// not read.
 const cancelTime = time.Second
 
-// cancelCall tells the server, which may be gone. Nothing cancels initialize.
+// cancelCall sends notifications/cancelled for a call. The server may be gone, so errors
+// are ignored. An initialize request must not be cancelled (basic/utilities/cancellation).
 func (w *streamWire) cancelCall(ctx context.Context, m *Envelope) {
 	if m.Method == legacyInitialize {
 		return
@@ -188,16 +194,13 @@ func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
 }
 
 func (w *streamWire) Close() error {
-	w.end(ErrClosed)
-	if w.turns.free != nil {
-		go w.turns.readOn() // or nobody finds the end who does not call
-	}
+	w.fail(ErrClosed)
 	return w.close()
 }
 
 func (w *streamWire) Done() <-chan struct{} { return w.done }
 
-// Ordered is what [Wire] says of it.
+// Ordered reports that the wire is a byte stream; see [Wire].
 func (*streamWire) Ordered() bool { return true }
 
 func (w *streamWire) Err() error {

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,49 +23,43 @@ import (
 
 // CommandOptions configure [NewCommand]. Nil means the zero CommandOptions.
 type CommandOptions struct {
-	// Stderr gets what the server writes to its standard error, from one
-	// goroutine for each connection. It should not block, or the server may. Nil
-	// means the command's Stderr and, where that is nil too, Logger, one record a
-	// line. The last of it is kept for [ExitError] in any case.
+	// Stderr receives the server's standard error, from one goroutine per connection. It
+	// should not block, or the server may block as well. Nil means the command's Stderr
+	// and, if that is nil too, Logger, one record per line. The end of the standard error
+	// is kept for [ExitError] in any case.
 	Stderr io.Writer
-	// Logger gets what there is to say to the operator, such as the lines on the
-	// server's standard output that are no messages. Nil means slog.Default,
-	// which does not get the standard error.
+	// Logger receives diagnostic messages, such as lines on the server's standard output
+	// that are not messages. Nil means slog.Default, which does not receive the standard
+	// error.
 	Logger *slog.Logger
-	// MaxMessage is how many bytes a message of the server may have. A longer one
-	// fails the call that it answers, if it says which that is at its start or its end. 0
-	// means [DefaultMaxMessage].
+	// MaxMessage is the maximum length of a message of the server in bytes. A longer
+	// message fails the call that it answers, if its ID can be found near its start or
+	// its end. 0 means [DefaultMaxMessage].
 	MaxMessage int
-
-	// ExitWait is how long Close leaves the server, whose standard input is closed
-	// then, to exit. 0 means 2 seconds, negative not at all.
-	ExitWait time.Duration
-	// TerminateWait is how long Close then leaves the server's process group to
-	// obey SIGTERM (on Windows CTRL_BREAK). 0 means 2 seconds, negative that it is
-	// killed at once.
-	TerminateWait time.Duration
-	// KillWait is how long Close waits for a group that it killed. 0 means 2
-	// seconds.
-	KillWait time.Duration
+	// WaitDelay bounds each step of Close. Close first closes the server's standard input
+	// and waits for the server to exit, then sends SIGTERM (on Windows CTRL_BREAK) to its
+	// process group and waits again, and finally kills the group. 0 means 2 seconds for
+	// each step. A negative value kills the group at once.
+	WaitDelay time.Duration
 }
 
-// NewCommand makes a Transport to a server that is a program, on its standard
-// input and output. Each connection starts the command anew and ends it when it is
-// closed. The command itself is never started, and may be changed or used after
-// NewCommand returned; its Stdin and Stdout must be nil. What exec.CommandContext
-// added to it has no effect: connections end with their Close.
+// NewCommand returns a Transport to a server that is a program, on its standard input and
+// output. Each connection starts the command anew, and closing the connection ends it. The
+// given command itself is never started, and may be changed or used after NewCommand has
+// returned. Its Stdin and Stdout must be nil. What exec.CommandContext added to it has no
+// effect: only Close ends a connection.
 //
 // A command whose Env is nil does not get the environment of this process, which may
-// hold secrets, but the variables that [Environ] returns. To pass on more, or all, set
-// Env:
+// contain secrets, but the variables that [Environ] returns. To pass on more variables, or
+// all of them, set Env:
 //
 //	cmd.Env = append(mcpstdio.Environ("LANG", "HTTPS_PROXY"), "API_KEY="+key)
 //	cmd.Env = os.Environ()
 //
-// A server runs in a process group of its own (on Windows in a job, too), so that
-// it does not get the interrupts of a terminal, and that what it started ends when
-// it does. Lines of its output that are no messages are skipped. When it ends by
-// itself, so does the connection, with an [*ExitError].
+// A server runs in a process group of its own (on Windows also in a job), so that it does
+// not receive the interrupts of a terminal, and so that the processes it started end with
+// it. Lines of its output that are not messages are skipped. If the server ends by itself,
+// the connection ends with an [*ExitError].
 func NewCommand(cmd *exec.Cmd, opts *CommandOptions) mcp.Transport {
 	switch {
 	case cmd == nil:
@@ -78,9 +74,8 @@ func NewCommand(cmd *exec.Cmd, opts *CommandOptions) mcp.Transport {
 	if c.opts.Stderr == nil {
 		c.opts.Stderr = cmd.Stderr
 	}
-	for _, wait := range []*time.Duration{&c.opts.ExitWait, &c.opts.TerminateWait, &c.opts.KillWait} {
-		*wait = cmp.Or(*wait, 2*time.Second)
-	}
+	c.opts.MaxMessage = cmp.Or(c.opts.MaxMessage, DefaultMaxMessage)
+	c.opts.WaitDelay = max(cmp.Or(c.opts.WaitDelay, 2*time.Second), 0)
 	return c
 }
 
@@ -98,14 +93,14 @@ func (c *command) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, 
 	if cmd.Env == nil {
 		cmd.Env = Environ()
 	}
-	p, err := start(cmd, c.opts)
+	p, err := startProcess(cmd, c.opts)
 	if err != nil {
 		return nil, fmt.Errorf("mcpstdio: starting %s: %w", c.cmd.Path, err)
 	}
 	return mcp.NewStreamWire(p, receive), nil
 }
 
-// copyCommand copies what describes a command, not what it did.
+// copyCommand copies the fields that describe a command, and none of its results.
 func copyCommand(cmd *exec.Cmd) *exec.Cmd {
 	var attr syscall.SysProcAttr
 	if cmd.SysProcAttr != nil {
@@ -117,26 +112,54 @@ func copyCommand(cmd *exec.Cmd) *exec.Cmd {
 	}
 }
 
-// An ExitError is why a connection ended whose server ended.
+// inherited are the variables that programs need to run properly and that contain no
+// secrets.
+var inherited = map[bool][]string{
+	false: {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"},
+	true: { // on Windows
+		"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES",
+		"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE",
+	},
+}
+
+// Environ returns the part of this process's environment that a command whose Env is nil
+// gets, each variable as "key=value", and the additional variables that are named. The
+// variables are HOME, LOGNAME, PATH, SHELL, TERM and USER; on Windows APPDATA, HOMEDRIVE,
+// HOMEPATH, LOCALAPPDATA, PATH, PATHEXT, PROCESSOR_ARCHITECTURE, PROGRAMFILES, SYSTEMDRIVE,
+// SYSTEMROOT, TEMP, USERNAME and USERPROFILE. Environ leaves out variables that are not set
+// and functions that a shell exported.
+func Environ(more ...string) []string {
+	env := make([]string, 0, 16) // never nil: a nil Env would stand for the whole environment
+	for _, names := range [][]string{inherited[runtime.GOOS == "windows"], more} {
+		for _, name := range names {
+			if value, ok := os.LookupEnv(name); ok && !strings.HasPrefix(value, "()") {
+				env = append(env, name+"="+value)
+			}
+		}
+	}
+	return env
+}
+
+// An ExitError is the error of a connection whose server has ended.
 type ExitError struct {
-	// Err is how the server ended: nil if its exit status was 0, otherwise in
-	// general an [*exec.ExitError].
+	// Err is how the server ended: nil if its exit status was 0, otherwise usually an
+	// [*exec.ExitError].
 	Err error
-	// Stderr is the end of what the server wrote to its standard error, a few KiB
-	// at most, as it was. Error indents its lines and escapes control characters.
+	// Stderr is the end of the server's standard error as it was written, a few KiB at
+	// most. Error indents its lines and escapes control characters.
 	Stderr string
 }
 
 func (e *ExitError) Error() string {
-	how := "exit status 0"
+	status := "exit status 0"
 	if e.Err != nil {
-		how = e.Err.Error()
+		status = e.Err.Error()
 	}
 	if e.Stderr == "" {
-		return "mcpstdio: the server ended: " + how
+		return "mcpstdio: the server ended: " + status
 	}
-	words := strings.ReplaceAll(printable.Text(e.Stderr), "\n", "\n\t")
-	return "mcpstdio: the server ended: " + how + "; its last words:\n\t" + words
+	stderr := strings.ReplaceAll(printable.Text(e.Stderr), "\n", "\n\t")
+	return "mcpstdio: the server ended: " + status + "; its last words:\n\t" + stderr
 }
 
 // Unwrap returns Err.

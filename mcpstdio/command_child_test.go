@@ -219,7 +219,7 @@ func (n *notes) logger() *slog.Logger {
 
 // quietly are options that log nowhere, and wait less than is usual.
 func quietly() *mcpstdio.CommandOptions {
-	return &mcpstdio.CommandOptions{Logger: slog.New(slog.DiscardHandler), TerminateWait: 200 * time.Millisecond}
+	return &mcpstdio.CommandOptions{Logger: slog.New(slog.DiscardHandler), WaitDelay: 500 * time.Millisecond}
 }
 
 // client connects to programs. It is generous with the probe, since a machine may

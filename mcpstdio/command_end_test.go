@@ -78,7 +78,7 @@ func TestCommandStubborn(t *testing.T) {
 	var log notes
 	cmd := program("stubborn")
 	dead := witnessed(t, cmd)
-	opts := &mcpstdio.CommandOptions{Logger: log.logger(), ExitWait: 50 * time.Millisecond, TerminateWait: 50 * time.Millisecond}
+	opts := &mcpstdio.CommandOptions{Logger: log.logger(), WaitDelay: 50 * time.Millisecond}
 	conn := connect(t, cmd, opts)
 	cmd.ExtraFiles[0].Close()
 	begin := time.Now()
@@ -101,7 +101,7 @@ func TestCommandTerminated(t *testing.T) {
 	}
 	mcptest.NoLeaks(t)
 	var log notes
-	conn := connect(t, program("obedient"), &mcpstdio.CommandOptions{Logger: log.logger(), ExitWait: -1, TerminateWait: forever})
+	conn := connect(t, program("obedient"), &mcpstdio.CommandOptions{Logger: log.logger(), WaitDelay: 2 * time.Second})
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
@@ -137,7 +137,7 @@ func TestCommandHelpers(t *testing.T) {
 func TestCommandClosedWhileCalling(t *testing.T) {
 	mcptest.NoLeaks(t)
 	opts := quietly()
-	opts.ExitWait = forever
+	opts.WaitDelay = 3 * time.Second
 	conn := connect(t, program("stubborn"), opts)
 	pid, err := mcp.Call[int](t.Context(), conn, "pid", nil)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestCommandClosedWhileCalling(t *testing.T) {
 func TestCommandClosedFromReceiver(t *testing.T) {
 	mcptest.NoLeaks(t)
 	opts := quietly()
-	opts.ExitWait = -1
+	opts.WaitDelay = -1
 	wires, closed := make(chan mcp.Wire, 1), make(chan error, 2)
 	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(mcp.Message, mcp.ID) {
 		wire := <-wires

@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// settle is how long pipes may stay open whose process has ended, because
-	// other processes have them too.
-	settle = 250 * time.Millisecond
-	// lag is how long a process may take to end after its pipes broke.
-	lag = 4 * settle
+	// pipeTimeout is how long the pipes of a process that has ended may stay open,
+	// because other processes hold them too.
+	pipeTimeout = 250 * time.Millisecond
+	// exitTimeout is how long a process may take to end after its pipes broke, or after
+	// it was killed.
+	exitTimeout = 4 * pipeTimeout
 )
 
 var (
@@ -30,7 +31,11 @@ var (
 	errInputClosed  = errors.New("mcpstdio: the server closed its standard input")
 )
 
-// A process is a running server: a stream of messages.
+// A process is a running server. It implements [mcp.Stream].
+//
+// Two goroutines belong to it until the process has ended: copyStderr reads the standard
+// error, and watch waits for the process. Close starts another that discards the rest of
+// the output.
 type process struct {
 	opts   CommandOptions
 	log    *slog.Logger
@@ -38,21 +43,20 @@ type process struct {
 	group  *group
 	in     *lineWriter
 	out    *output
-	lines  *stream // reads out
+	lines  *lineReader // reads out
 	stderr *output
 	tail   tail
 
-	heard   chan struct{} // closed when stderr is at its end
-	closing chan struct{} // closed when Close has begun
-	gone    chan struct{} // closed when the process has ended
-	exit    *ExitError    // set when gone is closed
-	close   sync.Once
-	failed  error // of Close
+	stderrDone chan struct{} // closed when stderr is at its end
+	closing    chan struct{} // closed when Close has begun
+	gone       chan struct{} // closed when the process has ended
+	exit       *ExitError    // set before gone is closed
+	close      sync.Once
+	closeErr   error
 }
 
-// start starts a process.
-func start(cmd *exec.Cmd, opts CommandOptions) (*process, error) {
-	ours, theirs, err := pipes()
+func startProcess(cmd *exec.Cmd, opts CommandOptions) (*process, error) {
+	ours, theirs, err := openPipes()
 	if err != nil {
 		return nil, err
 	}
@@ -65,102 +69,81 @@ func start(cmd *exec.Cmd, opts CommandOptions) (*process, error) {
 		return nil, err
 	}
 	gone := make(chan struct{})
+	out := &output{file: ours[1], gone: gone}
 	p := &process{
 		opts: opts, log: opts.Logger, cmd: cmd, group: newGroup(cmd.Process),
-		in: newLineWriter(ours[0]), out: newOutput(ours[1], gone), stderr: newOutput(ours[2], gone),
-		heard: make(chan struct{}), closing: make(chan struct{}), gone: gone,
+		in: newLineWriter(ours[0]), out: out, lines: newLineReader(out, opts.MaxMessage), stderr: &output{file: ours[2], gone: gone},
+		stderrDone: make(chan struct{}), closing: make(chan struct{}), gone: gone,
 	}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
 	p.log = p.log.With("command", cmd.Path, "pid", cmd.Process.Pid)
-	p.lines = newStream(p.out, io.Discard, &StreamOptions{MaxMessage: opts.MaxMessage})
-	if p.out.hasDeadlines() {
-		p.lines.interrupts = p.out
-	}
-	go p.listen()
+	go p.copyStderr()
 	go p.watch()
 	return p, nil
 }
 
-// listen reads the standard error, whatever happens, so that the process can write.
-func (p *process) listen() {
-	defer close(p.heard)
-	defer p.stderr.f.Close()
-	to := sinks{&p.tail}
-	switch {
-	case p.opts.Stderr != nil:
-		to = append(to, p.opts.Stderr)
-	case p.opts.Logger != nil:
-		lines := &lineLogger{log: p.log}
-		defer lines.flush()
-		to = append(to, lines)
-	}
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := p.stderr.read(buf)
-		to.write(buf[:n])
-		if err != nil {
-			return
-		}
-	}
-}
-
-// watch waits for the end of the process, and ends what it left behind.
+// watch waits for the end of the process, and ends the processes that it left behind.
 func (p *process) watch() {
 	reap := awaitExit(p.cmd)
-	p.sweep()
+	p.endGroup()
 	p.group.release()
 	err := reap()
 	p.in.close()
 	p.exit = &ExitError{Err: err, Stderr: p.tail.String()}
 	close(p.gone)
-	p.out.hurry()
-	p.stderr.hurry()
+	p.out.limitWait()
+	p.stderr.limitWait()
 }
 
-// sweep ends what is left of the group of a process that has ended: those who hold
-// its standard error are asked first. Others do not hold anybody up.
-func (p *process) sweep() {
-	wait := settle
-	select {
-	case <-p.closing:
-		wait = p.opts.TerminateWait
-	default:
+// endGroup ends what is left of the group of a process that has ended. Processes that hold
+// its standard error are given time to react to SIGTERM.
+func (p *process) endGroup() {
+	wait := pipeTimeout
+	if p.isClosing() {
+		wait = p.opts.WaitDelay
 	}
 	p.group.terminate()
-	within(wait, p.heard)
+	closedWithin(wait, p.stderrDone)
 	p.group.kill()
 }
 
-// Read implements [mcp.Stream].
+func (p *process) isClosing() bool {
+	select {
+	case <-p.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Read implements [mcp.Stream]. It skips lines that are not messages.
 func (p *process) Read(ctx context.Context) ([]byte, error) {
 	for {
-		line, err := p.lines.Read(ctx)
-		var dropped *mcp.Error
-		switch {
-		case errors.As(err, &dropped):
+		line, err := p.lines.readMessage()
+		if p.isClosing() { // the rest of the output is discarded
+			return nil, mcp.ErrClosed
+		}
+		if _, refused := errors.AsType[*mcp.Error](err); refused {
 			p.log.WarnContext(ctx, "mcpstdio: a message of the server was dropped", "error", err)
 			return nil, err
-		case err != nil && ctx.Err() != nil: // if it is the end, the next Read finds it too
-			return nil, context.Cause(ctx)
-		case err != nil:
-			return nil, p.ended(ctx)
-		case looksLikeMessage(line):
+		}
+		if err != nil {
+			return nil, p.endOfOutput(ctx)
+		}
+		if looksLikeMessage(line) {
 			return line, nil
 		}
 		p.log.WarnContext(ctx, "mcpstdio: a line of the server's output is no message", "line", excerpt(line))
 	}
 }
 
-// Interruptible is what [mcp.Stream] says of it.
-func (p *process) Interruptible() bool { return p.lines.Interruptible() }
-
-// ended is why the output has ended. A server that cannot answer is of no use any
-// more, and ends too.
-func (p *process) ended(ctx context.Context) error {
-	_ = p.out.f.Close()
-	err := p.why(ctx, errOutputClosed)
+// endOfOutput returns why the output has ended. A server that has closed its output but
+// still runs cannot answer any more, and is closed in the background.
+func (p *process) endOfOutput(ctx context.Context) error {
+	_ = p.out.file.Close()
+	err := p.explain(ctx, errOutputClosed)
 	if errors.Is(err, errOutputClosed) {
 		go p.Close()
 		return &ExitError{Err: err, Stderr: p.tail.String()}
@@ -168,16 +151,13 @@ func (p *process) ended(ctx context.Context) error {
 	return err
 }
 
-// why explains an error of a pipe: by Close, by the end of the process, which may
-// come a moment later, or else as it is. Who does not wait for that gets the cause of
-// ctx.
-func (p *process) why(ctx context.Context, err error) error {
-	select {
-	case <-p.closing:
+// explain returns the reason for an error of a pipe: Close, the end of the process, which
+// may come a moment later, or the error itself. It stops waiting when ctx is done.
+func (p *process) explain(ctx context.Context, err error) error {
+	if p.isClosing() {
 		return mcp.ErrClosed
-	default:
 	}
-	timer := time.NewTimer(lag)
+	timer := time.NewTimer(exitTimeout)
 	defer timer.Stop()
 	select {
 	case <-p.closing:
@@ -193,50 +173,52 @@ func (p *process) why(ctx context.Context, err error) error {
 
 // Write implements [mcp.Stream].
 func (p *process) Write(ctx context.Context, message []byte) error {
-	err := p.in.write(ctx, message)
+	err := p.in.writeMessage(ctx, message)
 	if err == nil || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	return p.why(ctx, errInputClosed)
+	return p.explain(ctx, errInputClosed)
 }
 
-// Close implements [mcp.Stream]: it ends the process in the way that
-// basic/lifecycle asks for.
+// Close implements [mcp.Stream]: it ends the process as basic/lifecycle asks for.
 func (p *process) Close() error {
-	p.close.Do(func() { p.failed = p.shutDown() })
-	return p.failed
+	p.close.Do(func() { p.closeErr = p.shutDown() })
+	return p.closeErr
 }
 
+// shutDown ends the process. It reads the rest of the output meanwhile, because a process
+// that waits for a reader does not exit.
 func (p *process) shutDown() error {
 	close(p.closing)
 	p.in.close()
 	discarded := make(chan struct{})
-	go p.out.discard(discarded)
+	go func() {
+		defer close(discarded)
+		defer p.out.file.Close()
+		_, _ = io.Copy(io.Discard, p.out)
+	}()
 	switch {
-	case within(p.opts.ExitWait, p.gone):
-	case p.terminate():
+	case closedWithin(p.opts.WaitDelay, p.gone):
+	case p.group.terminate() && closedWithin(p.opts.WaitDelay, p.gone):
 		p.log.Debug("mcpstdio: the server did not exit by itself, and was terminated")
 	case p.kill():
 		p.log.Warn("mcpstdio: the server had to be killed")
 	default:
+		p.out.interrupt()
 		return errors.New("mcpstdio: the server was killed but has not ended")
 	}
-	within(lag, discarded)
+	closedWithin(exitTimeout, discarded)
 	return nil
-}
-
-func (p *process) terminate() bool {
-	return p.group.terminate() && within(p.opts.TerminateWait, p.gone)
 }
 
 func (p *process) kill() bool {
 	p.group.kill()
-	return within(p.opts.KillWait, p.gone)
+	return closedWithin(max(p.opts.WaitDelay, exitTimeout), p.gone)
 }
 
-// within reports whether done is closed within a time.
-func within(d time.Duration, done <-chan struct{}) bool {
-	timer := time.NewTimer(max(d, 0))
+// closedWithin reports whether done is closed within a time.
+func closedWithin(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -246,19 +228,48 @@ func within(d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// looksLikeMessage tells JSON objects, and arrays of them, from stray prints by
-// their ends alone. What passes is parsed later.
+// looksLikeMessage distinguishes JSON objects, and arrays of objects, from stray prints by
+// their first and last bytes. The message is validated later.
 func looksLikeMessage(line []byte) bool {
-	begin, end, next := byte('{'), byte('}'), byte('"')
+	first, last, next := byte('{'), byte('}'), byte('"')
 	if line[0] == '[' {
-		begin, end, next = '[', ']', '{'
+		first, last, next = '[', ']', '{'
 	}
 	rest := bytes.TrimLeft(line[1:], " \t")
-	return line[0] == begin && line[len(line)-1] == end && len(rest) > 0 && rest[0] == next
+	return line[0] == first && line[len(line)-1] == last && len(rest) > 0 && rest[0] == next
 }
 
-// pipes opens the standard files of a process: our ends, and its ends.
-func pipes() (ours, theirs []*os.File, err error) {
+// An output is our end of a pipe that a process writes to. It ends soon after the process,
+// even if another process still holds the pipe.
+type output struct {
+	file *os.File
+	gone <-chan struct{} // closed when the process has ended
+}
+
+// Read implements [io.Reader]. What a process wrote before it ended is returned however
+// late it is read.
+func (o *output) Read(b []byte) (int, error) {
+	select {
+	case <-o.gone:
+		o.limitWait()
+	default:
+	}
+	n, err := o.file.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// limitWait bounds the wait for more output after the process has ended. Pipes on Windows
+// have no deadlines: there, the job of the process ends everything that holds them.
+func (o *output) limitWait() { _ = o.file.SetReadDeadline(time.Now().Add(pipeTimeout)) }
+
+// interrupt ends reading.
+func (o *output) interrupt() { _ = o.file.SetReadDeadline(time.Now()) }
+
+// openPipes opens pipes for the standard files of a process: our ends, and its ends.
+func openPipes() (ours, theirs []*os.File, err error) {
 	for i := range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -267,7 +278,7 @@ func pipes() (ours, theirs []*os.File, err error) {
 			return nil, nil, err
 		}
 		if i == 0 {
-			r, w = w, r // it reads its standard input
+			r, w = w, r // the process reads its standard input
 		}
 		ours, theirs = append(ours, r), append(theirs, w)
 	}

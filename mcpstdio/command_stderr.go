@@ -11,14 +11,31 @@ import (
 	"sync"
 )
 
-// tailSize is how much of the standard error is kept for errors.
+// copyStderr reads the standard error to its end. It also does so if nothing wants it, so
+// that the process can write.
+func (p *process) copyStderr() {
+	defer close(p.stderrDone)
+	defer p.stderr.file.Close()
+	to := fanOut{&p.tail}
+	switch {
+	case p.opts.Stderr != nil:
+		to = append(to, p.opts.Stderr)
+	case p.opts.Logger != nil:
+		lines := &lineLogger{log: p.log}
+		defer lines.flush()
+		to = append(to, lines)
+	}
+	_, _ = io.Copy(to, p.stderr)
+}
+
+// tailSize is how many bytes of the standard error are kept for errors.
 const tailSize = 4 << 10
 
-// A tail keeps the last of what is written to it.
+// A tail keeps the last bytes that are written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte // at most twice tailSize
-	cut bool   // something came before
+	cut bool   // earlier bytes were dropped
 }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -29,25 +46,25 @@ func (t *tail) Write(b []byte) (int, error) {
 		t.cut, t.buf, b = true, t.buf[:0], b[n-tailSize:]
 	}
 	if len(t.buf)+len(b) > 2*tailSize {
-		t.shift()
+		t.trim()
 	}
 	t.buf = append(t.buf, b...)
 	return n, nil
 }
 
-// shift drops all but the last tailSize bytes.
-func (t *tail) shift() {
+// trim drops all but the last tailSize bytes.
+func (t *tail) trim() {
 	if over := len(t.buf) - tailSize; over > 0 {
 		t.cut = true
 		t.buf = t.buf[:copy(t.buf, t.buf[over:])]
 	}
 }
 
-// String is the tail as text. It begins with a whole line if it can.
+// String returns the tail as text. It begins with a whole line if there is one.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shift()
+	t.trim()
 	text := string(t.buf)
 	if _, lines, ok := strings.Cut(text, "\n"); ok && t.cut && lines != "" {
 		text = lines
@@ -55,27 +72,29 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 }
 
-// sinks are writers of which each gets everything until it fails.
-type sinks []io.Writer
+// A fanOut is an [io.Writer] that writes to several others. A writer that fails gets
+// nothing more, and does not keep the others from getting it.
+type fanOut []io.Writer
 
-func (s sinks) write(b []byte) {
-	for i, w := range s {
-		if w == nil || len(b) == 0 {
+func (f fanOut) Write(b []byte) (int, error) {
+	for i, w := range f {
+		if w == nil {
 			continue
 		}
 		if _, err := w.Write(b); err != nil {
-			s[i] = nil
+			f[i] = nil
 		}
 	}
+	return len(b), nil
 }
 
-// maxLogLine is how long a line in a log may be. A longer one becomes several.
+// maxLogLine is the maximum length of a line in a log. A longer line becomes several.
 const maxLogLine = 8 << 10
 
-// A lineLogger logs what is written to it, one record a line.
+// A lineLogger logs the lines that are written to it, one record per line.
 type lineLogger struct {
 	log  *slog.Logger
-	line []byte // not complete yet
+	line []byte // an incomplete line
 }
 
 func (l *lineLogger) Write(b []byte) (int, error) {
@@ -95,7 +114,7 @@ func (l *lineLogger) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// flush logs what there is of a line.
+// flush logs an incomplete line.
 func (l *lineLogger) flush() {
 	if line := bytes.TrimSpace(l.line); len(line) > 0 {
 		l.log.Info("mcpstdio: the server's standard error", "line", strings.ToValidUTF8(string(line), "\uFFFD"))
@@ -103,7 +122,7 @@ func (l *lineLogger) flush() {
 	l.line = l.line[:0]
 }
 
-// excerpt is a line as a log shows it.
+// excerpt returns the beginning of a line for a log.
 func excerpt(line []byte) string {
 	const most = 200
 	text := strings.ToValidUTF8(string(line[:min(len(line), most)]), "\uFFFD")

@@ -146,7 +146,7 @@ func TestCommandDeaf(t *testing.T) {
 	mcptest.NoLeaks(t)
 	received := make(chan struct{}, 1)
 	opts := quietly()
-	opts.ExitWait = -1
+	opts.WaitDelay = -1
 	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(mcp.Message, mcp.ID) { received <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)

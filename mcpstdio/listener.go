@@ -4,59 +4,60 @@
 package mcpstdio
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 )
 
 // ListenerOptions configure [ServeListener]. Nil means the zero ListenerOptions.
 type ListenerOptions struct {
-	// MaxConns is how many connections are served at once. More wait to be
-	// accepted. 0 means 256.
+	// MaxConns is the maximum number of connections that are served at once. Further
+	// connections wait to be accepted. 0 means 256.
 	MaxConns int
-	// MaxMessage is how many bytes a message may have. 0 means
+	// MaxMessage is the maximum length of a message in bytes. 0 means
 	// [DefaultMaxMessage].
 	MaxMessage int
-	// WriteTimeout is how long a client may read nothing of what is written to
-	// it before its connection breaks. 0 means 10 seconds.
+	// WriteTimeout is how long a client may read nothing of what is written to it before
+	// its connection is closed. 0 means 10 seconds.
 	WriteTimeout time.Duration
-	// HandshakeTimeout is how long a client may take to send its first message
-	// after it connected. 0 or less means 10 seconds. It may then be silent for as
-	// long as it likes.
+	// HandshakeTimeout is how long a client may take to send its first message. After
+	// that it may be silent for any time. 0 or less means 10 seconds.
 	HandshakeTimeout time.Duration
-	// InsecureTCP serves a listener on a TCP address, which ServeListener refuses
-	// otherwise. Nothing on TCP says who connects: on a loopback address these are
-	// all users and programs of the machine, and everything that one of them can
-	// be made to connect to a port. Where it has to be TCP, pass a listener of
-	// crypto/tls that requires client certificates, and set InsecureTCP as well,
-	// since a listener does not say what it requires.
+	// InsecureTCP allows a listener on a TCP address, which ServeListener refuses
+	// otherwise. TCP does not authenticate clients: on a loopback address, every user and
+	// program of the machine can connect, and so can any program that can be made to
+	// connect to a port. If you need TCP, pass a listener of crypto/tls that requires
+	// client certificates. Set InsecureTCP then as well, because a listener does not
+	// report what it requires.
 	InsecureTCP bool
-	// Stream configures each connection; nil means the defaults of
-	// [mcp.ServeStream].
+	// Stream configures each connection. Nil means the defaults of [mcp.ServeStream].
 	Stream *mcp.StreamOptions
 }
 
-// ServeListener serves h to the clients that connect to a listener, on a Unix
-// domain socket say, until ctx is done or the listener fails. It then closes the
-// listener, lets requests that are being served finish within the DrainTimeout of
-// the stream options, and returns why.
+// ServeListener serves h to the clients that connect to a listener, for example on a Unix
+// domain socket, until ctx is done or the listener fails. It then closes the listener, lets
+// requests in flight finish within the DrainTimeout of the stream options, and returns why
+// it ended.
 //
-// Every client that can connect is served. On a socket in the file system, the
-// permissions of its directory decide which can; an abstract one, whose name begins
-// with @, is open to every user of the machine. A TCP listener is refused with an
-// error unless the options say InsecureTCP.
+// Every client that can connect is served. The permissions of the directory of a socket
+// decide who can connect to it. An abstract socket, whose name begins with @, is open to
+// every user of the machine. A TCP listener is refused with an error unless
+// [ListenerOptions].InsecureTCP is set.
 //
-// The first line of a connection must be a JSON message. A connection that begins
-// with anything else, as an HTTP request that a web page makes does, is closed at
-// the first byte other than white space that shows it, and nothing after it is read.
+// The first line of a connection must be a JSON message. A connection that begins with
+// anything else, such as an HTTP request from a web page, is closed at the first byte
+// other than white space that shows it. Nothing after that byte is read.
 func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
 	s := &listenerServer{handler: h, log: slog.Default()}
 	if opts != nil {
@@ -70,7 +71,7 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 	if s.opts.HandshakeTimeout <= 0 {
 		s.opts.HandshakeTimeout = 10 * time.Second
 	}
-	s.room = make(chan struct{}, cmp.Or(s.opts.MaxConns, 256))
+	s.slots = make(chan struct{}, cmp.Or(s.opts.MaxConns, 256))
 	if s.opts.Stream != nil && s.opts.Stream.Logger != nil {
 		s.log = s.opts.Stream.Logger
 	}
@@ -88,42 +89,42 @@ type listenerServer struct {
 	handler mcp.Handler
 	opts    ListenerOptions
 	log     *slog.Logger
-	room    chan struct{} // holds one for each connection
+	slots   chan struct{} // holds one element for each connection
 	conns   sync.WaitGroup
 }
 
-// accept serves connections until ctx is done or none can be accepted any more.
+// accept serves connections until ctx is done or the listener fails.
 func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
-	var pause time.Duration
+	var delay time.Duration
 	for {
 		select {
-		case s.room <- struct{}{}:
+		case s.slots <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 		conn, err := l.Accept()
 		if err == nil {
-			pause = 0
+			delay = 0
 			s.conns.Go(func() {
-				defer func() { <-s.room }()
+				defer func() { <-s.slots }()
 				s.serve(ctx, conn)
 			})
 			continue
 		}
-		<-s.room
+		<-s.slots
 		if ctx.Err() != nil || !isTemporary(err) {
 			return err
 		}
-		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-		s.log.WarnContext(ctx, "mcpstdio: a connection was not accepted", "error", err, "pause", pause)
-		within(pause, ctx.Done())
+		delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+		s.log.WarnContext(ctx, "mcpstdio: a connection was not accepted", "error", err, "pause", delay)
+		_ = pause.For(ctx, delay) // the loop checks ctx
 	}
 }
 
 func (s *listenerServer) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	in := newOpeningReader(conn, s.opts.HandshakeTimeout)
-	stream := NewStream(in, &impatientWriter{conn, s.opts.WriteTimeout}, &StreamOptions{
+	stream := NewStream(in, &timeoutWriter{conn, s.opts.WriteTimeout}, &StreamOptions{
 		MaxMessage: s.opts.MaxMessage,
 		Close:      conn.Close,
 	})
@@ -137,20 +138,21 @@ func (s *listenerServer) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// isTemporary tells a shortage, of descriptors say, from the end of a listener.
+// isTemporary reports whether accepting may succeed later, for example after a shortage of
+// file descriptors.
 func isTemporary(err error) bool {
 	var temporary interface{ Temporary() bool }
 	return errors.As(err, &temporary) && temporary.Temporary()
 }
 
-// An impatientWriter breaks the connection when its peer reads nothing for a while:
-// then who reads from it ends, too.
-type impatientWriter struct {
+// A timeoutWriter closes a connection whose peer reads nothing for a time, which ends
+// reading as well.
+type timeoutWriter struct {
 	conn    net.Conn
 	timeout time.Duration
 }
 
-func (w *impatientWriter) Write(b []byte) (written int, err error) {
+func (w *timeoutWriter) Write(b []byte) (written int, err error) {
 	for written < len(b) && err == nil {
 		part := b[written:min(len(b), written+flushSize)]
 		if err = w.conn.SetWriteDeadline(time.Now().Add(w.timeout)); err == nil {
@@ -163,4 +165,48 @@ func (w *impatientWriter) Write(b []byte) (written int, err error) {
 		_ = w.conn.Close()
 	}
 	return written, err
+}
+
+var errNoMessage = errors.New("no message came in time")
+
+// blanks are the bytes of white space and of a byte order mark.
+const blanks = " \t\r\n\xef\xbb\xbf"
+
+// An openingReader reads a connection that has just been accepted. It fails at the first
+// byte that cannot begin a message, and if the first line takes too long.
+type openingReader struct {
+	conn    net.Conn
+	started bool // a message has begun
+	done    bool // its first line has been read
+}
+
+func newOpeningReader(conn net.Conn, timeout time.Duration) *openingReader {
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
+	return &openingReader{conn: conn}
+}
+
+// Read implements [io.Reader].
+func (r *openingReader) Read(b []byte) (int, error) {
+	n, err := r.conn.Read(b)
+	if r.done {
+		return n, err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, errNoMessage
+	}
+	read := b[:n]
+	if !r.started {
+		for len(read) > 0 && strings.IndexByte(blanks, read[0]) >= 0 { // the mark may come in parts
+			read = read[1:]
+		}
+		r.started = len(read) > 0
+		if r.started && read[0] != '{' && read[0] != '[' {
+			return 0, errOtherProtocol
+		}
+	}
+	if bytes.IndexByte(read, '\n') >= 0 {
+		r.done = true
+		_ = r.conn.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }

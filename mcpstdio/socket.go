@@ -5,44 +5,43 @@ package mcpstdio
 
 import (
 	"context"
-	"io"
 	"net"
 
 	"github.com/go-psi/psi/mcp"
 )
 
-// NewSocket makes a Transport to a server that listens on a socket, such as one
-// that runs [ServeListener]. Network and address are those of [net.Dial]: "unix"
-// and a path, "tcp" and a host and port. Messages are framed as on standard input
-// and output, and may be as long as [DefaultMaxMessage]. Nothing is encrypted, and
-// neither side learns who the other is: a Unix socket is protected by the permissions
-// of its directory, a TCP port by nothing.
+// NewSocket returns a Transport to a server that listens on a socket, such as one that
+// runs [ServeListener]. Network and address are those of [net.Dial]: "unix" and a path,
+// or "tcp" and a host and port. Messages have the format of standard input and output and
+// at most [DefaultMaxMessage] bytes. Messages are not encrypted and the peers are not
+// authenticated: a Unix socket is protected by the permissions of its directory, a TCP
+// port by nothing.
 func NewSocket(network, address string) mcp.Transport {
 	return mcp.StreamTransport(func(ctx context.Context) (mcp.Stream, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		in := newStream(conn, io.Discard, nil)
-		in.interrupts = connReads{conn}
-		return &socket{out: newLineWriter(conn), in: in}, nil
+		return &socket{in: newLineReader(conn, DefaultMaxMessage), out: newLineWriter(conn)}, nil
 	})
 }
 
 // A socket is the client's end of a connection.
 type socket struct {
-	in  *stream
+	in  *lineReader
 	out *lineWriter
 }
 
-func (s *socket) Read(ctx context.Context) ([]byte, error) { return s.in.Read(ctx) }
+// Read implements [mcp.Stream]. Close interrupts it.
+func (s *socket) Read(context.Context) ([]byte, error) { return s.in.readMessage() }
 
-// Interruptible is what [mcp.Stream] says of it.
-func (s *socket) Interruptible() bool { return s.in.Interruptible() }
+// Write implements [mcp.Stream].
+func (s *socket) Write(ctx context.Context, message []byte) error {
+	return s.out.writeMessage(ctx, message)
+}
 
-func (s *socket) Write(ctx context.Context, message []byte) error { return s.out.write(ctx, message) }
-
+// Close implements [mcp.Stream].
 func (s *socket) Close() error {
-	s.out.close() // with it, what is read
+	s.out.close() // closes the connection, which ends Read as well
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// setGroup makes a process the first of a console process group, which can be
-// sent a CTRL_BREAK.
+// setGroup makes a process the root of a console process group, to which CTRL_BREAK can be
+// sent.
 func setGroup(attr *syscall.SysProcAttr) { attr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP }
 
 var (
@@ -23,17 +23,17 @@ var (
 	generateConsoleCtrlEvent = kernel32.NewProc("GenerateConsoleCtrlEvent")
 )
 
-// A group is the job of a server: itself and what it started. The job ends with
-// its last handle, even when this process dies.
+// A group is the job of a server: the server and the processes it started. Windows ends
+// them with the last handle of the job, even if this process dies.
 type group struct {
-	leader *os.Process
-	mu     sync.Mutex
-	job    syscall.Handle // 0 if there is none
-	over   bool
+	leader   *os.Process
+	mu       sync.Mutex
+	job      syscall.Handle // 0 if there is none
+	released bool
 }
 
-// newGroup puts a process that has just been started into a job. Without one, on
-// a system that allows none, the group is the process alone.
+// newGroup puts a process that has just been started into a job. On a system that does not
+// allow that, the group is the process alone.
 func newGroup(leader *os.Process) *group {
 	g := &group{leader: leader}
 	job, _, _ := createJobObject.Call(0, 0)
@@ -55,12 +55,12 @@ func newGroup(leader *os.Process) *group {
 	return g
 }
 
-// terminate asks all to exit, and reports whether it could: only a process that
-// shares our console can be asked.
+// terminate asks all processes to exit, and reports whether the signal could be sent: only
+// processes that share our console can get it.
 func (g *group) terminate() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.over {
+	if g.released {
 		return false
 	}
 	const ctrlBreak = 1
@@ -73,7 +73,7 @@ func (g *group) kill() {
 	defer g.mu.Unlock()
 	if g.job != 0 {
 		_, _, _ = terminateJobObject.Call(uintptr(g.job), 1)
-	} else if !g.over {
+	} else if !g.released {
 		_ = g.leader.Kill()
 	}
 }
@@ -85,10 +85,10 @@ func (g *group) release() {
 	if g.job != 0 {
 		_ = syscall.CloseHandle(g.job)
 	}
-	g.job, g.over = 0, true
+	g.job, g.released = 0, true
 }
 
-// killOnClose makes a job end with its last handle.
+// killOnClose makes Windows end a job with its last handle.
 func killOnClose(job uintptr) bool {
 	const (
 		extendedLimitInformation = 9
@@ -108,6 +108,9 @@ type jobLimits struct {
 	_     uintptr    // affinity
 	_     [2]uint32  // priority, scheduling
 	_     [8 - unsafe.Sizeof(uintptr(0))]byte
-	_     [6]uint64  // what was read and written
+	_     [6]uint64  // I/O counters
 	_     [4]uintptr // memory
 }
+
+// ignoreBrokenPipes does nothing: writing to a broken pipe is just an error here.
+func ignoreBrokenPipes() (restore func()) { return func() {} }

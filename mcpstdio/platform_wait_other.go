@@ -7,6 +7,6 @@ package mcpstdio
 
 import "os/exec"
 
-// awaitExit waits until a process has ended and, since the standard library has no
-// other way here, reaps it. Ids are not given out again at once.
+// awaitExit waits until a process has ended and reaps it: here, the standard library has
+// no other way to wait. IDs are not reused at once.
 func awaitExit(cmd *exec.Cmd) (reap func() error) { return reapNow(cmd) }

@@ -12,7 +12,7 @@ import (
 
 func setGroup(*syscall.SysProcAttr) {}
 
-// A group is the server alone, where there are no process groups.
+// A group is the server alone: there are no process groups here.
 type group struct{ leader *os.Process }
 
 func newGroup(leader *os.Process) *group { return &group{leader} }
@@ -22,3 +22,6 @@ func (g *group) terminate() bool { return g.leader.Signal(os.Interrupt) == nil }
 func (g *group) kill() { _ = g.leader.Kill() }
 
 func (g *group) release() {}
+
+// ignoreBrokenPipes does nothing: writing to a broken pipe is just an error here.
+func ignoreBrokenPipes() (restore func()) { return func() {} }

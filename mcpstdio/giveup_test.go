@@ -22,9 +22,6 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// often is more calls, one after the other, than make the next one read.
-const often = 10
-
 // answerInHalves answers "vendor/m" with long lines. Of each it writes the second half
 // only when something more has been sent. It says when the client has begun to read
 // the first half, since no pipe or socket holds so much, and when "vendor/silence",
@@ -103,7 +100,7 @@ func TestGiveUpWithinALine(t *testing.T) {
 			}
 			defer wire.Close()
 			for i := range int64(5) {
-				for j := range int64(often) { // and the call that gives up is the one that reads
+				for j := range int64(3) {
 					if err := soon(t, startCall(t.Context(), wire, 100*i+j, "vendor/quick"), "a quick answer"); err != nil {
 						t.Fatal(err)
 					}
@@ -173,7 +170,7 @@ func TestGiveUpRandomly(t *testing.T) {
 	}
 }
 
-// The server's exit is found by whoever reads: a call, or nobody for a while.
+// The server's exit ends calls that wait and the connection.
 func TestExitBetweenCalls(t *testing.T) {
 	mcptest.NoLeaks(t)
 	for i := range 5 {
@@ -182,7 +179,7 @@ func TestExitBetweenCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range often {
+		for range 3 {
 			echoes(t, conn, "quick")
 		}
 		ended := make(chan error, 1)
@@ -207,12 +204,12 @@ func TestExitBetweenCalls(t *testing.T) {
 	}
 }
 
-// Close ends what waits, also when its reader gives up at that moment.
+// Close ends calls that wait, also when some of them give up at that moment.
 func TestCloseWhileGivingUp(t *testing.T) {
 	mcptest.NoLeaks(t)
 	for range 2 {
 		conn := connect(t, program("serve"), quietly())
-		for range often {
+		for range 3 {
 			echoes(t, conn, "quick")
 		}
 		ctx, giveUp := context.WithCancel(t.Context())
