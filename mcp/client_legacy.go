@@ -24,21 +24,21 @@ type legacyClient struct {
 
 	mu         sync.Mutex
 	negotiated string
-	level      LoggingLevel        // that the server was asked for in this session
-	generation int                 // counts handshakes
-	lost       bool                // the server does not know the session any more
-	shaking    chan struct{}       // closed when the handshake is done that is under way, nil if none is
-	answering  map[ID]*answering   // questions of the server
-	busy       int                 // how many are being answered, those of lost sessions included
-	subscribed map[string]*watched // resources, by URI
-	pending    map[ID]*pendingCall // calls whose questions travel
+	level      LoggingLevel                   // that the server was asked for in this session
+	generation int                            // counts handshakes
+	lost       bool                           // the server does not know the session any more
+	shaking    chan struct{}                  // closed when the handshake is done that is under way, nil if none is
+	answering  map[ID]*answering              // questions of the server
+	busy       int                            // how many are being answered, those of lost sessions included
+	subscribed map[string]*remoteSubscription // by URI
+	pending    map[ID]*pendingCall            // calls whose questions travel
 	checks     checks
 }
 
 func newLegacyClient(conn *Conn, version string) *legacyClient {
 	return &legacyClient{
 		conn: conn, wish: version, hub: newHub(0, maxListeners), ready: make(chan struct{}),
-		answering: map[ID]*answering{}, subscribed: map[string]*watched{}, pending: map[ID]*pendingCall{},
+		answering: map[ID]*answering{}, subscribed: map[string]*remoteSubscription{}, pending: map[ID]*pendingCall{},
 	}
 }
 

@@ -5,56 +5,22 @@ package mcp
 
 import "context"
 
-// received takes what the server says of its own accord: questions, pings, and
-// changes.
+// received handles the messages that the server sends unasked: requests, pings and
+// notifications.
 func (e *legacyClient) received(m Message, about ID) {
 	switch {
 	case m.Request == nil:
-		e.missed()
+		e.publishEverything()
 		e.checkSoon()
 	case !m.Request.IsNotification():
 		e.asked(m.Request, about)
 	case m.Request.Method == NotificationCancelled:
 		e.withdrawn(m.Request)
 	default:
-		e.changed(m.Request)
+		if c, ok, err := parseChange(m.Request.Method, m.Request.Params()); ok && err == nil {
+			e.publish(c)
+		}
 		e.conn.notified(m.Request, about)
-	}
-}
-
-// changed tells those who listen of a change.
-func (e *legacyClient) changed(note *Request) {
-	if note.Method == NotificationResourceUpdated {
-		e.hub.updated(note.Name())
-		return
-	}
-	for _, n := range changeNotifications {
-		if n.method == note.Method {
-			e.hub.changed(n.change)
-		}
-	}
-}
-
-// missed tells everybody that everything may have changed: nobody knows what was
-// lost.
-func (e *legacyClient) missed() {
-	e.mu.Lock()
-	uris := sortedKeys(e.subscribed)
-	e.mu.Unlock()
-	for _, uri := range uris {
-		e.hub.updated(uri)
-		e.conn.tellLater(NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri})
-	}
-	server := e.conn.Server()
-	if server == nil {
-		return
-	}
-	caps := server.Capabilities
-	for _, n := range changeNotifications {
-		if caps.tellsOf(n.change) {
-			e.hub.changed(n.change)
-			e.conn.tellLater(n.method, nil)
-		}
 	}
 }
 

@@ -76,8 +76,7 @@ func (e *legacyClient) lose(generation int) {
 	}
 }
 
-// reopen makes a new handshake and subscribes again. What was missed nobody knows, so
-// everything may have changed.
+// reopen makes a new handshake and subscribes again. Anything may have changed meanwhile.
 func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err error) {
 	defer func() {
 		e.mu.Lock()
@@ -101,7 +100,7 @@ func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err erro
 			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
 		}
 	}
-	e.missed()
+	e.publishEverything()
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// listen makes a subscription of what the server tells unasked, and of what it
-// tells after resources/subscribe.
+// listen serves subscriptions/listen from the unsolicited notifications of the server and
+// those that follow resources/subscribe.
 func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error) {
 	var p ListenParams
 	if err := req.Decode(&p); err != nil {
@@ -24,38 +24,35 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 	}
 	defer e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
 	s := newSubscription(req, *accepted)
-	if err := e.hub.add(&s.listener); err != nil {
+	if err := e.hub.add(s.listener); err != nil {
 		return nil, err
 	}
-	defer e.hub.remove(&s.listener)
+	defer e.hub.remove(s.listener)
 	if err := s.acknowledge(ctx); err != nil {
 		return nil, err
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return s.ended(ctx)
+			return s.result(ctx)
 		case <-e.conn.ctx.Done():
 			return nil, context.Cause(e.conn.ctx)
 		case <-e.conn.wire.Done():
 			return nil, e.conn.wire.Err()
 		case <-s.listener.wake:
-			changes, uris := s.listener.take()
-			if err := s.tell(ctx, changes, uris); err != nil {
+			if err := s.send(ctx, s.listener.drain()); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// accept is the part of a filter that the server can serve.
+// accept subscribes to the resources of a filter, and returns the part of it that the
+// server can serve.
 func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*SubscriptionFilter, error) {
 	caps := e.conn.Server().Capabilities
-	accepted := &SubscriptionFilter{
-		ToolsListChanged:     f.ToolsListChanged && caps.tellsOf(toolsChanged),
-		PromptsListChanged:   f.PromptsListChanged && caps.tellsOf(promptsChanged),
-		ResourcesListChanged: f.ResourcesListChanged && caps.tellsOf(resourcesChanged),
-	}
+	accepted := new(SubscriptionFilter)
+	accepted.setLists(f.lists() & caps.announcedLists())
 	if caps.Resources == nil || !caps.Resources.Subscribe {
 		return accepted, nil
 	}
@@ -65,22 +62,23 @@ func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*Subs
 				e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
 				return nil, err
 			}
-			continue // it is left out of what is acknowledged
+			continue // left out of the acknowledgement
 		}
 		accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
 	}
 	return accepted, nil
 }
 
-// watched is a resource that somebody listens to, or is about to.
-type watched struct {
-	listeners int           // guarded by the lock of the era
-	turn      chan struct{} // of one place: taken by who speaks with the server of it
-	told      bool          // whose turn it is knows that the server has agreed
+// remoteSubscription is the subscription to one resource at the server, which all
+// listeners share.
+type remoteSubscription struct {
+	listeners int           // those that need it, or are about to; guarded by the lock of the client
+	turn      chan struct{} // has one place: full while a goroutine subscribes or unsubscribes
+	active    bool          // the server has accepted it; of the goroutine that has the turn
 }
 
-// await waits for its turn.
-func (r *watched) await(ctx context.Context) error {
+// lock waits until no other goroutine subscribes or unsubscribes.
+func (r *remoteSubscription) lock(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
 		return nil
@@ -89,15 +87,15 @@ func (r *watched) await(ctx context.Context) error {
 	}
 }
 
-func (r *watched) pass() { <-r.turn }
+func (r *remoteSubscription) unlock() { <-r.turn }
 
 // retain counts one listener more.
-func (e *legacyClient) retain(uri string) *watched {
+func (e *legacyClient) retain(uri string) *remoteSubscription {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.subscribed[uri]
 	if r == nil {
-		r = &watched{turn: make(chan struct{}, 1)}
+		r = &remoteSubscription{turn: make(chan struct{}, 1)}
 		e.subscribed[uri] = r
 	}
 	r.listeners++
@@ -105,15 +103,15 @@ func (e *legacyClient) retain(uri string) *watched {
 }
 
 // release counts one listener less, and reports whether it was the last.
-func (e *legacyClient) release(r *watched) (last bool) {
+func (e *legacyClient) release(r *remoteSubscription) (last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r.listeners--
 	return r.listeners == 0
 }
 
-// clear forgets a resource that nobody listens to.
-func (e *legacyClient) clear(uri string, r *watched) {
+// removeUnused removes a subscription that no listener needs.
+func (e *legacyClient) removeUnused(uri string, r *remoteSubscription) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.listeners == 0 && e.subscribed[uri] == r {
@@ -121,17 +119,17 @@ func (e *legacyClient) clear(uri string, r *watched) {
 	}
 }
 
-// subscribe makes sure that the server tells of a resource. Who comes while another one
-// asks the server for that waits for the answer: it may be a refusal, or never come.
+// subscribe makes sure that the server sends updates of a resource. If another goroutine
+// is asking the server for that, subscribe waits: the server may refuse, or not respond.
 func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
 	r := e.retain(uri)
-	err := r.await(ctx)
+	err := r.lock(ctx)
 	if err == nil {
-		if !r.told {
+		if !r.active {
 			err = e.inSession(ctx, func() error { return e.command(ctx, legacySubscribe, map[string]string{"uri": uri}) })
-			r.told = err == nil
+			r.active = err == nil
 		}
-		r.pass()
+		r.unlock()
 	}
 	if err != nil {
 		e.unsubscribeLater(ctx, []string{uri})
@@ -142,36 +140,61 @@ func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
 // unsubscribeTime bounds how long the end of a subscription waits for the server.
 const unsubscribeTime = 5 * time.Second
 
-// unsubscribeLater undoes subscribe in the background: whoever does not listen any more
-// does not wait for a server that is silent.
+// unsubscribeLater undoes subscribe in the background: the end of a subscription does not
+// wait for a server that does not respond.
 func (e *legacyClient) unsubscribeLater(ctx context.Context, uris []string) {
-	if len(uris) > 0 {
-		go e.unsubscribe(ctx, uris)
+	if len(uris) == 0 {
+		return
 	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
+		defer cancel()
+		for _, uri := range uris {
+			e.unsubscribe(ctx, uri)
+		}
+	}()
 }
 
-// unsubscribe undoes subscribe. The server is told by the last who listens, and
-// before anybody else tells it to begin anew.
-func (e *legacyClient) unsubscribe(ctx context.Context, uris []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
-	defer cancel()
-	for _, uri := range uris {
-		e.leave(ctx, uri)
-	}
-}
-
-func (e *legacyClient) leave(ctx context.Context, uri string) {
+// unsubscribe undoes subscribe. The last listener unsubscribes at the server, before
+// another one can subscribe again.
+func (e *legacyClient) unsubscribe(ctx context.Context, uri string) {
 	e.mu.Lock()
 	r := e.subscribed[uri]
 	e.mu.Unlock()
-	defer e.clear(uri, r)
-	if r.await(ctx) != nil {
+	defer e.removeUnused(uri, r)
+	if r.lock(ctx) != nil {
 		e.release(r)
 		return
 	}
-	defer r.pass()
-	if e.release(r) && r.told && e.conn.ctx.Err() == nil {
-		r.told = false
+	defer r.unlock()
+	if e.release(r) && r.active && e.conn.ctx.Err() == nil {
+		r.active = false
 		_ = e.command(ctx, legacyUnsubscribe, map[string]string{"uri": uri}) // the server may be gone
+	}
+}
+
+// publish passes a change on to listeners.
+func (e *legacyClient) publish(c Change) {
+	if c.Method == NotificationResourceUpdated {
+		e.hub.publishUpdate(c.URI)
+		return
+	}
+	e.hub.publishLists(listsNotifiedBy(c.Method))
+}
+
+// publishEverything counts everything as changed, because notifications may have been
+// lost.
+func (e *legacyClient) publishEverything() {
+	var filter SubscriptionFilter
+	if server := e.conn.Server(); server != nil {
+		filter.setLists(server.Capabilities.announcedLists())
+	}
+	e.mu.Lock()
+	filter.ResourceSubscriptions = sortedKeys(e.subscribed)
+	e.mu.Unlock()
+	everything := everythingIn(&filter)
+	for _, c := range everything.changes() {
+		e.publish(c)
+		e.conn.tellLater(c.Method, c.params(nil))
 	}
 }

@@ -196,23 +196,20 @@ func (*modernClient) ended() {}
 // lasting is how long a subscription must have lived to be taken up again at once.
 const lasting = 10 * time.Second
 
-// listen keeps a subscription open until ctx is done or the server ends it; with
-// [ErrClosed] as the cause, that is an end in good order, as the server's is. A
-// connection that breaks is made again; then it is said that everything may have
-// changed, since nobody knows what was missed. The pause before that grows as long as
-// subscriptions do not last, whatever the server says on them.
+// listen keeps a subscription open until ctx is done or the server ends it. If the
+// connection breaks, it subscribes again; then everything counts as changed. The pause
+// before that grows as long as subscriptions do not last.
 func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error) {
 	failures := 0
 	for again := false; ; again = true {
-		id, begun := e.conn.nextID(), time.Now()
-		s := newForwarder(e.conn, req, again)
-		r, err := e.follow(ctx, id, req, s)
+		begun := time.Now()
+		f, r, err := e.subscribe(ctx, req, again)
 		switch {
 		case err == nil && r.Error != nil:
 			return nil, r.Error
 		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
-			return &ListenResult{ResultBase{Meta: s.meta}}, nil
-		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !s.acknowledged() && !again:
+			return &ListenResult{ResultBase{Meta: f.meta}}, nil
+		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !f.isAccepted() && !again:
 			return nil, err
 		}
 		if time.Since(begun) >= lasting {
@@ -225,16 +222,33 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 	}
 }
 
-// follow makes the request of a subscription and tells what comes of it until it ends,
-// everything that came before the end included.
-func (e *modernClient) follow(ctx context.Context, id ID, req *Request, s *forwarder) (*Response, error) {
+// subscribe sends the request of a subscription and forwards its notifications until it
+// ends, including all that came before the end.
+func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) (*forwarder, *Response, error) {
 	call, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	e.conn.follow(id, following{s.take, end})
-	defer e.conn.unfollow(id)
-	r, err := e.conn.wire.Call(call, e.envelope(id, req, ID{}))
-	s.settle(ctx)
-	return r, err
+	id := e.conn.nextID()
+	f := newForwarder(req, again, end)
+	e.conn.addForwarder(id, f)
+	defer e.conn.removeForwarder(id)
+	var (
+		r     *Response
+		err   error
+		ended = make(chan struct{})
+	)
+	go func() {
+		defer close(ended)
+		r, err = e.conn.wire.Call(call, e.envelope(id, req, ID{}))
+	}()
+	for {
+		select {
+		case <-f.wake:
+			f.send(ctx)
+		case <-ended:
+			f.send(ctx)
+			return f, r, err
+		}
+	}
 }
 
 // wait waits, unless the connection ends.

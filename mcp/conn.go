@@ -36,13 +36,13 @@ type Conn struct {
 	early   []func()   // what was received before the wire was known
 	strange int        // messages that were dropped
 
-	mu       sync.Mutex
-	chain    Handler // middleware, then rounds
-	use      []Middleware
-	roots    []Root
-	progress map[ID]*progressSink
-	subs     map[ID]following
-	clocks   map[*callClock]struct{} // of the calls that are bounded
+	mu         sync.Mutex
+	chain      Handler // middleware, then rounds
+	use        []Middleware
+	roots      []Root
+	progress   map[ID]*progressSink
+	forwarders map[ID]*forwarder       // by the id of the subscription at the server
+	clocks     map[*callClock]struct{} // of the calls that are bounded
 }
 
 // clientEra is what differs between eras on the client's side: how a request of
@@ -67,9 +67,9 @@ type clientEra interface {
 func newConn(c *Client) *Conn {
 	conn := &Conn{
 		client: c, roots: append([]Root(nil), c.opts.Roots...),
-		progress: map[ID]*progressSink{},
-		subs:     map[ID]following{},
-		clocks:   map[*callClock]struct{}{},
+		progress:   map[ID]*progressSink{},
+		forwarders: map[ID]*forwarder{},
+		clocks:     map[*callClock]struct{}{},
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
 	conn.notes = newNoteQueue(conn, func() {

@@ -60,14 +60,6 @@ func (q *noteQueue) add(size int, fn func()) bool {
 	return true
 }
 
-// addFirst enters a function before all that waits.
-func (q *noteQueue) addFirst(fn func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append([]note{{call: fn}}, q.waiting...)
-	q.runLocked()
-}
-
 // start begins to call what waits in a queue that was held.
 func (q *noteQueue) start() {
 	q.mu.Lock()
@@ -108,19 +100,6 @@ func (q *noteQueue) next() func() {
 	return first.call
 }
 
-// settle waits until what has come so far has been told.
-func (q *noteQueue) settle(ctx context.Context) {
-	told := make(chan struct{})
-	if !q.add(0, func() { close(told) }) {
-		return
-	}
-	select {
-	case <-told:
-	case <-ctx.Done():
-	case <-q.conn.ctx.Done():
-	}
-}
-
 // call keeps a panic of a function from ending the process.
 func (q *noteQueue) call(fn func()) {
 	defer func() {
@@ -145,7 +124,7 @@ func (c *Conn) notified(note *Request, about ID) {
 		c.progressed(note)
 		return
 	}
-	if take := c.followerOf(note, about); take != nil && take(note) {
+	if f := c.forwarderOf(note, about); f != nil && f.receive(note) {
 		return
 	}
 	if note.Method == NotificationCancelled && c.endedByServer(note) {
@@ -165,17 +144,17 @@ func (c *Conn) tellLater(method string, params any) {
 	}
 }
 
-// followerOf is who follows the subscription that a notification belongs to: it
-// names the subscription, or came on its stream.
-func (c *Conn) followerOf(note *Request, about ID) func(*Request) bool {
+// forwarderOf returns the forwarder of the subscription that a notification names, or on
+// whose stream it came, or nil.
+func (c *Conn) forwarderOf(note *Request, about ID) *forwarder {
 	var id ID
 	_ = note.Meta().Get(MetaSubscriptionID, &id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sub := c.subs[id.Canonical()]; sub.take != nil {
-		return sub.take
+	if f := c.forwarders[id.Canonical()]; f != nil {
+		return f
 	}
-	return c.subs[about].take
+	return c.forwarders[about]
 }
 
 // endedByServer ends the subscription that a notifications/cancelled is about, if it
@@ -187,9 +166,9 @@ func (c *Conn) endedByServer(note *Request) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sub, ok := c.subs[p.RequestID.Canonical()]
+	f, ok := c.forwarders[p.RequestID.Canonical()]
 	if ok {
-		sub.end(errEndedByServer)
+		f.end(errEndedByServer)
 	}
 	return ok
 }

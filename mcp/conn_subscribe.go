@@ -7,147 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 )
 
-// forwarder sends the notifications of a server's subscription to the sender of
-// the request that began it, under that request's id. They wait in a queue of their own: a
-// sender who is slow keeps nobody else waiting.
-type forwarder struct {
-	conn  *Conn
-	req   *Request
-	meta  Meta
-	again bool // the subscription was interrupted
-	queue *noteQueue
-
-	mu    sync.Mutex
-	acked bool
-	lost  bool               // notifications were dropped since the last was told
-	agree SubscriptionFilter // what the server has acknowledged
-}
-
-func newForwarder(c *Conn, req *Request, again bool) *forwarder {
-	f := &forwarder{conn: c, req: req, meta: Meta{}, again: again}
-	f.meta.Set(MetaSubscriptionID, req.ID)
-	f.queue = newNoteQueue(c, f.full)
-	f.queue.held = true // until the server agrees
-	return f
-}
-
-// full is called when the sender is too slow. What is dropped has an end like the loss of
-// a connection: everything may have changed.
-func (f *forwarder) full() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lost = true
-}
-
-func (f *forwarder) acknowledged() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.acked
-}
-
-// take takes a notification of the server's, and reports whether it is of a subscription.
-// Those of changes wait for the acknowledgement.
-func (f *forwarder) take(note *Request) bool {
-	switch note.Method {
-	case NotificationAcknowledged:
-		var p AcknowledgedParams
-		if note.Decode(&p) == nil && f.acknowledge(&p.Notifications) {
-			f.queue.start()
-		}
-	case NotificationResourceUpdated, NotificationToolsListChanged, NotificationPromptsListChanged, NotificationResourcesListChanged:
-		f.queue.add(len(note.Params()), func() { f.tell(note) })
-	default:
-		return false
-	}
-	return true
-}
-
-// acknowledge notes an acknowledgement, and reports whether it is the first. It goes before
-// everything that waits.
-func (f *forwarder) acknowledge(accepted *SubscriptionFilter) bool {
-	f.mu.Lock()
-	if f.acked {
-		f.mu.Unlock()
-		return false
-	}
-	f.acked, f.agree = true, *accepted
-	f.mu.Unlock()
-	first := func() { f.missed() }
-	if !f.again {
-		first = func() {
-			_ = f.req.Notify(f.conn.ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *accepted, Meta: f.meta})
-		}
-	}
-	f.queue.addFirst(first)
-	return true
-}
-
-// settle waits until everything that came has been told. Before the server has agreed
-// there is nobody to tell.
-func (f *forwarder) settle(ctx context.Context) {
-	if f.acknowledged() {
-		f.queue.settle(ctx)
-	}
-	f.queue.close()
-}
-
-func (f *forwarder) tell(note *Request) {
-	if f.wasLost() {
-		f.missed()
-		return
-	}
-	if note.Method == NotificationResourceUpdated {
-		_ = f.req.Notify(f.conn.ctx, note.Method, &ResourceUpdatedParams{URI: note.Name(), Meta: f.meta})
-		return
-	}
-	_ = f.req.Notify(f.conn.ctx, note.Method, map[string]Meta{"_meta": f.meta})
-}
-
-func (f *forwarder) wasLost() (lost bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	lost, f.lost = f.lost, false
-	return lost
-}
-
-// missed tells of everything that may have been missed before the subscription was
-// taken up again.
-func (f *forwarder) missed() {
-	ctx, filter := f.conn.ctx, &f.agree // which does not change any more
-	for _, n := range changeNotifications {
-		if filter.changes()&n.change != 0 {
-			_ = f.req.Notify(ctx, n.method, map[string]Meta{"_meta": f.meta})
-		}
-	}
-	for _, uri := range filter.ResourceSubscriptions {
-		_ = f.req.Notify(ctx, NotificationResourceUpdated, &ResourceUpdatedParams{URI: uri, Meta: f.meta})
-	}
-}
-
-// following is one subscription at the server.
-type following struct {
-	take func(note *Request) bool
-	end  context.CancelCauseFunc
-}
-
-func (c *Conn) follow(id ID, f following) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.subs[id] = f
-}
-
-func (c *Conn) unfollow(id ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.subs, id)
-}
-
-// A Subscription tells of changes at the server.
+// A Subscription receives the changes at a server.
 type Subscription struct {
-	// Accepted is the part of the filter that the server honours.
+	// Accepted is the part of the filter that the server accepts.
 	Accepted SubscriptionFilter
 
 	cancel context.CancelCauseFunc
@@ -155,18 +19,12 @@ type Subscription struct {
 	err    error
 }
 
-// A Change is something that a subscription tells: a list that changed, by the
-// method of its notification, or a resource that did, by its URI.
-type Change struct {
-	Method string
-	URI    string // of NotificationResourceUpdated
-}
-
-// Listen subscribes to changes (subscriptions/listen), in both eras, and calls fn
-// with each, one after the other, until ctx is done, [Subscription.Close] or the
-// server ends it. It returns when the server has agreed. After a break in the
-// connection fn is told of everything that may have been missed. Listen may be called
-// in fn, and in the functions of [ClientOptions].
+// Listen subscribes to changes (subscriptions/listen), in both eras, and calls fn with
+// each, one after the other, until ctx is done, [Subscription.Close] is called or the
+// server ends the subscription. Listen returns once the server has acknowledged the
+// subscription. Changes that wait while fn runs are merged with equal ones. After a break
+// in the connection, fn is called for everything that may have changed meanwhile. Listen
+// may be called in fn, and in the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	req, err := NewRequest(MethodListen, &ListenParams{Notifications: filter})
 	if err != nil {
@@ -179,7 +37,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	go func() {
 		defer close(s.done)
 		defer cancel(nil)
-		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, &subscriber{fn, acknowledged}, c.client.opts.Logger)
+		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, &subscriber{c, fn, acknowledged}, c.client.opts.Logger)
 	}()
 	select {
 	case s.Accepted = <-acknowledged:
@@ -197,8 +55,8 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	}
 }
 
-// Subscribe subscribes to the updates of one resource; see [Conn.Listen]. It fails
-// if the server does not agree.
+// Subscribe subscribes to the updates of one resource; see [Conn.Listen]. It fails if the
+// server does not accept the URI.
 func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (*Subscription, error) {
 	s, err := c.Listen(ctx, SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(ch Change) { fn(ch.URI) })
 	if err != nil {
@@ -211,14 +69,14 @@ func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (
 	return s, nil
 }
 
-// Close ends the subscription; it may be called from the subscription's function.
+// Close ends the subscription. It may be called in the subscription's function.
 func (s *Subscription) Close() { s.cancel(ErrClosed) }
 
-// Done is closed when the subscription has ended; Err then says why, nil if one of
-// the sides ended it in good order.
+// Done is closed when the subscription has ended. Err then returns the reason.
 func (s *Subscription) Done() <-chan struct{} { return s.done }
 
-// Err is why the subscription ended; it is to be called after Done is closed.
+// Err returns why the subscription ended, nil if the client or the server closed it. It
+// must not be called before Done is closed.
 func (s *Subscription) Err() error {
 	if errors.Is(s.err, ErrClosed) || errors.Is(s.err, context.Canceled) {
 		return nil
@@ -226,29 +84,31 @@ func (s *Subscription) Err() error {
 	return s.err
 }
 
+// subscriber calls the function of a subscription.
 type subscriber struct {
+	conn         *Conn
 	fn           func(Change)
-	acknowledged chan<- SubscriptionFilter
+	acknowledged chan<- SubscriptionFilter // has one place
 }
 
+// Notify implements [Notifier].
 func (s *subscriber) Notify(_ context.Context, method string, params json.RawMessage) error {
 	if method == NotificationAcknowledged {
-		var p AcknowledgedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
-		select {
-		case s.acknowledged <- p.Notifications:
-		default:
-		}
-		return nil
+		return notifyAcknowledged(s.acknowledged, params)
 	}
-	var p ResourceUpdatedParams
-	if method == NotificationResourceUpdated {
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
+	c, ok, err := parseChange(method, params)
+	if ok && err == nil {
+		s.call(c)
 	}
-	s.fn(Change{method, p.URI})
-	return nil
+	return err
+}
+
+// call calls the function. A panic in it does not end the subscription.
+func (s *subscriber) call(c Change) {
+	defer func() {
+		if v := recover(); v != nil {
+			_ = panicked(s.conn.ctx, newRequest(), v, s.conn.client.opts.Logger)
+		}
+	}()
+	s.fn(c)
 }

@@ -4,41 +4,31 @@
 package mcp
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// change is a set of things that changed.
-type change uint8
-
-const (
-	toolsChanged change = 1 << iota
-	promptsChanged
-	resourcesChanged
-	mountsChanged // not announced: listeners listen to other mounts
-
-	listChanges = 3 // kinds of lists
-)
-
-// hub tells listeners what changed. Publishing never waits: every listener keeps
-// a set of what it has not said yet, which cannot grow beyond what there is to
-// say, and says it in its own time.
+// hub passes changes to listeners. Publishing never waits for a listener: each keeps a
+// bounded set of changes that it has not sent yet.
 type hub struct {
-	interval time.Duration
-	most     int // listeners of one authenticated caller
+	interval  time.Duration // between two announcements of a change of one list
+	perCaller int           // listeners of one authenticated caller
 
-	mu        sync.Mutex
+	mu        sync.Mutex // locked before that of a listener
 	listeners map[*listener]struct{}
-	callers   map[caller]int // how many of the listeners are of one authenticated caller
-	last      [listChanges]time.Time
-	waiting   [listChanges]bool // an announcement is due at the end of the interval
+	callers   map[caller]int // listeners of each authenticated caller
+	throttles [len(changeTable)]throttle
 }
 
-func newHub(interval time.Duration, most int) *hub {
-	return &hub{interval: interval, most: most, listeners: map[*listener]struct{}{}, callers: map[caller]int{}}
+// throttle limits how often the changes of one list are announced.
+type throttle struct {
+	last      time.Time
+	scheduled bool // the next announcement is due at the end of the interval
+}
+
+func newHub(interval time.Duration, perCaller int) *hub {
+	return &hub{interval: interval, perCaller: perCaller, listeners: map[*listener]struct{}{}, callers: map[caller]int{}}
 }
 
 // caller identifies an authenticated caller. It is zero for all others.
@@ -51,17 +41,16 @@ func callerOf(p *Principal) caller {
 	return caller{p.Issuer, p.Subject}
 }
 
-// maxListeners is how many subscriptions one authenticated caller may have open if
-// nothing else is said.
+// maxListeners is the default limit of open subscriptions of one authenticated caller.
 const maxListeners = 1000
 
-// add refuses a listener whose caller is authenticated and has too many.
+// add adds a listener. It fails if its caller is authenticated and has too many.
 func (h *hub) add(l *listener) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if l.caller != (caller{}) {
-		if h.callers[l.caller] >= h.most {
-			return RateLimited(time.Minute, "the caller has %d subscriptions open, which is the limit", h.most)
+		if h.callers[l.caller] >= h.perCaller {
+			return RateLimited(time.Minute, "the caller has %d subscriptions open, which is the limit", h.perCaller)
 		}
 		h.callers[l.caller]++
 	}
@@ -78,136 +67,113 @@ func (h *hub) remove(l *listener) {
 	}
 }
 
-// changed announces a change to a list: at once if the last one was long enough
-// ago, otherwise together with all others until then.
-func (h *hub) changed(c change) {
+// publishLists announces that lists have changed: at once if the last announcement was
+// an interval ago, otherwise at the end of the interval, together with other changes.
+func (h *hub) publishLists(kinds changeKinds) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := indexOf(c)
-	if len(h.listeners) == 0 || h.waiting[i] {
+	if len(h.listeners) == 0 {
 		return
 	}
-	since := time.Since(h.last[i])
-	if since >= h.interval {
-		h.announceLocked(c)
+	for i, list := range changeTable {
+		if kinds&list.kind != 0 {
+			h.scheduleLocked(list.kind, &h.throttles[i])
+		}
+	}
+}
+
+func (h *hub) scheduleLocked(list changeKinds, t *throttle) {
+	if t.scheduled {
 		return
 	}
-	h.waiting[i] = true
-	time.AfterFunc(h.interval-since, func() {
+	announce := func() {
+		t.last, t.scheduled = time.Now(), false
+		for l := range h.listeners {
+			l.addKinds(list)
+		}
+	}
+	wait := h.interval - time.Since(t.last)
+	if wait <= 0 {
+		announce()
+		return
+	}
+	t.scheduled = true
+	time.AfterFunc(wait, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.waiting[i] = false
-		h.announceLocked(c)
+		announce()
 	})
 }
 
-func indexOf(c change) int {
-	switch c {
-	case toolsChanged:
-		return 0
-	case promptsChanged:
-		return 1
-	default:
-		return 2
-	}
-}
-
-func (h *hub) announceLocked(c change) {
-	h.last[indexOf(c)] = time.Now()
-	for l := range h.listeners {
-		l.mark(c)
-	}
-}
-
-func (h *hub) updated(uri string) {
+// publishUpdate announces that a resource was updated.
+func (h *hub) publishUpdate(uri string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		l.markUpdated(uri)
+		l.addUpdate(uri)
 	}
 }
 
-func (h *hub) remount() {
+// publishMounts tells the listeners of a mux that it has other mounts.
+func (h *hub) publishMounts() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		l.mark(mountsChanged)
+		l.addKinds(mountsChanged)
 	}
 }
 
-// maxUpdates bounds the updates that a listener has not said yet; beyond it, the
-// URI that was subscribed to stands for those below it.
+// maxUpdates bounds the updates that wait to be sent to a listener. Beyond it, the
+// subscribed URI stands for those below it.
 const maxUpdates = 1024
 
-// listener is one subscription.
+// listener collects the changes that one subscription covers until they are sent.
 type listener struct {
 	caller      caller
-	wants       change
+	kinds       changeKinds
 	uris        map[string]struct{} // subscribed
 	directories bool                // some of uris cover what is below them
-	wake        chan struct{}       // of one place: something is marked
+	wake        chan struct{}       // receives when there are changes to drain; has one place
 
 	mu      sync.Mutex
-	pending change
-	updates map[string]struct{}
+	pending changeSet
 }
 
-// init makes a new listener one of a caller.
-func (l *listener) init(p *Principal, f *SubscriptionFilter) {
-	l.caller, l.wants, l.wake = callerOf(p), mountsChanged|f.changes(), make(chan struct{}, 1)
-	if len(f.ResourceSubscriptions) > 0 {
-		l.uris = make(map[string]struct{}, len(f.ResourceSubscriptions))
-	}
-	for _, uri := range f.ResourceSubscriptions {
-		l.uris[uri] = struct{}{}
+func newListener(p *Principal, f *SubscriptionFilter) *listener {
+	l := &listener{caller: callerOf(p), kinds: mountsChanged | f.lists(), uris: everythingIn(f).uris, wake: make(chan struct{}, 1)}
+	for uri := range l.uris {
 		l.directories = l.directories || strings.HasSuffix(uri, "/")
 	}
+	return l
 }
 
-// changes are those of lists that are asked for.
-func (f *SubscriptionFilter) changes() (c change) {
-	if f.ToolsListChanged {
-		c |= toolsChanged
-	}
-	if f.PromptsListChanged {
-		c |= promptsChanged
-	}
-	if f.ResourcesListChanged {
-		c |= resourcesChanged
-	}
-	return c
-}
-
-func (l *listener) mark(c change) {
-	if c &= l.wants; c == 0 {
+func (l *listener) addKinds(kinds changeKinds) {
+	if kinds &= l.kinds; kinds == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending |= c
+	l.pending.kinds |= kinds
 	l.signal()
 }
 
-func (l *listener) markUpdated(uri string) {
+func (l *listener) addUpdate(uri string) {
 	subscribed, ok := l.covering(uri)
 	if !ok {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.updates == nil {
-		l.updates = map[string]struct{}{}
-	}
-	if len(l.updates) >= maxUpdates {
+	if len(l.pending.uris) >= maxUpdates {
 		uri = subscribed
 	}
-	l.updates[uri] = struct{}{}
+	l.pending.addURI(uri)
 	l.signal()
 }
 
-// covering returns what was subscribed to that an update of uri is one of: the resource
-// itself, or a directory above it. What it costs does not depend on how many URIs were
-// subscribed to, for whoever updates a resource waits for it.
+// covering returns the subscribed URI that covers uri: uri itself, or a directory above
+// it. Its cost does not depend on the number of subscribed URIs, because publishing
+// calls it for every listener.
 func (l *listener) covering(uri string) (subscribed string, ok bool) {
 	if _, ok := l.uris[uri]; ok {
 		return uri, true
@@ -230,14 +196,11 @@ func (l *listener) signal() {
 	}
 }
 
-// take empties what is marked.
-func (l *listener) take() (change, []string) {
+// drain returns the changes that wait, and removes them.
+func (l *listener) drain() changeSet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, updates := l.pending, l.updates
-	l.pending, l.updates = 0, nil
-	if len(updates) == 0 {
-		return c, nil
-	}
-	return c, slices.Sorted(maps.Keys(updates))
+	s := l.pending
+	l.pending = changeSet{}
+	return s
 }

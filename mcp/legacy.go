@@ -65,16 +65,15 @@ type Legacy struct {
 	cancel context.CancelCauseFunc
 
 	mu            sync.Mutex
-	era           legacyEra // zero before initialize
-	told          change    // the changes of lists that the last feed tells of
+	era           legacyEra   // zero before initialize
+	listsAccepted changeKinds // lists whose changes the handler announces to the last feed
 	info, caps    json.RawMessage
 	level         LoggingLevel
 	inflight      inflight
 	questions     map[ID]chan *Response
 	asked         int64
 	subscriptions map[string]struct{}
-	feeding       *feeding // of the last Listen; nil while there is none
-	feeds         []*feed  // of all that are running
+	feed          *feed // the last Listen started; nil if it has returned
 }
 
 // NewLegacy begins a session that waits for initialize.
@@ -113,9 +112,6 @@ func (l *Legacy) Close() {
 	l.cancel(ErrClosed)
 	for _, r := range l.inflight {
 		r.cancel(ErrClosed)
-	}
-	for _, f := range l.feeds {
-		f.cancel(ErrClosed)
 	}
 }
 
@@ -168,10 +164,10 @@ func (l *Legacy) clientInfo() *Implementation {
 func (l *Legacy) standaloneSender() Sender {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.feeding == nil {
+	if l.feed == nil {
 		return nil
 	}
-	return l.feeding.out
+	return l.feed.out
 }
 
 // IsInitialize reports whether m opens a session.

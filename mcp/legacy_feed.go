@@ -7,170 +7,125 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/digest"
 )
 
-// feed is one subscriptions/listen request to the handler.
-type feed struct {
-	of      *feeding
-	ctx     context.Context // of the request
-	cancel  context.CancelCauseFunc
-	listen  requestAndCall // the request
-	begun   chan struct{}  // closed when it is settled; nil for the first feed
-	refused error          // why the handler refused it at first; read after begun
-	settled atomic.Bool
-	again   bool // something may have changed before the handler acknowledges
-	running sync.WaitGroup
+// feedRequest is a subscriptions/listen request to the handler, which is sent again if it
+// ends early.
+type feedRequest struct {
+	feed   *feed
+	req    *Request
+	cancel context.CancelFunc
+	done   chan struct{} // closed when its goroutine ends
 
-	resources *fedResources // nil if it asks for updates of none
+	// Of the goroutine of Listen.
+	responded bool     // the handler has acknowledged or refused it
+	err       error    // if the handler refused it
+	accepted  []string // the URIs that the handler has accepted, sorted
 }
 
-// fedResources are the resources of whose updates a feed is told.
-type fedResources struct {
-	before []string // those of the feed before it
-	now    []string // those that the handler agreed to, sorted; guarded by the mutex of the Legacy
-}
+var feedID = StringID("psi-listen")
 
-// begin makes it a feed of a Listen, after one that was told of resources. It ends with
-// the session.
-func (f *feed) begin(of *feeding, before []string) {
-	l := of.legacy
-	f.of = of
-	filter := l.filter()
-	if _, ok := filter.(*ListenParams); ok {
-		f.resources = &fedResources{before: before}
+// listenRequest returns a subscriptions/listen request of the session.
+func (l *Legacy) listenRequest(from Origin, f SubscriptionFilter) *Request {
+	req, err := NewRequest(MethodListen, &ListenParams{Notifications: f})
+	if err != nil {
+		panic("mcp: " + err.Error())
 	}
-	l.makeListen(f.listen.begin(), of.from, filter)
-	f.ctx, f.cancel = context.WithCancelCause(of.ctx)
-	f.running.Add(1)
+	req.ID = feedID
+	from.mark(req)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.feeds = append(l.feeds, f)
-	if l.isClosed() {
-		f.cancel(ErrClosed)
-	}
+	l.fillIn(req)
+	return req
 }
 
-// start begins the feed of a Listen and waits until it is settled, or ctx is done.
-func (f *feed) start(ctx context.Context, of *feeding, before []string) error {
-	f.begin(of, before)
-	go f.run()
-	select {
-	case <-f.begun:
-		return f.refused
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// settle is called when the handler has acknowledged, or has refused: for the first
-// feed with the lock of the Listen.
-func (f *feed) settle() {
-	of := f.of
-	switch {
-	case f.settled.Swap(true):
-	case f.begun != nil:
-		close(f.begun)
-	default:
-		of.mu.Unlock()
-		if of.ready != nil {
-			of.ready()
+// run has the handler serve the request until ctx is done. The URIs that were accepted
+// before are not checked again the first time.
+func (r *feedRequest) run(ctx context.Context, before []string) {
+	defer close(r.done)
+	listenAgain(ctx, func(again bool) error {
+		l, serveCtx := r.feed.legacy, ctx
+		if !again {
+			serveCtx = withAccepted(ctx, r.req, before)
 		}
-	}
-}
-
-// run listens until the feed is stopped.
-func (f *feed) run() {
-	defer f.end()
-	listenAgain(f.ctx, f.serve)
-}
-
-func (f *feed) serve(again bool) error {
-	l := f.of.legacy
-	f.again = again
-	ctx := f.ctx
-	if f.resources != nil && !again {
-		ctx = context.WithValue(ctx, acceptedKey{}, &accepted{&f.listen.call, f.resources.before})
-	}
-	_, err := Serve(ctx, l.handler, &f.listen.request, f, l.opts.Logger)
-	if err != nil && f.ctx.Err() == nil && !again && CodeOf(err) != CodeMethodNotFound {
-		if !f.settled.Load() {
-			f.refused = err
+		_, err := Serve(serveCtx, l.handler, r.req, r, l.opts.Logger)
+		refused := err != nil && ctx.Err() == nil && CodeOf(err) != CodeMethodNotFound
+		if refused && !again {
+			l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(l.opts.ID), "error", err)
 		}
-		l.cannotTell(err)
-	}
-	f.settle()
-	return err
+		r.onFeed(func() {
+			if refused && !r.responded {
+				r.err = err
+			}
+			r.respond(ctx)
+		})
+		return err
+	})
 }
 
-func (l *Legacy) cannotTell(err error) {
-	l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(l.opts.ID), "error", err)
-}
-
-func (f *feed) end() {
-	l := f.of.legacy
-	f.settle()
-	f.cancel(nil)
-	f.running.Done()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.feeds = slices.DeleteFunc(l.feeds, func(other *feed) bool { return other == f })
-}
-
-// stop ends a feed and waits for its end.
-func (f *feed) stop() {
-	f.cancel(nil)
-	f.running.Wait()
-}
-
-// Notify implements [Notifier]: it sends what the era has no label for without one.
-func (f *feed) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	switch method {
-	case NotificationAcknowledged:
-		f.acknowledged(params)
-		f.settle()
-		if f.again {
-			f.of.legacy.Missed(ctx)
-		}
+// Notify implements [Notifier]. Legacy notifications have no subscription id.
+func (r *feedRequest) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if method == NotificationAcknowledged {
+		r.acknowledge(ctx, params)
 		return nil
-	case NotificationResourceUpdated:
-		var p ResourceUpdatedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
-		params = mustMarshal(&ResourceUpdatedParams{URI: p.URI})
-	default:
-		params = nil
 	}
-	return f.of.out.Send(ctx, AppendNotification(nil, method, params))
+	c, ok, err := parseChange(method, params)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return r.feed.out.Send(ctx, AppendNotification(nil, method, nil))
+	}
+	return sendChange(ctx, r.feed.out, c)
 }
 
-// acknowledged notes of what the handler tells.
-func (f *feed) acknowledged(params json.RawMessage) {
-	told, ok := acknowledgedChanges(params)
-	if !ok {
+// acknowledge notes what the handler has accepted. Between an early end and the
+// acknowledgement that follows, anything may have changed.
+func (r *feedRequest) acknowledge(ctx context.Context, params json.RawMessage) {
+	var p AcknowledgedParams
+	_ = unmarshal(params, &p) // if it cannot be read, nothing was accepted
+	slices.Sort(p.Notifications.ResourceSubscriptions)
+	l := r.feed.legacy
+	late := false
+	r.onFeed(func() {
+		late = r.responded
+		r.accepted = p.Notifications.ResourceSubscriptions
+		l.mu.Lock()
+		l.listsAccepted = p.Notifications.lists()
+		l.mu.Unlock()
+		r.respond(ctx)
+	})
+	if late {
+		l.Missed(ctx)
+	}
+}
+
+// respond notes that the handler has responded, on the goroutine of Listen. A panic in
+// ready is logged like one in the handler: ready may write to the client.
+func (r *feedRequest) respond(ctx context.Context) {
+	r.responded = true
+	f := r.feed
+	if f.ready == nil {
 		return
 	}
-	var uris []string
-	if f.resources != nil {
-		uris = acknowledgedURIs(params)
-	}
-	l := f.of.legacy
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.told = told
-	if f.resources != nil {
-		f.resources.now = uris
-	}
+	defer func() {
+		if v := recover(); v != nil {
+			_ = panicked(ctx, r.req, v, f.legacy.opts.Logger)
+		}
+	}()
+	ready := f.ready
+	f.ready = nil
+	ready()
 }
 
-// acknowledgedURIs are the URIs in [AcknowledgedParams], sorted.
-func acknowledgedURIs(params json.RawMessage) []string {
-	var p AcknowledgedParams
-	_ = unmarshal(params, &p)
-	slices.Sort(p.Notifications.ResourceSubscriptions)
-	return p.Notifications.ResourceSubscriptions
+// onFeed runs fn on the goroutine of Listen, and returns when it has returned.
+func (r *feedRequest) onFeed(fn func()) {
+	returned := make(chan struct{})
+	r.feed.events <- func() {
+		fn()
+		close(returned)
+	}
+	<-returned
 }

@@ -9,34 +9,47 @@ import (
 	"slices"
 )
 
-// subscribe enters the URI, if the handler would tell of its updates.
+// subscribe serves resources/subscribe. The handler decides: a URI that it would not
+// accept in subscriptions/listen is not found.
 func (l *Legacy) subscribe(ctx context.Context, req *Request) (Result, error) {
 	uri := req.Name()
 	if req.subject().to == 0 {
 		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
 	}
-	ok, err := l.honours(ctx, Origin{req.Principal, req.Header}, uri)
+	ok, err := l.isAccepted(ctx, Origin{req.Principal, req.Header}, uri)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, ResourceNotFound(uri)
 	}
-	known, err := l.remember(uri)
+	known, err := l.addSubscription(uri)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.refeed(ctx); err != nil {
+	if err := l.resubscribe(ctx); err != nil {
 		if !known {
-			l.unremember(uri)
+			l.removeSubscription(uri)
 		}
 		return nil, err
 	}
 	return &EmptyResult{}, nil
 }
 
-// remember enters a subscription, and reports whether it was there already.
-func (l *Legacy) remember(uri string) (known bool, err error) {
+// unsubscribe serves resources/unsubscribe.
+func (l *Legacy) unsubscribe(ctx context.Context, req *Request) (Result, error) {
+	if req.subject().to == 0 {
+		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
+	}
+	l.removeSubscription(req.Name())
+	if err := l.resubscribe(ctx); err != nil {
+		return nil, err
+	}
+	return &EmptyResult{}, nil
+}
+
+// addSubscription adds a subscription, and reports whether it was there already.
+func (l *Legacy) addSubscription(uri string) (known bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.subscriptions == nil {
@@ -49,35 +62,35 @@ func (l *Legacy) remember(uri string) (known bool, err error) {
 	return known, nil
 }
 
-func (l *Legacy) unremember(uri string) {
+func (l *Legacy) removeSubscription(uri string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.subscriptions, uri)
 }
 
-// maxSubscriptions is how many resources a session, or one subscription, may name if
-// nothing else is said.
+// maxSubscriptions is the default limit of the resources that a session, or one
+// subscription, may name.
 const maxSubscriptions = 1000
 
-// honours asks the handler whether it would acknowledge a subscription.
-func (l *Legacy) honours(ctx context.Context, from Origin, uri string) (bool, error) {
+// isAccepted reports whether the handler accepts a subscription to uri. It subscribes and
+// cancels that once the handler has acknowledged.
+func (l *Legacy) isAccepted(ctx context.Context, from Origin, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req := newRequest()
-	l.makeListen(req, from, &ListenParams{Notifications: SubscriptionFilter{ResourceSubscriptions: []string{uri}}})
-	probe := &probe{acknowledged: make(chan SubscriptionFilter, 1), cancel: cancel}
-	_, err := Serve(ctx, l.handler, req, probe, l.opts.Logger)
+	p := &probe{acknowledged: make(chan SubscriptionFilter, 1), cancel: cancel}
+	req := l.listenRequest(from, SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	_, err := Serve(ctx, l.handler, req, p, l.opts.Logger)
 	select {
-	case f := <-probe.acknowledged:
+	case f := <-p.acknowledged:
 		return slices.Contains(f.ResourceSubscriptions, uri), nil
 	default:
 		return false, err
 	}
 }
 
-// probe ends a subscription as soon as it is acknowledged.
+// probe cancels a subscription once it is acknowledged.
 type probe struct {
-	acknowledged chan SubscriptionFilter
+	acknowledged chan SubscriptionFilter // has one place
 	cancel       context.CancelFunc
 }
 
@@ -87,24 +100,19 @@ func (p *probe) Notify(_ context.Context, method string, params json.RawMessage)
 	if method != NotificationAcknowledged {
 		return ErrNotDelivered
 	}
-	var ack AcknowledgedParams
-	if err := unmarshal(params, &ack); err != nil {
+	return notifyAcknowledged(p.acknowledged, params)
+}
+
+// notifyAcknowledged sends the filter in an acknowledgement to a channel, which has room
+// for the first.
+func notifyAcknowledged(first chan<- SubscriptionFilter, params json.RawMessage) error {
+	var p AcknowledgedParams
+	if err := unmarshal(params, &p); err != nil {
 		return err
 	}
 	select {
-	case p.acknowledged <- ack.Notifications:
+	case first <- p.Notifications:
 	default:
 	}
 	return nil
-}
-
-func (l *Legacy) unsubscribe(ctx context.Context, req *Request) (Result, error) {
-	if req.subject().to == 0 {
-		return nil, Errorf(CodeInvalidParams, "params.uri is missing")
-	}
-	l.unremember(req.Name())
-	if err := l.refeed(ctx); err != nil {
-		return nil, err
-	}
-	return &EmptyResult{}, nil
 }

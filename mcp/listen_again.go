@@ -11,10 +11,10 @@ import (
 	"github.com/go-psi/psi/internal/pause"
 )
 
-// listenAgain calls listen, which subscribes to changes, until ctx is done or there
-// is nobody who could tell of changes. A subscription that ends otherwise, as one at a
-// server that is replaced by another, needs a successor, and what changed between the
-// two nobody has told of.
+// listenAgain calls listen, which serves one subscription, until ctx is done or the
+// server has no changes to announce. A subscription that ends otherwise, for example when
+// a server is replaced by another, is made again. What changed in between is not known:
+// if again is true, anything may have changed before the acknowledgement.
 func listenAgain(ctx context.Context, listen func(again bool) error) {
 	delay := firstPause
 	for again := false; ; again = true {
@@ -33,7 +33,7 @@ func listenAgain(ctx context.Context, listen func(again bool) error) {
 	}
 }
 
-// How long who has ended a subscription is left alone: the first time, and at most.
+// The pause before a subscription is made again: the first and the longest.
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute

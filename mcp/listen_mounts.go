@@ -8,94 +8,122 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// mountListeners listen to the mounts of a mux on behalf of one listener.
+// mountListeners subscribe to the mounts of a mux on behalf of one listener. Each mount
+// has a goroutine, which adds the changes there to the listener. The methods are called
+// by the goroutine of the subscription, which also receives from acks.
 type mountListeners struct {
 	registry *registry
 	req      *Request
-	filter   *SubscriptionFilter
+	filter   SubscriptionFilter // with the URIs of the mux
 	listener *listener
-	running  map[*mount]*mountListener
-	done     sync.WaitGroup
+	acks     chan mountAck
+	cancels  map[*mount]context.CancelFunc // of those that are running
+	running  sync.WaitGroup
 }
 
-// mountListener listens to one mount.
-type mountListener struct {
+// mountAck reports that a mount has acknowledged a subscription, or has ended it.
+type mountAck struct {
 	mount    *mount
-	listener *listener
-	cancel   context.CancelFunc
-	late     atomic.Bool   // something may have changed before the mount agrees to tell
-	settled  chan struct{} // closed when the mount has agreed or refused to tell
-	settle   sync.Once
-	accepted []string // the URIs, of the mount's own, that it tells of; not changed after settled is closed
+	ended    bool
+	accepted []string // URIs of the mount
 }
 
-// begin listens to all mounts, and returns when nothing that changes there from now
-// on gets lost. A mount that does not agree in time does not hold up the others:
-// when it agrees, everything of it counts as changed. It returns which of the URIs are
-// told of, as far as the mounts have said.
-func (ls *mountListeners) begin(ctx context.Context, uris []string) (accepted []string) {
-	begun := ls.listen(ctx, false)
+func newMountListeners(g *registry, req *Request, f SubscriptionFilter, l *listener) *mountListeners {
+	return &mountListeners{registry: g, req: req, filter: f, listener: l, acks: make(chan mountAck), cancels: map[*mount]context.CancelFunc{}}
+}
+
+// start subscribes to all mounts, and returns once all have acknowledged: no change from
+// then on is missed. A mount that does not acknowledge in time does not hold up the
+// others: [mountListeners.catchUp] counts everything in it as changed when it does.
+// start returns the URIs of the filter without those that a mount has not accepted.
+func (ls *mountListeners) start(ctx context.Context) []string {
+	uris := ls.filter.ResourceSubscriptions
+	ls.refresh(ctx)
+	if len(ls.cancels) == 0 {
+		return uris
+	}
+	waiting := map[*mount]bool{}
+	for m := range ls.cancels {
+		waiting[m] = true
+	}
 	ctx, cancel := context.WithTimeout(ctx, ls.registry.opts.patience())
 	defer cancel()
-	refused := map[string]bool{}
-	for _, l := range begun {
+	for len(waiting) > 0 {
 		select {
-		case <-l.settled:
-			for _, uri := range uris {
-				if inner, ok := l.mount.innerName("resource", uri); ok && !slices.Contains(l.accepted, inner) {
-					refused[uri] = true
-				}
+		case ack := <-ls.acks:
+			if !waiting[ack.mount] {
+				ls.catchUp(ack)
+				continue
 			}
+			delete(waiting, ack.mount)
+			uris = slices.DeleteFunc(slices.Clone(uris), func(uri string) bool { return ack.mount.holds(uri) && !ack.accepts(uri) })
 		case <-ctx.Done():
-			l.late.Store(true)
+			return uris
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(uris), func(uri string) bool { return refused[uri] })
+	return uris
 }
 
-// refresh listens to new mounts, and no longer to old ones.
-func (ls *mountListeners) refresh(ctx context.Context) { ls.listen(ctx, true) }
+// holds reports whether a URI belongs to the mount.
+func (mt *mount) holds(uri string) bool {
+	_, ok := mt.innerName("resource", uri)
+	return ok
+}
 
-// listen returns the new ones.
-func (ls *mountListeners) listen(ctx context.Context, late bool) []*mountListener {
+// accepts reports whether the mount has accepted a subscription to a URI of the mux.
+func (ack *mountAck) accepts(uri string) bool {
+	inner, ok := ack.mount.innerName("resource", uri)
+	return ok && slices.Contains(ack.accepted, inner)
+}
+
+// catchUp counts everything that a mount has acknowledged as changed: anything may have
+// changed before. URIs that the mount did not accept are left out, because the client
+// was told that it is not subscribed to them.
+func (ls *mountListeners) catchUp(ack mountAck) {
+	if ack.ended {
+		return
+	}
+	ls.listener.addKinds(listsChanged)
+	for uri := range ls.listener.uris {
+		if ack.accepts(uri) {
+			ls.listener.addUpdate(uri)
+		}
+	}
+}
+
+// refresh subscribes to new mounts and ends the subscriptions to removed ones.
+func (ls *mountListeners) refresh(ctx context.Context) {
 	mounts := ls.registry.load().mounts
-	for m, l := range ls.running {
+	for m, cancel := range ls.cancels {
 		if !slices.Contains(mounts, m) {
-			l.cancel()
-			delete(ls.running, m)
+			cancel()
+			delete(ls.cancels, m)
 		}
 	}
-	var begun []*mountListener
 	for _, m := range mounts {
-		if ls.running[m] != nil {
-			continue
+		if ls.cancels[m] == nil {
+			inner, cancel := context.WithCancel(ctx)
+			ls.cancels[m] = cancel
+			ls.running.Go(func() { ls.listen(inner, m) })
 		}
-		if ls.running == nil {
-			ls.running = map[*mount]*mountListener{}
-		}
-		inner, cancel := context.WithCancel(ctx)
-		l := &mountListener{mount: m, listener: ls.listener, cancel: cancel, settled: make(chan struct{})}
-		l.late.Store(late)
-		ls.running[m] = l
-		begun = append(begun, l)
-		ls.done.Go(func() { ls.forward(inner, l) })
 	}
-	return begun
 }
 
-// stop ends the listening. It waits for the mounts, but not for one that does not
-// answer: its goroutine ends when it gives up to tell that server.
+// stop ends the subscriptions. It waits for the mounts, but not long: the goroutine of a
+// mount that does not respond ends by itself.
 func (ls *mountListeners) stop() {
-	for _, l := range ls.running {
-		l.cancel()
+	if len(ls.cancels) == 0 {
+		return
+	}
+	for _, cancel := range ls.cancels {
+		cancel()
 	}
 	ended := make(chan struct{})
 	go func() {
-		ls.done.Wait()
+		ls.running.Wait()
 		close(ended)
 	}()
 	timer := time.NewTimer(ls.registry.opts.patience())
@@ -106,78 +134,59 @@ func (ls *mountListeners) stop() {
 	}
 }
 
-// forward marks, on the listener, what a mount tells.
-func (ls *mountListeners) forward(ctx context.Context, l *mountListener) {
-	listenAgain(ctx, func(again bool) error {
-		if again {
-			l.late.Store(true)
+// listen subscribes to a mount, again and again, until ctx is done.
+func (ls *mountListeners) listen(ctx context.Context, m *mount) {
+	n := &mountNotifier{ls, m, ctx.Done()}
+	filter := ls.filter
+	filter.ResourceSubscriptions = nil
+	for _, uri := range ls.filter.ResourceSubscriptions {
+		if inner, ok := m.innerName("resource", uri); ok {
+			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
 		}
-		err := ls.forwardOnce(ctx, l)
-		l.settles(nil)
+	}
+	params := mustMarshal(&ListenParams{Notifications: filter})
+	listenAgain(ctx, func(bool) error {
+		req := ls.req.derive(MethodListen, params)
+		req.ID = ls.req.ID
+		_, err := Serve(contextWithRequest(ctx, req), m.serve, req, n, ls.registry.opts.Logger)
+		n.report(mountAck{mount: m, ended: true})
 		return err
 	})
 }
 
-// forwardOnce forwards until the mount ends it, and returns why.
-func (ls *mountListeners) forwardOnce(ctx context.Context, l *mountListener) error {
-	filter := *ls.filter
-	filter.ResourceSubscriptions = nil
-	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner, ok := l.mount.innerName("resource", uri); ok {
-			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
-		}
-	}
-	req := ls.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: filter}))
-	req.ID = ls.req.ID
-	_, err := Serve(contextWithRequest(ctx, req), l.mount.serve, req, l, ls.registry.opts.Logger)
-	return err
-}
-
-// settles notes the URIs that the mount has agreed to tell of, if it was not known yet.
-func (l *mountListener) settles(accepted []string) {
-	l.settle.Do(func() {
-		l.accepted = accepted
-		close(l.settled)
-	})
-}
-
-// agreed notes that the mount tells of changes from now on. What it refuses to tell of
-// does not count as changed: the caller was told that it is not subscribed to.
-func (l *mountListener) agreed(accepted []string) {
-	l.settles(accepted)
-	if !l.late.Load() {
-		return
-	}
-	l.listener.mark(toolsChanged | promptsChanged | resourcesChanged)
-	for uri := range l.listener.uris {
-		if inner, ok := l.mount.innerName("resource", uri); ok && slices.Contains(accepted, inner) {
-			l.listener.markUpdated(uri)
-		}
-	}
+// mountNotifier receives the notifications of a mount.
+type mountNotifier struct {
+	listeners *mountListeners
+	mount     *mount
+	done      <-chan struct{} // closed when the subscription to the mount is to end
 }
 
 // Notify implements [Notifier].
-func (l *mountListener) Notify(_ context.Context, method string, params json.RawMessage) error {
-	switch method {
-	case NotificationAcknowledged:
+func (n *mountNotifier) Notify(_ context.Context, method string, params json.RawMessage) error {
+	if method == NotificationAcknowledged {
 		var p AcknowledgedParams
 		if err := unmarshal(params, &p); err != nil {
 			return err
 		}
-		l.agreed(p.Notifications.ResourceSubscriptions)
-		return nil
-	case NotificationResourceUpdated:
-		var p ResourceUpdatedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
-		}
-		l.listener.markUpdated(l.mount.uriPrefix + p.URI)
+		n.report(mountAck{mount: n.mount, accepted: p.Notifications.ResourceSubscriptions})
 		return nil
 	}
-	for _, c := range changeNotifications {
-		if c.method == method {
-			l.listener.mark(c.change)
-		}
+	c, ok, err := parseChange(method, params)
+	switch l := n.listeners.listener; {
+	case err != nil || !ok:
+		return err
+	case c.Method == NotificationResourceUpdated:
+		l.addUpdate(n.mount.uriPrefix + c.URI)
+	default:
+		l.addKinds(listsNotifiedBy(c.Method))
 	}
 	return nil
+}
+
+// report sends an acknowledgement to the goroutine of the subscription.
+func (n *mountNotifier) report(ack mountAck) {
+	select {
+	case n.listeners.acks <- ack:
+	case <-n.done:
+	}
 }

@@ -9,7 +9,7 @@ type ListenParams struct {
 	Meta          Meta               `json:"_meta,omitempty"`
 }
 
-// A SubscriptionFilter says which changes a listener wants to hear of.
+// A SubscriptionFilter selects the changes that a client is notified of.
 type SubscriptionFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitzero"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitzero"`
@@ -18,7 +18,7 @@ type SubscriptionFilter struct {
 	Extra                 Extra    `json:",embed"`
 }
 
-// check refuses a filter that names too many resources.
+// check returns an error if the filter names more resources than most.
 func (f *SubscriptionFilter) check(most int) error {
 	if n := len(f.ResourceSubscriptions); n > most {
 		return Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, most)
@@ -26,11 +26,11 @@ func (f *SubscriptionFilter) check(most int) error {
 	return nil
 }
 
-// ListenResult ends a subscription from the server's side.
+// ListenResult is the result of subscriptions/listen, by which a server ends it.
 type ListenResult struct{ ResultBase }
 
-// AcknowledgedParams are the params of notifications/subscriptions/acknowledged:
-// the part of the filter that the server honours.
+// AcknowledgedParams are the params of notifications/subscriptions/acknowledged: the
+// part of the filter that the server accepts.
 type AcknowledgedParams struct {
 	Notifications SubscriptionFilter `json:"notifications"`
 	Meta          Meta               `json:"_meta,omitempty"`

@@ -23,15 +23,15 @@ type mount struct {
 	parent    *registry
 
 	mu        sync.Mutex
-	warned    map[string]struct{} // what was logged of its lists
-	late      [listChanges]late
+	warned    map[string]struct{}  // what was logged of its lists
+	late      map[changeKinds]late // of lists
 	unmounted bool
 }
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	return &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":",
-		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry,
+		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry, late: map[changeKinds]late{},
 	}
 }
 
@@ -77,8 +77,8 @@ func (m *Mux) Mount(prefix string, h Handler) {
 		}
 		m.mounts[prefix] = mt
 	})
-	m.hub.remount()
-	m.announceAll()
+	m.hub.publishMounts()
+	m.hub.publishLists(listsChanged)
 }
 
 // Unmount takes away what is mounted under prefix; it does nothing if there is
@@ -95,8 +95,8 @@ func (m *Mux) Unmount(prefix string) {
 			child.disown(mt)
 		}
 	})
-	m.hub.remount()
-	m.announceAll()
+	m.hub.publishMounts()
+	m.hub.publishLists(listsChanged)
 }
 
 // mustBeDisjoint panics if a name could belong to the mount and to something else.
@@ -122,12 +122,6 @@ func (mt *mount) mustNotHold(e *entry) {
 	if e.kind == "resource" && strings.HasPrefix(e.name, mt.uriPrefix) {
 		panic(fmt.Sprintf("mcp: resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, mt.uriPrefix, mt.site))
 	}
-}
-
-func (g *registry) announceAll() {
-	g.hub.changed(toolsChanged)
-	g.hub.changed(promptsChanged)
-	g.hub.changed(resourcesChanged)
 }
 
 // adopt checks every name of the child against those above, and links it to its

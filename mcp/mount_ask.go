@@ -29,14 +29,14 @@ type asked struct {
 	ctx    context.Context // of who waits
 	leave  func()          // who waits leaves before there is an answer
 	stay   func() bool     // the request goes on when ctx is done
-	kind   change          // the list that is asked for, 0 if none is
+	kind   changeKinds     // the list that is asked for, 0 if none is
 	answer chan outcome    // of one place
 }
 
 // ask sends a request to the mount, on a goroutine of its own: the others are asked at
 // the same time, and one that does not return when its context is done holds up nobody.
 // A limit of zero or less is none. Another mux bounds by itself what it waits for.
-func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, kind change) *asked {
+func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, kind changeKinds) *asked {
 	a := &asked{mount: mt, ctx: ctx, kind: kind, answer: make(chan outcome, 1)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := func() {}
@@ -98,34 +98,36 @@ func (a *asked) returns() {
 	}
 	pause := a.mount.isBack(a.kind, o.err == nil)
 	if o.err == nil {
-		time.AfterFunc(pause, func() { a.mount.parent.hub.changed(a.kind) })
+		time.AfterFunc(pause, func() { a.mount.parent.hub.publishLists(a.kind) })
 	}
 }
 
 // isMissing notes that a list was sent without the mount's part, which is waited for
 // until leave is called. It reports whether nobody waits for it yet.
-func (mt *mount) isMissing(kind change, leave func()) bool {
+func (mt *mount) isMissing(kind changeKinds, leave func()) bool {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
-	late := &mt.late[indexOf(kind)]
+	late := mt.late[kind]
 	if mt.unmounted || late.leave != nil {
 		return false
 	}
 	late.leave = leave
+	mt.late[kind] = late
 	return true
 }
 
 // isBack undoes isMissing, and returns after which pause the change is announced, if it
 // is to be.
-func (mt *mount) isBack(kind change, announce bool) (pause time.Duration) {
+func (mt *mount) isBack(kind changeKinds, announce bool) (pause time.Duration) {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
-	late := &mt.late[indexOf(kind)]
+	late := mt.late[kind]
 	late.leave = nil
 	if announce {
 		pause = max(0, time.Until(late.announced.Add(maxPause)))
 		late.announced = time.Now().Add(pause)
 	}
+	mt.late[kind] = late
 	return pause
 }
 
@@ -174,17 +176,5 @@ func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*asked
 	if err != nil {
 		return nil, err
 	}
-	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, listOf(req.Method)), nil
-}
-
-// listOf returns the change that the method's list is announced with.
-func listOf(method string) change {
-	switch method {
-	case MethodListTools:
-		return toolsChanged
-	case MethodListPrompts:
-		return promptsChanged
-	default:
-		return resourcesChanged
-	}
+	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, listsReturnedBy(req.Method)), nil
 }

@@ -146,7 +146,7 @@ func (g *registry) register(into *map[string]*entry, e *entry) {
 		g.mustBeFree(e)
 		(*into)[e.name] = e
 	})
-	g.announce(e.kind)
+	g.hub.publishLists(listsOfEntries(e.kind))
 }
 
 func (g *registry) registerTemplate(e *entry) {
@@ -165,7 +165,7 @@ func (g *registry) registerTemplate(e *entry) {
 		g.templates[e.name] = e
 		g.bySpecificity = slices.Insert(slices.Clone(g.bySpecificity), at, e)
 	})
-	g.announce(e.kind)
+	g.hub.publishLists(listsOfEntries(e.kind))
 }
 
 // without is a copy of list that lacks e, or list if it does not have it.
@@ -248,19 +248,7 @@ func (g *registry) remove(from *map[string]*entry, names []string) {
 			}
 		}
 	})
-	g.announce(kind)
-}
-
-// announce tells listeners of a change to a list; methods are in none.
-func (g *registry) announce(kind string) {
-	switch kind {
-	case "tool":
-		g.hub.changed(toolsChanged)
-	case "prompt":
-		g.hub.changed(promptsChanged)
-	case "resource":
-		g.hub.changed(resourcesChanged)
-	}
+	g.hub.publishLists(listsOfEntries(kind))
 }
 
 func (g *registry) load() *snapshot {

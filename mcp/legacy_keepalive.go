@@ -1,0 +1,41 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-psi/psi/internal/digest"
+)
+
+// maxMisses is how many pings in a row may go unanswered.
+const maxMisses = 3
+
+// keepAlive pings the client until ctx is done, and closes the session if the client does
+// not answer maxMisses times in a row. An error response is an answer, too. A ping that
+// could not be sent counts neither way.
+func (l *Legacy) keepAlive(ctx context.Context) {
+	ticker := time.NewTicker(l.opts.KeepAlive)
+	defer ticker.Stop()
+	for misses := 0; misses < maxMisses; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pingCtx, cancel := context.WithTimeout(ctx, l.opts.KeepAlive)
+		err := l.session.Ping(pingCtx)
+		cancel()
+		switch {
+		case err == nil:
+			misses = 0
+		case !errors.Is(err, ErrNotDelivered) && ctx.Err() == nil:
+			misses++
+		}
+	}
+	l.opts.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(l.opts.ID), "pings", maxMisses)
+	l.Close()
+}
