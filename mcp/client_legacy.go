@@ -187,10 +187,10 @@ func missingResource(e *Error, req *Request) *Error {
 }
 
 func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Result, error) {
-	token, done := e.conn.expectProgress(ctx, req, id)
-	defer done()
+	token, stop := e.conn.listenTo(ctx, req, id)
+	defer stop()
 	env := &Envelope{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
-	res, err := e.conn.exchange(ctx, req, env)
+	res, err := e.conn.roundTrip(ctx, req, env)
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeLegacyResourceNotFound {
 		return nil, missingResource(e, req)
 	}

@@ -62,7 +62,7 @@ func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result,
 		e.forget(p)
 		return p.outcome.res, p.outcome.err
 	case q := <-p.questions:
-		e.conn.settleProgress(p.id)
+		e.conn.waitForListener(p.id)
 		p.await(-1)
 		return p.ask(q), nil
 	case <-ctx.Done():

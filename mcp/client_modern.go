@@ -82,9 +82,9 @@ const maxWalk = 100
 
 func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	id := e.conn.nextID()
-	token, done := e.conn.expectProgress(ctx, req, id)
-	defer done()
-	res, err := e.conn.exchange(ctx, req, e.envelope(id, req, token))
+	token, stop := e.conn.listenTo(ctx, req, id)
+	defer stop()
+	res, err := e.conn.roundTrip(ctx, req, e.envelope(id, req, token))
 	if r, ok := res.(*ListToolsResult); ok {
 		r.Tools = e.conn.tools.learn(r.Tools, e.conn.client.opts.Logger)
 	}

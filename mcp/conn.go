@@ -19,7 +19,7 @@ type Conn struct {
 	wire   Wire      // set before anything is received
 	era    clientEra // settled before the connection is anybody's
 	ids    atomic.Int64
-	notes  *noteQueue
+	notes  *serialQueue
 	server atomic.Pointer[DiscoverResult]
 	tools  toolPlans
 
@@ -40,7 +40,7 @@ type Conn struct {
 	chain      Handler // middleware, then rounds
 	use        []Middleware
 	roots      []Root
-	progress   map[ID]*progressSink
+	listeners  map[ID]*callListener
 	forwarders map[ID]*forwarder       // by the id of the subscription at the server
 	clocks     map[*callClock]struct{} // of the calls that are bounded
 }
@@ -67,7 +67,7 @@ type clientEra interface {
 func newConn(c *Client) *Conn {
 	conn := &Conn{
 		client: c, roots: append([]Root(nil), c.opts.Roots...),
-		progress:   map[ID]*progressSink{},
+		listeners:  map[ID]*callListener{},
 		forwarders: map[ID]*forwarder{},
 		clocks:     map[*callClock]struct{}{},
 	}
@@ -237,8 +237,8 @@ func (c *Conn) Wait() error {
 
 func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
 
-// exchange sends one request and decodes the answer.
-func (c *Conn) exchange(ctx context.Context, req *Request, e *Envelope) (Result, error) {
+// roundTrip sends one request and decodes the response.
+func (c *Conn) roundTrip(ctx context.Context, req *Request, e *Envelope) (Result, error) {
 	c.underWay.begin(e.ID, req)
 	r, err := c.wire.Call(ctx, e)
 	c.underWay.end(e.ID, err == nil)

@@ -22,8 +22,8 @@ func (c *Conn) logged(note *Request, about ID) (taken bool) {
 		_ = p.Meta.Get(MetaProgressToken, &about)
 	}
 	if id, err := c.underWay.only(about); err == nil {
-		if s := c.sinkOf(id); s != nil && s.log != nil {
-			s.add(func() { s.log(&p) })
+		if l := c.listenerOf(id); l != nil && l.log != nil {
+			l.queue.add(0, func() { l.log(&p) })
 			taken = own == ""
 		}
 	}

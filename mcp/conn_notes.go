@@ -6,117 +6,25 @@ package mcp
 import (
 	"context"
 	"errors"
-	"sync"
 )
 
-// Bounds on what may wait for a function: how many notifications, and how much memory
-// they keep, of which one may keep more.
+// Bounds on the notifications that wait for a function of the client: their number and
+// their size.
 const (
 	maxNotes     = 4096
 	maxNoteBytes = 16 << 20
 )
 
-// noteQueue calls functions, one after the other, off the goroutine that reads: those of
-// the client, or those of one subscription, so that none of these waits for another.
-type noteQueue struct {
-	conn *Conn
-	full func() // called with the lock when the queue begins to drop
-
-	mu       sync.Mutex
-	waiting  []note
-	bytes    int
-	running  bool
-	held     bool // nothing is called yet
-	dropping bool // and nothing has been called since
-	closed   bool
+// newNoteQueue returns a queue for calls of the client's functions. It calls onDrop when
+// it begins to drop notifications.
+func newNoteQueue(c *Conn, onDrop func()) *serialQueue {
+	q := newSerialQueue(maxNotes, c.logPanic)
+	q.maxBytes, q.onDrop = maxNoteBytes, onDrop
+	return q
 }
 
-type note struct {
-	call func()
-	size int
-}
-
-// newNoteQueue makes a queue that calls full when it begins to drop.
-func newNoteQueue(c *Conn, full func()) *noteQueue { return &noteQueue{conn: c, full: full} }
-
-// add enters a call of a function about size bytes. A queue that is full drops it; add
-// reports whether it was taken.
-func (q *noteQueue) add(size int, fn func()) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.closed:
-		return false
-	case len(q.waiting) >= maxNotes, len(q.waiting) > 0 && q.bytes+size > maxNoteBytes:
-		if !q.dropping {
-			q.dropping = true
-			q.full()
-		}
-		return false
-	}
-	q.waiting = append(q.waiting, note{fn, size})
-	q.bytes += size
-	q.runLocked()
-	return true
-}
-
-// start begins to call what waits in a queue that was held.
-func (q *noteQueue) start() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.held = false
-	q.runLocked()
-}
-
-func (q *noteQueue) runLocked() {
-	if !q.running && !q.held && len(q.waiting) > 0 {
-		q.running = true
-		go q.run()
-	}
-}
-
-func (q *noteQueue) run() {
-	for {
-		fn := q.next()
-		if fn == nil {
-			return
-		}
-		q.call(fn)
-	}
-}
-
-func (q *noteQueue) next() func() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) == 0 || q.closed {
-		q.running, q.waiting, q.bytes = false, nil, 0
-		return nil
-	}
-	first := q.waiting[0]
-	q.waiting[0] = note{}
-	q.waiting = q.waiting[1:]
-	q.bytes -= first.size
-	q.dropping = false
-	return first.call
-}
-
-// call keeps a panic of a function from ending the process.
-func (q *noteQueue) call(fn func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			_ = panicked(q.conn.ctx, newRequest(), v, q.conn.client.opts.Logger)
-		}
-	}()
-	fn()
-}
-
-// close drops what waits. It does not wait for the function that runs, which may
-// be the one that closes.
-func (q *noteQueue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-}
+// logPanic logs a panic of a function of the program.
+func (c *Conn) logPanic(v any) { _ = panicked(c.ctx, newRequest(), v, c.client.opts.Logger) }
 
 // notified takes a notification of the server's.
 func (c *Conn) notified(note *Request, about ID) {

@@ -3,145 +3,99 @@
 
 package mcp
 
-import (
-	"context"
-	"log/slog"
-	"sync"
-)
+import "context"
 
 type progressKey struct{}
 
-// WithProgress returns a context for one call whose progress goes to fn: in order,
-// off the goroutine that reads, and not after the call has returned.
+// WithProgress returns a context for one call whose progress is passed to fn: in order, in
+// a goroutine other than the one that reads, and not after the call has returned.
 func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Context {
 	return context.WithValue(ctx, progressKey{}, fn)
 }
 
-// progressSink takes the progress of one call, and the log messages about it.
-type progressSink struct {
-	progress func(*ProgressParams) // nil if nobody wants to know but the clock
-	log      func(*LogParams)      // nil if nobody wants messages
-	clock    *callClock            // nil if the call has no bound
-	logger   *slog.Logger          // gets the panics of the functions
-
-	mu      sync.Mutex
-	waiting []func()
-	running bool
-	over    bool // the call has returned: nothing more is told
-	idle    *sync.Cond
+// A callListener receives the progress notifications and the log messages of one call.
+type callListener struct {
+	progress func(*ProgressParams) // nil if only the clock needs progress
+	log      func(*LogParams)      // nil if no log messages are wanted
+	clock    *callClock            // nil if the call has no timeout
+	queue    *serialQueue          // calls progress and log
 }
 
-// maxProgress is how much may wait for the functions of a call; what is newer counts.
+// maxProgress is how many notifications of a call may wait. The newest are kept.
 const maxProgress = 256
 
-// expectProgress gives a call a token if somebody wants its progress or its messages:
-// the caller, by [WithProgress], the sender of a request that was received, or the
-// clock.
-func (c *Conn) expectProgress(ctx context.Context, req *Request, id ID) (ID, func()) {
-	s := &progressSink{clock: clockFrom(ctx), logger: c.client.opts.Logger}
-	s.progress, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
-	if s.progress == nil && !req.ProgressToken().IsZero() {
-		s.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
+// listenTo adds a listener for a call whose progress or log messages are wanted: by the
+// caller ([WithProgress]), by the sender of a request that is forwarded, or by the clock.
+// It returns the progress token of the call, which is zero if there is no listener. Stop
+// removes the listener and waits for its functions.
+func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
+	l := &callListener{clock: clockFrom(ctx)}
+	l.progress, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
+	if l.progress == nil && !req.ProgressToken().IsZero() {
+		l.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
 	}
-	s.log, _ = ctx.Value(logKey{}).(func(*LogParams))
-	if s.log == nil && req.LogLevel() != "" {
-		s.log = func(p *LogParams) { req.notifyLog(ctx, p) }
+	l.log, _ = ctx.Value(logKey{}).(func(*LogParams))
+	if l.log == nil && req.LogLevel() != "" {
+		l.log = func(p *LogParams) { req.notifyLog(ctx, p) }
 	}
-	if s.progress == nil && s.log == nil && s.clock == nil {
+	if l.progress == nil && l.log == nil && l.clock == nil {
 		return ID{}, func() {}
 	}
-	s.idle = sync.NewCond(&s.mu)
+	l.queue = newSerialQueue(maxProgress, c.logPanic)
+	l.queue.dropOldest = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.progress[id] = s
+	c.listeners[id] = l
 	return id, func() {
 		c.mu.Lock()
-		delete(c.progress, id)
+		delete(c.listeners, id)
 		c.mu.Unlock()
-		s.close()
+		l.queue.finish()
 	}
 }
 
-// progressed takes a progress notification.
+// progressed passes a progress notification to the listener of its call.
 func (c *Conn) progressed(note *Request) {
 	p := new(ProgressParams)
 	if note.Decode(p) != nil {
 		return
 	}
-	s := c.sinkOf(p.ProgressToken)
-	if s == nil {
+	l := c.listenerOf(p.ProgressToken)
+	if l == nil {
 		return
 	}
-	if s.clock != nil {
-		s.clock.reset()
+	if l.clock != nil {
+		l.clock.reset()
 	}
-	if s.progress != nil {
-		s.add(func() { s.progress(p) })
+	if l.progress != nil {
+		l.queue.add(0, func() { l.progress(p) })
 	}
 }
 
-// sinkOf returns the sink of a call, nil if there is none.
-func (c *Conn) sinkOf(id ID) *progressSink {
+// listenerOf returns the listener of a call, nil if there is none.
+func (c *Conn) listenerOf(id ID) *callListener {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.progress[id.Canonical()]
+	return c.listeners[id.Canonical()]
 }
 
-func (s *progressSink) add(tell func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
-		return
-	}
-	if len(s.waiting) >= maxProgress {
-		s.waiting = s.waiting[1:]
-	}
-	s.waiting = append(s.waiting, tell)
-	if !s.running {
-		s.running = true
-		go s.run()
+// waitForListener waits until the listener of a call has handled the notifications that
+// have been received.
+func (c *Conn) waitForListener(id ID) {
+	if l := c.listenerOf(id); l != nil {
+		l.queue.wait()
 	}
 }
 
-func (s *progressSink) run() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.waiting) > 0 {
-		tell := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		s.mu.Unlock()
-		s.call(tell)
-		s.mu.Lock()
-	}
-	s.running = false
-	s.idle.Broadcast()
-}
-
-// call keeps a panic of a function from ending the process.
-func (s *progressSink) call(tell func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			_ = panicked(context.Background(), newRequest(), v, s.logger)
-		}
-	}()
-	tell()
-}
-
-// settleProgress waits until the progress of a call that came so far has been told.
-func (c *Conn) settleProgress(id ID) {
-	if s := c.sinkOf(id); s != nil {
-		s.drain()
-	}
-}
-
-// increasing drops progress that is no progress. Every time a question has been
-// answered the handler begins anew, and so does what it reports.
-func increasing(ctx context.Context) context.Context {
+// withIncreasingProgress returns a context whose progress function is called only for
+// progress that increases. A call that the server asks about is sent again, and its
+// handler then reports progress from the start.
+func withIncreasingProgress(ctx context.Context) context.Context {
 	fn, _ := ctx.Value(progressKey{}).(func(*ProgressParams))
 	if fn == nil {
 		return ctx
 	}
-	var last *float64 // calls do not overlap
+	var last *float64 // needs no lock: the calls do not overlap
 	return WithProgress(ctx, func(p *ProgressParams) {
 		if last != nil && p.Progress <= *last {
 			return
@@ -149,21 +103,4 @@ func increasing(ctx context.Context) context.Context {
 		last = &p.Progress
 		fn(p)
 	})
-}
-
-// close lets nothing more come, and waits for what came.
-func (s *progressSink) close() {
-	s.mu.Lock()
-	s.over = true
-	s.mu.Unlock()
-	s.drain()
-}
-
-// drain waits until everything that came has been told.
-func (s *progressSink) drain() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.running {
-		s.idle.Wait()
-	}
 }

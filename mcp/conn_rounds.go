@@ -25,7 +25,7 @@ func (c *Conn) rounds(ctx context.Context, req *Request) (Result, error) {
 	if req.Method == MethodListen {
 		return c.era.listen(ctx, req)
 	}
-	ctx = increasing(ctx)
+	ctx = withIncreasingProgress(ctx)
 	for range c.client.opts.MaxRounds {
 		res, err := c.era.send(ctx, req)
 		asked, ok := res.(*InputRequired)

@@ -6,8 +6,9 @@ package mcp
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/pending"
 )
 
 // StreamTransport returns a Transport that connects with a function that opens a
@@ -39,7 +40,7 @@ func NewStreamWire(stream Stream, receive Receiver) Wire {
 }
 
 func newStreamWire(receive Receiver) *streamWire {
-	w := &streamWire{receive: receive, waiting: map[ID]chan *Response{}, done: make(chan struct{})}
+	w := &streamWire{receive: receive, done: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	return w
 }
@@ -49,13 +50,10 @@ type streamWire struct {
 	write   func(ctx context.Context, m *Envelope) error
 	close   func() error
 	receive Receiver
-	ctx     context.Context // of reading; it ends when the wire fails or is closed
+	calls   pending.Map[ID, *Response]
+	ctx     context.Context // of reading; its cause is why the wire ended
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when nothing is read any more
-
-	mu      sync.Mutex
-	waiting map[ID]chan *Response
-	err     error // why the wire ended
 }
 
 // readStream delivers the messages of a stream until it ends.
@@ -69,7 +67,7 @@ func (w *streamWire) readStream(stream Stream) {
 		case isMessageError:
 			w.deliverMessage(unreadable(Message{}, err))
 		default:
-			w.fail(err)
+			w.cancel(err)
 			return
 		}
 	}
@@ -97,76 +95,29 @@ func (w *streamWire) deliverMessage(m Message) {
 // read the ID of a request answers with an error without an ID: that error belongs to
 // the pending call if there is only one.
 func (w *streamWire) deliverResponse(r *Response) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r.ID.IsZero() && r.Error != nil && len(w.waiting) == 1 {
-		for id := range w.waiting {
-			r.ID = id
-		}
+	if id, ok := w.calls.Only(); ok && r.ID.IsZero() && r.Error != nil {
+		r.ID = id
 	}
-	if answer := w.waiting[r.ID]; answer != nil {
-		delete(w.waiting, r.ID)
-		answer <- r
-	}
-}
-
-// fail ends all pending calls with err, which only the first call of fail sets.
-func (w *streamWire) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err == nil {
-		w.err = err
-	}
-	w.cancel(w.err)
+	w.calls.Deliver(r.ID, r)
 }
 
 // Call implements [Wire]. It returns when the wire is closed even if the stream does
 // not: reading from a terminal, for example, cannot be interrupted.
 func (w *streamWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
-	answer := make(chan *Response, 1)
-	if err := w.expect(m.ID, answer); err != nil {
-		return nil, err
-	}
-	defer w.forget(m.ID)
+	response, remove := w.calls.Add(m.ID)
+	defer remove()
 	if err := w.Send(ctx, m); err != nil {
 		return nil, err
 	}
 	select {
-	case r := <-answer:
+	case r := <-response:
 		return r, nil
 	case <-ctx.Done():
 		w.cancelCall(ctx, m)
 		return nil, context.Cause(ctx)
 	case <-w.ctx.Done():
-		return w.lastResponse(answer)
+		return pending.ReceivedOr(response, w.Err())
 	}
-}
-
-// lastResponse returns the response that came just before the wire ended, or the reason
-// why it ended.
-func (w *streamWire) lastResponse(answer <-chan *Response) (*Response, error) {
-	select {
-	case r := <-answer:
-		return r, nil
-	default:
-		return nil, w.Err()
-	}
-}
-
-func (w *streamWire) expect(id ID, answer chan *Response) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.err
-	}
-	w.waiting[id] = answer
-	return nil
-}
-
-func (w *streamWire) forget(id ID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.waiting, id)
 }
 
 // cancelTime bounds how long a caller that has given up waits for a server that does
@@ -194,7 +145,7 @@ func (w *streamWire) Send(ctx context.Context, m *Envelope) error {
 }
 
 func (w *streamWire) Close() error {
-	w.fail(ErrClosed)
+	w.cancel(ErrClosed)
 	return w.close()
 }
 
@@ -203,8 +154,4 @@ func (w *streamWire) Done() <-chan struct{} { return w.done }
 // Ordered reports that the wire is a byte stream; see [Wire].
 func (*streamWire) Ordered() bool { return true }
 
-func (w *streamWire) Err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}
+func (w *streamWire) Err() error { return context.Cause(w.ctx) }

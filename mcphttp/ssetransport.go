@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
+	"github.com/go-psi/psi/internal/pending"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -21,14 +21,12 @@ type sseWire struct {
 	*inbox
 	peer     *peer
 	endpoint *url.URL
-
-	mu      sync.Mutex
-	waiting map[mcp.ID]chan *mcp.Response
+	calls    pending.Map[mcp.ID, *mcp.Response]
 }
 
 // openSSEWire opens the stream and waits for its first event, until ctx is done.
 func openSSEWire(ctx context.Context, p *peer, b *inbox) (*sseWire, error) {
-	w := &sseWire{inbox: b, peer: p, waiting: map[mcp.ID]chan *mcp.Response{}}
+	w := &sseWire{inbox: b, peer: p}
 	x := b.exchange(context.WithoutCancel(ctx)) // the stream lives longer than the opening
 	stop := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
 	events, res, err := w.open(x)
@@ -124,16 +122,7 @@ func (w *sseWire) accept(m mcp.Message) {
 		w.deliver(m, mcp.ID{})
 	}
 	if m.Response != nil {
-		w.answered(m.Response)
-	}
-}
-
-func (w *sseWire) answered(r *mcp.Response) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if answer := w.waiting[r.ID]; answer != nil {
-		delete(w.waiting, r.ID)
-		answer <- r
+		w.calls.Deliver(m.Response.ID, m.Response)
 	}
 }
 
@@ -142,11 +131,8 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 	if speaksModern(m.Version) {
 		return nil, mcp.ErrNotUnderstood // no server of that age does
 	}
-	answer := make(chan *mcp.Response, 1)
-	w.mu.Lock()
-	w.waiting[m.ID] = answer
-	w.mu.Unlock()
-	defer w.forget(m.ID)
+	response, remove := w.calls.Add(m.ID)
+	defer remove()
 	x := w.exchange(ctx)
 	defer x.end()
 	// There are servers that answer the POST after the request is served.
@@ -154,34 +140,24 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 	if !w.run(func() { posted <- w.post(x, m.Body) }) {
 		return nil, w.Err()
 	}
-	for pending := posted; ; {
+	for posting := posted; ; {
 		select {
-		case r := <-answer:
-			if pending != nil {
+		case r := <-response:
+			if posting != nil {
 				w.detach(x, func() { <-posted }) //nolint:errcheck // the call was answered otherwise
 			}
 			return r, nil
-		case err := <-pending:
+		case err := <-posting:
 			if err != nil && x.ctx.Err() == nil {
 				return respondTo(m.ID, err)
 			}
-			pending = nil
+			posting = nil
 		case <-x.ctx.Done():
 			if ctx.Err() != nil && w.ctx.Err() == nil && m.Method != methodInitialize {
 				w.cancelled(ctx, m.ID, w.peer, w.post)
 			}
-			return w.last(answer, context.Cause(x.ctx))
+			return pending.ReceivedOr(response, context.Cause(x.ctx))
 		}
-	}
-}
-
-// last is the response that came just before the end, or why it ended.
-func (w *sseWire) last(answer <-chan *mcp.Response, why error) (*mcp.Response, error) {
-	select {
-	case r := <-answer:
-		return r, nil
-	default:
-		return nil, why
 	}
 }
 
@@ -192,12 +168,6 @@ func respondTo(id mcp.ID, err error) (*mcp.Response, error) {
 		return &mcp.Response{ID: id, Error: refusal.answer}, nil
 	}
 	return nil, err
-}
-
-func (w *sseWire) forget(id mcp.ID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.waiting, id)
 }
 
 func (w *sseWire) post(x *exchange, body []byte) error {
