@@ -89,8 +89,8 @@ func origin(u *url.URL) string {
 
 // post sends a message; header has what is in its headers but not in the options.
 func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, message []byte) (*http.Response, error) {
-	header["Content-Type"] = jsonType
-	header["Accept"] = bothTypes
+	header.Set("Content-Type", typeJSON)
+	header.Set("Accept", typeJSON+", "+typeStream)
 	req := p.request(http.MethodPost, to, header)
 	req.ContentLength = int64(len(message))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
@@ -100,7 +100,7 @@ func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, messag
 
 // get asks for an event stream.
 func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
-	header["Accept"] = streamType
+	header.Set("Accept", typeStream)
 	return p.client.Do(p.request(http.MethodGet, p.url, header).WithContext(ctx))
 }
 
@@ -120,18 +120,11 @@ func (p *peer) request(method string, to *url.URL, header http.Header) *http.Req
 	return &http.Request{Method: method, URL: &u, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header}
 }
 
-var bothTypes = []string{typeJSON + ", " + typeStream}
-
 // readMessage reads a whole body, up to the limit for a message.
 func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 	limit := p.opts.MaxMessage
 	if res.ContentLength > limit {
 		return nil, ErrMessageTooLong
-	}
-	if n := res.ContentLength; n >= 0 && n <= preallocate {
-		body := make([]byte, n)
-		_, err := io.ReadFull(res.Body, body)
-		return body, err
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err == nil && int64(len(body)) > limit {

@@ -105,7 +105,7 @@ func modernHeader(m *mcp.Envelope) http.Header {
 	if m.Method != "" {
 		h[headerMethod] = values[1:2:2]
 	}
-	if m.Name != "" || named(m.Method) {
+	if m.Name != "" || hasNameHeader(m.Method) {
 		values[2] = transport.EncodeHeaderValue(m.Name)
 		h[headerName] = values[2:3:3]
 	}

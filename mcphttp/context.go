@@ -13,90 +13,110 @@ import (
 )
 
 type (
-	requestKey   struct{}
-	refusalKey   struct{}
+	valuesKey    struct{}
 	principalKey struct{}
+	challengeKey struct{}
 )
 
-// RequestFrom is the HTTP request that carried the MCP request of ctx, or nil. Its
-// body has been read.
-func RequestFrom(ctx context.Context) *http.Request {
-	r, _ := ctx.Value(requestKey{}).(*http.Request)
-	return r
+// RequestFromContext returns the HTTP request that carried the MCP request of ctx, or
+// nil. Its body has been read.
+func RequestFromContext(ctx context.Context) *http.Request {
+	if v := valuesFrom(ctx); v != nil {
+		return v.http
+	}
+	return nil
 }
 
-// WithPrincipal returns r with an authenticated caller, for authenticating
-// middleware around a [Handler]: handlers find it in [mcp.Request.Principal], and
-// sessions are bound to it.
+// WithPrincipal returns r with an authenticated caller. It is for authenticating
+// middleware around a [Handler]: MCP handlers find the caller in
+// [mcp.Request.Principal], and sessions are bound to it.
 func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 }
 
-// PrincipalOf is the caller that [WithPrincipal] gave to r, or nil, for HTTP handlers
-// beside those of MCP.
-func PrincipalOf(r *http.Request) *mcp.Principal {
-	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
+// PrincipalFromContext returns the caller that [WithPrincipal] stored in the context of
+// an HTTP request, or nil. It is for HTTP handlers; MCP handlers use
+// [mcp.Request.Principal].
+func PrincipalFromContext(ctx context.Context) *mcp.Principal {
+	p, _ := ctx.Value(principalKey{}).(*mcp.Principal)
 	return p
 }
 
-// atExpiry calls end when the authentication of the caller of r is over. It returns nil
-// if that is never, or not known.
-func atExpiry(r *http.Request, end func()) *time.Timer {
-	p := PrincipalOf(r)
-	if p == nil || p.Expiry.IsZero() {
-		return nil
-	}
-	return time.AfterFunc(time.Until(p.Expiry), end)
+// WithChallenge returns r with a function that makes the WWW-Authenticate header for a
+// caller who lacks scopes that a handler needs ([mcp.ScopeError]). It is for
+// authenticating middleware around a [Handler]. Without it, the header names the scopes
+// only.
+func WithChallenge(r *http.Request, challenge func(scopes []string) string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), challengeKey{}, challenge))
 }
 
-// originOf is the origin of the messages that r carries.
+func principalOf(r *http.Request) *mcp.Principal { return PrincipalFromContext(r.Context()) }
+
+// originOf returns the origin of the messages that r carries.
 func originOf(r *http.Request) mcp.Origin {
-	return mcp.Origin{Principal: PrincipalOf(r), Header: r.Header}
+	return mcp.Origin{Principal: principalOf(r), Header: r.Header}
 }
 
-// httpContext has the values of an HTTP request, and the request. It is never done: in
-// the legacy era, a client that disconnects has not cancelled, and in the modern era
-// the cause of what ends a call is one of MCP. See mcp's for why it is a type.
-type httpContext struct{ request *http.Request }
-
-func (c *httpContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
-func (c *httpContext) Done() <-chan struct{}                   { return nil }
-func (c *httpContext) Err() error                              { return nil }
-
-func (c *httpContext) Value(key any) any {
-	if key == (requestKey{}) {
-		return c.request
+// afterExpiry calls f in a goroutine of its own when the authentication of the caller of
+// r expires, if that time is known. Calling stop prevents it.
+func afterExpiry(r *http.Request, f func()) (stop func() bool) {
+	p := principalOf(r)
+	if p == nil || p.Expiry.IsZero() {
+		return func() bool { return false }
 	}
-	return c.request.Context().Value(key)
+	return time.AfterFunc(time.Until(p.Expiry), f).Stop
 }
 
-// withRequest is the context of an HTTP request, with the request.
-func withRequest(r *http.Request) context.Context {
-	return context.WithValue(r.Context(), requestKey{}, r)
+// requestValues is what this package keeps in the context of an MCP request.
+type requestValues struct {
+	http    *http.Request
+	stream  *stream               // of a legacy call; nil if it has none
+	isBatch bool                  // several requests share the values, and no error is kept
+	err     atomic.Pointer[error] // the error that the handler returned last; nil if it was none
 }
 
-// requestContext is that of a request that is to be answered.
-type requestContext struct {
-	httpContext
-	attached bool                  // it has the deadline of the HTTP request, of which its owner ends it
-	stream   *stream               // of a legacy call; nil if it has none
-	refusal  atomic.Pointer[error] // what the handler answered, if that was an error
+func contextWithValues(parent context.Context, v *requestValues) context.Context {
+	return context.WithValue(parent, valuesKey{}, v)
 }
 
-// Deadline implements [context.Context].
-func (c *requestContext) Deadline() (deadline time.Time, ok bool) {
-	if !c.attached {
-		return time.Time{}, false
+func valuesFrom(ctx context.Context) *requestValues {
+	v, _ := ctx.Value(valuesKey{}).(*requestValues)
+	return v
+}
+
+// detachedContext returns a context with the values of an HTTP request that does not end
+// with it. In the legacy era a client that disconnects has not cancelled.
+func detachedContext(r *http.Request, v *requestValues) context.Context {
+	v.http = r
+	return contextWithValues(context.WithoutCancel(r.Context()), v)
+}
+
+// errorRecorder records the error of each request in its [requestValues]: a session of
+// the legacy era returns encoded responses only.
+type errorRecorder struct{ mcp.Handler }
+
+// ServeMCP implements [mcp.Handler].
+func (h *errorRecorder) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	res, err := h.Handler.ServeMCP(ctx, req)
+	if v := valuesFrom(ctx); v != nil && !v.isBatch {
+		v.setError(err)
 	}
-	return c.request.Context().Deadline()
+	return res, err
 }
 
-func (c *requestContext) Value(key any) any {
-	switch key {
-	case refusalKey{}:
-		return c
-	case streamKey{}:
-		return c.stream
+func (v *requestValues) setError(err error) {
+	if err == nil {
+		v.err.Store(nil)
+		return
 	}
-	return c.httpContext.Value(key)
+	kept := err // a copy, so that only errors cost an allocation
+	v.err.Store(&kept)
+}
+
+// lastError returns the recorded error, or nil.
+func (v *requestValues) lastError() error {
+	if err := v.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

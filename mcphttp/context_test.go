@@ -27,7 +27,7 @@ func TestRequestFromIsNeverNil(t *testing.T) {
 		tenants[name].Tool("a", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return name, nil }, nil))
 	}
 	choose := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		r := mcphttp.RequestFrom(ctx)
+		r := mcphttp.RequestFromContext(ctx)
 		if r == nil {
 			t.Errorf("%s came without an HTTP request", req.Method)
 			return nil, mcp.MethodNotFound(req.Method)
@@ -66,7 +66,7 @@ func TestRequestFromIsNeverNilOverSSE(t *testing.T) {
 	mux := mcp.NewMux("test", "v1.0.0", &mcp.MuxOptions{Logger: quiet})
 	mux.Tool("a", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "a", nil }, nil))
 	h := mcphttp.NewSSEHandler(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		if mcphttp.RequestFrom(ctx) == nil {
+		if mcphttp.RequestFromContext(ctx) == nil {
 			t.Errorf("%s came without an HTTP request", req.Method)
 		}
 		methods <- req.Method

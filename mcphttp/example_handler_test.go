@@ -95,7 +95,7 @@ func ExampleOptions() {
 func ExampleRequestFrom() {
 	tenants := map[string]*mcp.Mux{"acme": greeter("acme"), "globex": greeter("globex")}
 	choose := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		return tenants[mcphttp.RequestFrom(ctx).PathValue("tenant")].ServeMCP(ctx, req)
+		return tenants[mcphttp.RequestFromContext(ctx).PathValue("tenant")].ServeMCP(ctx, req)
 	})
 	routes := http.NewServeMux()
 	routes.Handle("/{tenant}/mcp", onlyTenants(tenants, mcphttp.NewHandler(choose, nil)))

@@ -43,7 +43,7 @@ func waitFor(function string, gone bool) {
 // Mutation 57: nothing is written after the answer, also if a heartbeat was due while
 // that was written.
 func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
-	const heartbeat = "mcphttp.(*reply).heartbeat("
+	const heartbeat = "mcphttp.(*modernReply).beat("
 	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
 	body, head := callModern("hello")
 	for range 10 {
@@ -109,10 +109,10 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	for s := range h.Sessions() {
 		s.Close()
 	}
-	waitFor("mcphttp.(*stream).detach(", false) // after it was stopped
+	waitFor("mcphttp.(*heartbeat).stop(", false)
 	close(released)
 	<-served
-	waitFor("mcphttp.(*beat).give(", true)
+	waitFor("mcphttp.(*heartbeat).fire(", true)
 	return w
 }
 

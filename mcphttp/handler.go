@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The headers of the protocol, canonical.
+// The headers of the protocol, in canonical form.
 const (
 	headerVersion     = "Mcp-Protocol-Version"
 	headerMethod      = "Mcp-Method"
@@ -21,41 +21,35 @@ const (
 )
 
 // A Handler serves an [mcp.Handler] as streamable HTTP, to clients of 2026-07-28
-// and, with sessions, of 2025-03-26 to 2025-11-25. It is made by [NewHandler].
+// and, with sessions, of 2025-03-26 to 2025-11-25. Use [NewHandler] to create one.
 type Handler struct {
 	mcp      mcp.Handler
 	opts     Options
 	guard    guard
 	sessions *sessions
+	requests tracker
 
-	ctx   context.Context // of the streams of sessions; ends when the server begins to shut down
-	close context.CancelCauseFunc
-
-	hard context.Context // of all requests
-	kill context.CancelCauseFunc
-
-	pulse     pulse
-	requests  tracker
-	inflight  inflight
-	listening inflight // subscriptions of the modern era
+	// closing ends when Shutdown is called, and with it subscriptions and the streams of
+	// sessions. killed ends when Shutdown returns, and with it all other requests.
+	closing, killed context.Context
+	close, kill     context.CancelCauseFunc
 }
 
-// NewHandler makes a Handler; opts may be nil.
+// NewHandler returns a Handler that serves h. The options may be nil.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	o := opts.withDefaults()
-	s := &Handler{mcp: &abortable{h}, opts: o, guard: newGuard(&o)}
-	s.ctx, s.close = context.WithCancelCause(context.Background())
-	s.hard, s.kill = context.WithCancelCause(context.Background())
-	s.pulse.interval = o.Heartbeat
-	s.listening.expires = true
+	s := &Handler{mcp: &abortHandler{h}, opts: o, guard: newGuard(&o)}
+	s.closing, s.close = context.WithCancelCause(context.Background())
+	s.killed, s.kill = context.WithCancelCause(context.Background())
 	s.sessions = newSessions(s.mcp, &s.opts)
 	return s
 }
 
-// abortable lets a handler panic as handlers of net/http do to give up.
-type abortable struct{ mcp.Handler }
+// abortHandler lets a handler panic with [http.ErrAbortHandler].
+type abortHandler struct{ mcp.Handler }
 
-func (a *abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+// ServeMCP implements [mcp.Handler].
+func (a *abortHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	defer func() {
 		switch v := recover(); v {
 		case nil:
@@ -68,11 +62,11 @@ func (a *abortable) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result,
 	return a.Handler.ServeMCP(ctx, req)
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = limitTime(w, r, &h.opts)
-	if h.requests.refusing() && !h.mayHelp(r) {
-		writeProblem(w, http.StatusServiceUnavailable, errShutdown)
+	if h.closing.Err() != nil && !h.mayServeLate(r) {
+		writeError(w, http.StatusServiceUnavailable, errShutdown)
 		return
 	}
 	body, ok := receive(w, r, &h.guard, &h.opts)
@@ -92,23 +86,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		h.serveDelete(w, r)
 	case http.MethodOptions:
-		w.Header().Set("Allow", allowed)
+		w.Header().Set("Allow", allowedMethods)
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		notAllowed(w, "the endpoint takes POST, GET and DELETE")
+		writeNotAllowed(w, "the endpoint takes POST, GET and DELETE")
 	}
 }
 
-var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
+const allowedMethods = "POST, GET, DELETE, OPTIONS"
 
-const allowed = "POST, GET, DELETE, OPTIONS"
-
-func notAllowed(w http.ResponseWriter, why string) {
-	w.Header().Set("Allow", allowed)
-	writeProblem(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+func writeNotAllowed(w http.ResponseWriter, why string) {
+	w.Header().Set("Allow", allowedMethods)
+	writeError(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 }
 
-// servePost serves one message, whose era it decides, or a batch.
+// servePost serves one message of either era, or a batch.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte) {
 	if mcp.IsBatch(body) {
 		h.serveBatch(w, r, body)
@@ -116,11 +108,11 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 	}
 	m, err := mcp.ParseMessage(body)
 	if m.Request != nil {
-		m.Request.Principal, m.Request.Header = PrincipalOf(r), r.Header
+		m.Request.Principal, m.Request.Header = principalOf(r), r.Header
 	}
 	switch {
 	case err != nil:
-		writeResponse(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, m.ID, err))
+		writeMessage(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, m.ID, err))
 	case m.Request != nil && isModern(r.Header, &m):
 		h.serveModern(w, r, m.Request)
 	default:
@@ -128,9 +120,9 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 	}
 }
 
-// isModern reports whether a message belongs to the modern era: it says so
-// itself, or its header does, whatever session it names besides. A client that opens a
-// session never means it.
+// isModern reports whether a message belongs to the modern era: its metadata says so, or
+// its header does, even if it names a session as well. A message that opens a session
+// never does.
 func isModern(header http.Header, m *mcp.Message) bool {
 	if m.Request.IsModern() {
 		return true

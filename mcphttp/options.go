@@ -115,12 +115,12 @@ func (o *Options) withDefaults() Options {
 	return opts
 }
 
-// askTime is how long a question may wait for its answer.
-func (o *Options) askTime() time.Duration {
+// questionLifetime returns how long the store keeps which replica has asked a question.
+func (o *Options) questionLifetime() time.Duration {
 	switch {
 	case o.AskTimeout > 0:
 		return o.AskTimeout
-	case o.AskTimeout < 0: // for ever, of which no store should hear
+	case o.AskTimeout < 0: // no limit, but a store needs one
 		return 24 * time.Hour
 	}
 	return time.Hour

@@ -56,7 +56,7 @@ func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 }
 
 func (r *Router) health(w http.ResponseWriter, _ *http.Request) {
-	if r.MCP.requests.refusing() {
+	if r.MCP.closing.Err() != nil {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}

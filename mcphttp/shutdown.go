@@ -6,48 +6,108 @@ package mcphttp
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/go-psi/psi/mcp"
 )
 
-// Shutdown ends the handler in good order: it takes no new requests, ends
-// subscriptions and the streams of sessions, and waits for the requests that are
-// being served; a request whose body has not arrived is not yet one of them. When ctx is done it cancels those and returns ctx's error. It is
-// to be called before, or at the same time as, http.Server.Shutdown, which would
-// wait for streams for ever. It may be called more than once.
+var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
+
+// Shutdown stops the handler gracefully. It refuses new requests, ends subscriptions and
+// the streams of sessions, and waits for the requests in flight; a request whose body
+// has not arrived is not in flight. If ctx is done before they have ended, Shutdown
+// cancels them and returns ctx's error.
+//
+// Call it before http.Server.Shutdown, or at the same time, which would otherwise wait
+// for streams forever. It may be called more than once.
 func (h *Handler) Shutdown(ctx context.Context) error {
-	idle := h.requests.refuse()
+	drained := h.requests.drain()
 	h.close(mcp.ErrClosed)
-	h.listening.end(mcp.ErrClosed)
-	h.sessions.endStreams()
+	h.sessions.endListeners()
 	var err error
 	select {
-	case <-idle:
+	case <-drained:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	h.kill(mcp.ErrClosed)
-	h.inflight.end(mcp.ErrClosed)
 	h.sessions.closeAll()
 	return err
 }
 
-// mayHelp reports whether a request that comes after Shutdown may be one that
-// serveLate takes.
-func (h *Handler) mayHelp(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.Header.Get(headerSession) != "" && h.hard.Err() == nil
+// mayServeLate reports whether serveLate may accept a request that arrives during
+// Shutdown.
+func (h *Handler) mayServeLate(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Header.Get(headerSession) != "" && h.killed.Err() == nil
 }
 
-// serveLate takes, while the requests that are being served may end, what helps them
-// to: answers to their questions, and cancellations. Anything else is refused.
+// serveLate accepts, while Shutdown waits, messages that help requests in flight to end:
+// answers to their questions, and cancellations. It refuses anything else.
 func (h *Handler) serveLate(w http.ResponseWriter, r *http.Request, body []byte) {
-	if m, err := mcp.ParseMessage(body); err == nil && h.mayHelp(r) && (m.Request == nil || m.Request.Method == mcp.NotificationCancelled) {
-		if s, _ := h.sessions.here(r, r.Header.Get(headerSession)); s != nil {
+	if m, err := mcp.ParseMessage(body); err == nil && h.mayServeLate(r) && (m.Request == nil || m.Request.Method == mcp.NotificationCancelled) {
+		if s, _ := h.sessions.findLocal(r, r.Header.Get(headerSession)); s != nil {
 			defer h.sessions.release(s, r)
-			s.legacy.Serve(legacyContext(r), nil, m, refused{})
-			accepted(w)
+			s.legacy.Serve(detachedContext(r, new(requestValues)), nil, m, noStream{})
+			writeAccepted(w)
 			return
 		}
 	}
-	writeProblem(w, http.StatusServiceUnavailable, errShutdown)
+	writeError(w, http.StatusServiceUnavailable, errShutdown)
+}
+
+// tracker counts work in flight, so that one can wait for its end. The zero tracker is
+// ready to use.
+type tracker struct {
+	mu      sync.Mutex
+	active  int
+	drained chan struct{} // nil before drain; closed once when nothing is in flight after it
+	idle    bool          // drained is closed
+}
+
+// enter starts a piece of work, which leave must end. It reports false after drain.
+func (t *tracker) enter() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.drained != nil {
+		return false
+	}
+	t.active++
+	return true
+}
+
+func (t *tracker) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.active--
+	t.closeIfDrainedLocked()
+}
+
+// outside calls f, which the caller's piece of work is not waited for during: f may wait
+// for the work of others to end.
+func (t *tracker) outside(f func()) {
+	t.leave()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.active++
+	}()
+	f()
+}
+
+// drain lets no work start any more. The channel is closed when nothing is in flight.
+func (t *tracker) drain() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.drained == nil {
+		t.drained = make(chan struct{})
+		t.closeIfDrainedLocked()
+	}
+	return t.drained
+}
+
+func (t *tracker) closeIfDrainedLocked() {
+	if t.drained != nil && t.active == 0 && !t.idle {
+		t.idle = true
+		close(t.drained)
+	}
 }

@@ -188,7 +188,7 @@ func ByTool(ctx context.Context, req *mcp.Request) string {
 // if address is nil.
 //
 //	middleware.ByAddress(func(ctx context.Context) string {
-//		if r := mcphttp.RequestFrom(ctx); r != nil {
+//		if r := mcphttp.RequestFromContext(ctx); r != nil {
 //			return r.RemoteAddr
 //		}
 //		return ""

@@ -229,7 +229,7 @@ func TestRateLimitInEveryEra(t *testing.T) {
 }
 
 func ExampleByAddress() {
-	type addressKey struct{} // over HTTP, mcphttp.RequestFrom(ctx).RemoteAddr
+	type addressKey struct{} // over HTTP, mcphttp.RequestFromContext(ctx).RemoteAddr
 	key := middleware.ByAddress(func(ctx context.Context) string {
 		address, _ := ctx.Value(addressKey{}).(string)
 		return address

@@ -1,0 +1,248 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// eventLog keeps what was sent on streams, for clients that resume them. Every stream
+// has a log of its own in the store, named after its session: a client that does not
+// know the session cannot name the log.
+type eventLog struct {
+	store       store.Store
+	retention   store.Retention
+	perCaller   int           // bytes
+	shared      bool          // with other processes
+	replica     string        // the name of this process
+	askTimeout  time.Duration // how long a question may wait for its answer
+	lastWarning atomic.Int64  // when the log last said that events are not kept, in Unix seconds
+}
+
+// mayWarn reports whether to log that an event was not kept: once a minute.
+func (e *eventLog) mayWarn() bool {
+	now, last := time.Now().Unix(), e.lastWarning.Load()
+	return now-last >= 60 && e.lastWarning.CompareAndSwap(last, now)
+}
+
+func logName(session string, stream int64) string {
+	return "psi/events/" + session + "/" + strconv.FormatInt(stream, 10)
+}
+
+// eventID returns "stream-position".
+func eventID(stream int64, position uint64) string {
+	return strconv.FormatInt(stream, 10) + "-" + strconv.FormatUint(position, 10)
+}
+
+func parseEventID(id string) (stream int64, position uint64, ok bool) {
+	before, after, ok := strings.Cut(id, "-")
+	if !ok || len(id) > 64 {
+		return 0, 0, false
+	}
+	number, err := strconv.ParseUint(before, 10, 63)
+	if err != nil {
+		return 0, 0, false
+	}
+	position, err = strconv.ParseUint(after, 10, 64)
+	return int64(number), position, err == nil
+}
+
+// The first byte of a record says what follows it.
+const (
+	recordPrime   = 'p' // nothing: the stream starts or is resumed here
+	recordMessage = 'm'
+	recordLast    = 'l' // a message after which the stream is done
+)
+
+// append keeps a record and returns its position.
+func (e *eventLog) append(ctx context.Context, session string, stream int64, kind byte, message []byte) (uint64, error) {
+	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
+	return e.store.Append(context.WithoutCancel(ctx), logName(session, stream), data, e.retention)
+}
+
+func (e *eventLog) drop(ctx context.Context, session string, stream int64) error {
+	return e.store.Drop(context.WithoutCancel(ctx), logName(session, stream))
+}
+
+// isComplete reports whether the record at a position, the first one of a stream, is
+// still kept. Position 0 means that there was none.
+func (e *eventLog) isComplete(ctx context.Context, session string, stream int64, first uint64) (bool, error) {
+	if first == 0 {
+		return true, nil
+	}
+	records, err := e.store.Read(ctx, logName(session, stream), 0, 1)
+	return len(records) > 0 && records[0].Position == first, err
+}
+
+// replay writes the events of a stream after a position. It returns the position of the
+// last one and whether that ends the stream.
+func (e *eventLog) replay(ctx context.Context, session string, stream int64, position uint64, out *eventWriter) (last uint64, done bool, err error) {
+	for {
+		records, err := e.store.Read(ctx, logName(session, stream), position, 0)
+		if err != nil || len(records) == 0 {
+			return position, done, err
+		}
+		for _, r := range records {
+			position = r.Position
+			if len(r.Data) == 0 || r.Data[0] == recordPrime {
+				continue
+			}
+			if err := out.send(messageEvent(eventID(stream, position), r.Data[1:])); err != nil {
+				return position, done, err
+			}
+			done = r.Data[0] == recordLast
+		}
+	}
+}
+
+// keptLogs are the logs of one caller that may have events in the store, in order of
+// their last event. Together they are bounded: the log without an event for longest is
+// dropped first.
+type keptLogs struct {
+	mu    sync.Mutex
+	bytes int
+	logs  list.List // of *keptLog
+}
+
+// keptLog is one of these logs. Its size is an upper bound: the store may have trimmed it.
+type keptLog struct {
+	session *session
+	stream  int64
+	bytes   int
+	last    time.Time // of the last event
+}
+
+// recordOverhead is what a record counts in addition to its data, in bytes.
+const recordOverhead = 200
+
+// add counts an event of a stream and reports whether it may be kept. The caller must
+// drop the logs that are returned.
+func (k *keptLogs) add(e *eventLog, st *stream, size int) (dropped []*keptLog, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	k.removeExpiredLocked(now.Add(-cmp.Or(e.retention.TTL, time.Hour)))
+	if size+recordOverhead > e.perCaller {
+		return nil, false
+	}
+	if st.log == nil || st.log.Value == nil {
+		st.log = k.logs.PushBack(&keptLog{session: st.session, stream: st.number})
+	}
+	k.logs.MoveToBack(st.log)
+	l := keptLogOf(st.log)
+	l.last = now
+	k.bytes -= l.bytes
+	l.bytes = min(l.bytes+size+recordOverhead, e.maxLogSize())
+	k.bytes += l.bytes
+	for first := k.logs.Front(); k.bytes > e.perCaller; first = k.logs.Front() {
+		dropped = append(dropped, keptLogOf(first))
+		k.removeLocked(first)
+	}
+	return dropped, true
+}
+
+// maxLogSize returns the largest size that a log can have: the store trims it beyond that.
+func (e *eventLog) maxLogSize() int {
+	return min(e.perCaller, cmp.Or(e.retention.Bytes, e.perCaller)+cmp.Or(e.retention.Records, e.perCaller/recordOverhead)*recordOverhead)
+}
+
+func keptLogOf(e *list.Element) *keptLog {
+	l, _ := e.Value.(*keptLog)
+	return l
+}
+
+// removeLocked removes a log. Its stream sees that from the value of the element.
+func (k *keptLogs) removeLocked(e *list.Element) {
+	k.bytes -= keptLogOf(e).bytes
+	k.logs.Remove(e)
+	e.Value = nil
+}
+
+// removeExpiredLocked removes the logs whose events have expired in the store.
+func (k *keptLogs) removeExpiredLocked(before time.Time) {
+	for first := k.logs.Front(); first != nil && keptLogOf(first).last.Before(before); first = k.logs.Front() {
+		k.removeLocked(first)
+	}
+}
+
+// removeSession removes the logs of a session and returns the numbers of their streams.
+func (k *keptLogs) removeSession(s *session) (streams []int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for e := k.logs.Front(); e != nil; {
+		next := e.Next()
+		if l := keptLogOf(e); l.session == s {
+			streams = append(streams, l.stream)
+			k.removeLocked(e)
+		}
+		e = next
+	}
+	return streams
+}
+
+// mayKeep counts an event of a stream and reports whether it may be kept. No events are
+// kept after the session has ended.
+func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return false
+	}
+	dropped, ok := s.caller.kept.add(s.events, st, size)
+	s.mu.Unlock()
+	for _, l := range dropped {
+		_ = s.events.drop(ctx, l.session.id, l.stream) // otherwise it expires
+	}
+	return ok
+}
+
+// stopKeeping returns the numbers of the streams of which events are kept. From now on,
+// none are kept.
+func (s *session) stopKeeping() (streams []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	return s.caller.kept.removeSession(s)
+}
+
+// addStream makes the stream of a request one that clients can resume.
+func (s *session) addStream(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.number == standaloneStream {
+		return
+	}
+	if s.streams == nil {
+		s.streams = map[int64]*stream{}
+	}
+	s.streams[st.number] = st
+}
+
+// removeStream removes a stream that is done. Its events stay, unless the session has
+// ended.
+func (s *session) removeStream(ctx context.Context, st *stream) {
+	s.mu.Lock()
+	delete(s.streams, st.number)
+	ended := s.ended
+	s.mu.Unlock()
+	if ended {
+		_ = s.events.drop(ctx, s.id, st.number) // otherwise they expire
+	}
+}
+
+// streamOf returns the stream of a request in flight, or nil.
+func (s *session) streamOf(number int64) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[number]
+}

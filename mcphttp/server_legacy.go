@@ -1,0 +1,193 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/mcp"
+)
+
+// serveLegacy serves one message of the legacy era.
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+	if m.IsInitialize() && r.Header.Get(headerSession) == "" {
+		h.initialize(w, r, m)
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s, r)
+	if m.Request == nil || m.Request.IsNotification() {
+		h.sessions.relay(r.Context(), s, &m)
+		s.legacy.Serve(detachedContext(r, new(requestValues)), nil, m, noStream{})
+		writeAccepted(w)
+		return
+	}
+	h.answer(w, r, &legacyCall{session: s, message: m})
+}
+
+// initialize opens a session, and keeps it if the handshake succeeds.
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+	s, err := h.sessions.open(r)
+	if err != nil {
+		writeUnavailable(w, m.ID, err)
+		return
+	}
+	defer h.sessions.release(s, r)
+	w.Header().Set(headerSession, s.id)
+	h.answer(w, r, &legacyCall{session: s, message: m})
+	if !s.legacy.Initialized() {
+		s.legacy.Close()
+	}
+}
+
+// sessionOf returns the session that a request names; release must follow. If there is
+// none, it writes the response and returns nil.
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
+			"the request belongs to no session and names no version for itself: send initialize first and repeat its %s, or name the version in params._meta", headerSession))
+		return nil
+	}
+	if v := r.Header.Get(headerVersion); v != "" && !slices.Contains(mcp.LegacyVersions(), v) {
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", headerVersion, v, mcp.LegacyVersions()))
+		return nil
+	}
+	s, err := h.sessions.acquire(r, id)
+	switch {
+	case err != nil:
+		writeUnavailable(w, mcp.ID{}, err)
+	case s == nil:
+		writeError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
+	}
+	return s
+}
+
+// serveBatch serves an array of messages, which only revision 2025-03-26 has.
+func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+	if r.Header.Get(headerSession) == "" {
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s, r)
+	if !s.legacy.Batches() {
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	h.answer(w, r, &legacyCall{session: s, batch: body})
+}
+
+// serveDelete ends a session.
+func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerSession) == "" {
+		writeNotAllowed(w, "there is nothing to delete: the request names no session")
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s, r)
+	h.sessions.end(r.Context(), s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// legacyCall is a request of the legacy era, or a batch, that is answered.
+type legacyCall struct {
+	session *session
+	message mcp.Message // zero if it is a batch
+	batch   []byte      // nil if it is a single message
+	values  requestValues
+}
+
+// answer serves a call and writes the response: JSON if nothing is sent before it,
+// otherwise an event stream that ends with it.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) {
+	accept, ok := chooseFormat(w, acceptable(r.Header))
+	if !ok {
+		return
+	}
+	buf := bufpool.Get()
+	defer buf.Put()
+	c.values.isBatch = c.batch != nil
+	ctx := detachedContext(r, &c.values)
+	if !accept.stream {
+		buf.B = c.serve(ctx, buf.B, noStream{})
+		h.finishCall(ctx, w, c)
+		c.writeJSON(ctx, w, buf.B)
+		return
+	}
+	st := c.session.newStream(&h.opts, newEventWriter(w, r, h.opts.WriteTimeout))
+	c.values.stream = st
+	heartbeat := startHeartbeat(h.opts.Heartbeat, st.beat)
+	defer heartbeat.stop() // also if the handler panics
+	buf.B = c.serve(ctx, buf.B, st)
+	heartbeat.stop()
+	h.finishCall(ctx, w, c)
+	if (accept.json || c.lacksScope()) && st.closeUnused() {
+		c.writeJSON(ctx, w, buf.B)
+		return
+	}
+	st.finish(ctx, buf.B)
+}
+
+// serve appends the response to dst.
+func (c *legacyCall) serve(ctx context.Context, dst []byte, out mcp.Sender) []byte {
+	var admitted mcp.Admitted
+	if c.batch != nil {
+		admitted = c.session.legacy.AdmitBatch(ctx, c.batch, originOf(c.values.http))
+	} else {
+		admitted = c.session.legacy.Admit(ctx, c.message)
+	}
+	return admitted.Serve(dst, out)
+}
+
+// finishCall saves the session if the call may have changed it, before the client
+// knows: its next request may go to another replica. A handshake that has failed
+// gives the client no session.
+func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *legacyCall) {
+	switch {
+	case !c.session.legacy.Initialized():
+		w.Header().Del(headerSession)
+	case c.batch != nil || c.message.ChangesSession():
+		h.sessions.save(ctx, c.session)
+	}
+}
+
+// writeJSON writes the response to a call, or none if the call was cancelled.
+func (c *legacyCall) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte) {
+	if len(message) == 0 {
+		writeAccepted(w)
+		return
+	}
+	status := http.StatusOK
+	if setErrorHeaders(ctx, w.Header(), c.values.lastError()) == http.StatusForbidden {
+		status = http.StatusForbidden // with any other status, clients of this era drop the message
+	}
+	writeMessage(w, status, message)
+}
+
+// lacksScope reports whether the handler refused the call for want of a scope.
+func (c *legacyCall) lacksScope() bool {
+	_, ok := errors.AsType[*mcp.ScopeError](c.values.lastError())
+	return ok
+}
+
+// noStream is the [mcp.Sender] of a client that accepts no stream: it can only be sent
+// the response.
+type noStream struct{}
+
+// Send implements [mcp.Sender].
+func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }

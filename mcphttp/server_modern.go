@@ -1,0 +1,218 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// serveModern serves one request of the modern era, which is independent of all others.
+func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.Request) {
+	if err := checkModern(req); err != nil {
+		writeMessage(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, req.ID, err))
+		return
+	}
+	if req.IsNotification() {
+		ctx := contextWithValues(r.Context(), &requestValues{http: r})
+		_, _ = mcp.Serve(ctx, h.mcp, req, nil, h.opts.Logger) // a notification has no response
+		writeAccepted(w)
+		return
+	}
+	accept := acceptable(r.Header)
+	if req.Method == mcp.MethodListen {
+		accept.json = false
+	}
+	accept, ok := chooseFormat(w, accept)
+	if !ok {
+		return
+	}
+	ctx, cancel := h.modernContext(r, req.Method)
+	defer cancel()
+	c := &modernReply{eventWriter: newEventWriter(w, r, h.opts.WriteTimeout), accept: accept}
+	if accept.stream {
+		defer startHeartbeat(h.opts.Heartbeat, c.beat).stop()
+	}
+	res, err := mcp.Serve(ctx, h.mcp, req, c, h.opts.Logger)
+	c.finish(ctx, req, res, err)
+}
+
+// modernContext returns the context of a modern request. It ends when the client
+// disconnects, which is how a client of this era cancels, and when the server stops
+// waiting for the request. Subscriptions end as soon as Shutdown is called, and with
+// the authentication of their caller.
+//
+// It does not derive from r.Context(), because its cause must be a [*mcp.CancelError]
+// if the client disconnects.
+func (h *Handler) modernContext(r *http.Request, method string) (context.Context, func()) {
+	ctx := detachedContext(r, new(requestValues))
+	if _, ok := r.Context().Deadline(); ok {
+		ctx = deadlineContext{ctx, r.Context()}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	server := h.killed
+	stopExpiry := func() bool { return false }
+	if method == mcp.MethodListen {
+		server = h.closing
+		stopExpiry = afterExpiry(r, func() { cancel(context.DeadlineExceeded) })
+	}
+	stopClient := context.AfterFunc(r.Context(), func() { cancel(disconnectCause(r)) })
+	stopServer := context.AfterFunc(server, func() { cancel(mcp.ErrClosed) })
+	return ctx, func() {
+		stopClient()
+		stopServer()
+		stopExpiry()
+		cancel(nil)
+	}
+}
+
+// deadlineContext has the deadline of another context, which its owner enforces.
+type deadlineContext struct {
+	context.Context
+	deadline context.Context
+}
+
+// Deadline implements [context.Context].
+func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline.Deadline() }
+
+// disconnectCause returns why the context of an HTTP request is done. Unless middleware
+// ended it with a cause of its own, the client has disconnected.
+func disconnectCause(r *http.Request) error {
+	cause := context.Cause(r.Context())
+	if errors.Is(cause, context.Canceled) {
+		return &mcp.CancelError{}
+	}
+	return cause
+}
+
+// modernReply is the response to one modern request: a JSON message or, as soon as there
+// is a notification or a heartbeat to send before it, an event stream. It is the
+// request's [mcp.Notifier].
+type modernReply struct {
+	*eventWriter
+	accept accepts
+}
+
+func (c *modernReply) beat() { _ = c.send(commentEvent()) } // a client that has gone needs none
+
+// Notify implements [mcp.Notifier].
+func (c *modernReply) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if !c.accept.stream {
+		return mcp.ErrNotDelivered
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = mcp.AppendNotification(buf.B, method, params)
+	return c.send(messageEvent("", buf.B))
+}
+
+// finish writes the response, unless the client has gone.
+func (c *modernReply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { c.closed = true }()
+	if errors.Is(err, mcp.ErrAbortHandler) {
+		panic(http.ErrAbortHandler)
+	}
+	if ctx.Err() != nil && res == nil && !c.isConnectedLocked(ctx) {
+		return
+	}
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = mcp.AppendResponse(buf.B, req, res, err)
+	status := 0
+	if !c.started {
+		status = setErrorHeaders(ctx, c.w.Header(), err)
+	}
+	switch {
+	case status != 0:
+		writeMessage(c.w, status, buf.B)
+	case c.started || !c.accept.json:
+		_ = c.writeLocked(messageEvent("", buf.B)) // a client that has gone needs no response
+	default:
+		writeMessage(c.w, statusOf(err), buf.B)
+	}
+}
+
+// checkModern checks what the specification demands of a modern request before it is
+// served: headers present, metadata present, both equal, version supported.
+func checkModern(req *mcp.Request) error {
+	checks := []func(*mcp.Request) error{requireHeaders, (*mcp.Request).CheckMeta, compareHeaders, (*mcp.Request).CheckVersion}
+	if req.IsNotification() {
+		checks = []func(*mcp.Request) error{compareVersion}
+	}
+	for _, check := range checks {
+		if err := check(req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasNameHeader reports whether requests of a method repeat their name or URI in a header.
+func hasNameHeader(method string) bool {
+	switch method {
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
+		return true
+	}
+	return false
+}
+
+func requireHeaders(req *mcp.Request) error {
+	keys := []string{headerVersion, headerMethod, headerName}
+	if !hasNameHeader(req.Method) {
+		keys = keys[:2]
+	}
+	for _, key := range keys {
+		switch n := len(req.Header[key]); {
+		case n == 0:
+			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is missing; requests of %s must have it", key, mcp.LatestVersion)
+		case n > 1:
+			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s stands %d times", key, n)
+		}
+	}
+	return nil
+}
+
+func compareHeaders(req *mcp.Request) error {
+	if err := compareVersion(req); err != nil {
+		return err
+	}
+	if method := req.Header[headerMethod][0]; method != req.Method {
+		return headerMismatch(headerMethod, method, "method", req.Method)
+	}
+	if !hasNameHeader(req.Method) {
+		return nil
+	}
+	name, err := transport.DecodeHeaderValue(req.Header[headerName][0])
+	if err != nil {
+		return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s: %w", headerName, err)
+	}
+	if name != req.Name() {
+		return headerMismatch(headerName, name, "name or URI", req.Name())
+	}
+	return nil
+}
+
+func compareVersion(req *mcp.Request) error {
+	values := req.Header[headerVersion]
+	if len(values) == 0 || req.Version() == "" || values[0] == req.Version() {
+		return nil
+	}
+	return headerMismatch(headerVersion, values[0], "version", req.Version())
+}
+
+func headerMismatch(key, header, member, body string) error {
+	return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is %.80q, but the %s in the body is %.80q", key, header, member, body)
+}

@@ -1,0 +1,296 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tmaxmax/go-sse"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// stream is an event stream of a session: of one request, or the one that belongs to
+// none. What is sent on it is kept in the event log, and written to the HTTP response
+// that is attached: the one that started it, or that of a client which resumes it.
+//
+// Locks are taken in this order: stream.mu, session.mu, sessions.mu. The locks of
+// eventWriter, keptLogs and tracker come last. The store is called with stream.mu held,
+// so that events are kept in the order in which they are written.
+type stream struct {
+	session *session
+	number  int64
+	opts    *Options
+
+	mu         sync.Mutex
+	out        *eventWriter  // nil while no client is attached
+	onDetach   func()        // called in a goroutine of its own when nothing more is written to out; may be nil
+	firstKept  uint64        // position of the first event that was kept; 0 before that
+	registered bool          // clients can resume it
+	done       bool          // nothing more is sent
+	log        *list.Element // in the keptLogs of the caller; nil before something was kept
+}
+
+// newStream returns the next stream of the session, attached to a response.
+func (s *session) newStream(opts *Options, out *eventWriter) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastStream++
+	return &stream{session: s, number: s.lastStream, opts: opts, out: out}
+}
+
+// isResumable reports whether the client may resume the stream after its connection was
+// closed. Such a stream starts with an event that has nothing but an ID.
+func (st *stream) isResumable() bool { return st.session.legacy.Resumes() }
+
+// Send implements [mcp.Sender]. While no client is attached, the message is only kept.
+func (st *stream) Send(ctx context.Context, message []byte) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done {
+		return mcp.ErrNotDelivered
+	}
+	st.registerLocked(ctx)
+	if err := st.session.events.noteQuestion(ctx, st.session.id, message); err != nil {
+		st.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question cannot be relayed by other replicas", "session", st.session.logID(), "error", err)
+	}
+	return st.sendLocked(ctx, recordMessage, message)
+}
+
+// registerLocked makes the stream one that clients can resume, unless it is.
+func (st *stream) registerLocked(ctx context.Context) {
+	if st.registered {
+		return
+	}
+	st.registered = true
+	st.session.addStream(st)
+	if st.number == standaloneStream && !st.session.events.shared {
+		st.writePrimeLocked(eventID(standaloneStream, 0)) // thousands may only ever wait: nothing is kept for them
+		return
+	}
+	st.primeLocked(ctx)
+}
+
+// primeLocked gives a client that knows no event of the stream an ID to resume it from.
+func (st *stream) primeLocked(ctx context.Context) {
+	if !st.isResumable() {
+		return
+	}
+	if id, err := st.keepLocked(ctx, recordPrime, nil); err == nil {
+		st.writePrimeLocked(id)
+	}
+}
+
+func (st *stream) writePrimeLocked(id string) {
+	if st.isResumable() {
+		_ = st.writeLocked((*eventWriter).write, primeEvent(id, st.opts.Retry)) // it is flushed with what follows
+	}
+}
+
+var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept of one caller (Options.ReplayPerCaller)")
+
+// keepLocked keeps an event and returns its ID.
+func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id string, err error) {
+	if !st.session.mayKeep(ctx, st, len(message)) {
+		return "", errNotKept
+	}
+	position, err := st.session.events.append(ctx, st.session.id, st.number, kind, message)
+	if err != nil {
+		return "", err
+	}
+	if st.firstKept == 0 {
+		st.firstKept = position
+	}
+	return eventID(st.number, position), nil
+}
+
+// sendLocked keeps a message and writes it to the attached response. It returns an error
+// if neither was possible.
+func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) error {
+	id, err := st.keepLocked(ctx, kind, message)
+	if err != nil && st.session.events.mayWarn() {
+		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept, for a client that comes back; others of the next minute are not reported", "session", st.session.logID(), "error", err)
+	}
+	if st.out == nil {
+		return err
+	}
+	if st.writeLocked((*eventWriter).send, messageEvent(id, message)) != nil {
+		return err
+	}
+	return nil
+}
+
+// writeLocked writes an event to the attached response, and detaches that if it fails.
+func (st *stream) writeLocked(write func(*eventWriter, *sse.Message) error, event *sse.Message) error {
+	if st.out == nil {
+		return mcp.ErrNotDelivered
+	}
+	err := write(st.out, event)
+	if err != nil {
+		st.dropClientLocked()
+	}
+	return err
+}
+
+// dropClientLocked detaches the attached response and calls its onDetach.
+func (st *stream) dropClientLocked() {
+	if st.onDetach != nil {
+		go st.onDetach() // it may need the lock
+	}
+	st.out, st.onDetach = nil, nil
+}
+
+// finish sends the last message, unless it is empty, and ends the stream.
+func (st *stream) finish(ctx context.Context, message []byte) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case st.done:
+		return
+	case !st.registered:
+		st.finishAloneLocked(message)
+	case len(message) > 0:
+		_ = st.sendLocked(ctx, recordLast, message) // a client that has gone needs no response
+	}
+	st.done = true
+	st.session.removeStream(ctx, st)
+	st.dropClientLocked()
+}
+
+// finishAloneLocked writes a stream that has one event at most. It is not kept: without
+// an earlier event, no client can resume the stream.
+func (st *stream) finishAloneLocked(message []byte) {
+	switch {
+	case st.out == nil:
+	case len(message) == 0:
+		st.out.start()
+	default:
+		_ = st.out.write(messageEvent("", message)) // a client that has gone needs no response
+	}
+}
+
+// closeUnused ends a stream on which nothing was sent, and reports whether it did.
+func (st *stream) closeUnused() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.registered {
+		st.done = true
+	}
+	return st.done
+}
+
+// beat sends a heartbeat, which is not kept.
+func (st *stream) beat() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done || st.out == nil {
+		return
+	}
+	st.registerLocked(context.Background())
+	_ = st.writeLocked((*eventWriter).send, commentEvent()) // a client that has gone needs none
+}
+
+// attach replays to out what was sent after a position and makes it the response of the
+// stream, in place of the one before. onDetach is called when nothing more is written to
+// out. If attach fails, nothing has been written.
+func (st *stream) attach(ctx context.Context, out *eventWriter, position uint64, onDetach func()) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if err := st.replayLocked(ctx, out, position); err != nil {
+		return err
+	}
+	st.dropClientLocked()
+	st.out, st.onDetach = out, onDetach
+	if st.done {
+		st.dropClientLocked()
+	}
+	return nil
+}
+
+// replayLocked writes what was sent after a position. If a store has lost everything, it
+// cannot tell that it has lost what came after position 0.
+func (st *stream) replayLocked(ctx context.Context, out *eventWriter, position uint64) error {
+	e := st.session.events
+	if position == 0 && !e.shared {
+		if ok, err := e.isComplete(ctx, st.session.id, st.number, st.firstKept); !ok {
+			return cmp.Or(err, store.ErrTrimmed)
+		}
+	}
+	_, _, err := e.replay(ctx, st.session.id, st.number, position, out)
+	return err
+}
+
+// detach detaches out, if it is attached, without a call of onDetach.
+func (st *stream) detach(out *eventWriter) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.out == out {
+		st.out, st.onDetach = nil, nil
+	}
+}
+
+// ErrNoStream is returned by [CloseStream] if there is no stream that could be
+// closed and come back to.
+var ErrNoStream = errors.New("mcphttp: the request has no stream that its client could come back to")
+
+// CloseStream closes the connection on which the client waits for the response to the
+// request of ctx. The request goes on, and the client reconnects for the response. Use it
+// to free the connection while a long request runs. The client must speak 2025-11-25 and
+// accept event streams; otherwise CloseStream returns [ErrNoStream].
+func CloseStream(ctx context.Context) error {
+	v := valuesFrom(ctx)
+	if v == nil || v.stream == nil || !v.stream.isResumable() {
+		return ErrNoStream
+	}
+	st := v.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.done {
+		return ErrNoStream
+	}
+	if st.out != nil {
+		st.out.announceClose()
+	}
+	st.registerLocked(ctx)
+	if st.out != nil {
+		st.out.disconnect()
+		st.dropClientLocked()
+	}
+	return nil
+}
+
+// announceClose tells the client, if the head of the response has not been written, that
+// its connection will be closed. Otherwise the client would send its next request on the
+// connection, which would be lost.
+func (o *eventWriter) announceClose() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.started && !o.isHTTP2 {
+		o.w.Header().Set("Connection", "close")
+	}
+}
+
+// disconnect ends the response although its handler has not returned.
+func (o *eventWriter) disconnect() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.startLocked()
+	_ = o.flushLocked() // a client that has gone needs nothing
+	o.err = mcp.ErrNotDelivered
+	conn, rw, err := o.control().Hijack()
+	if err != nil { // HTTP/2, which resets the stream when its deadline passes
+		_ = o.control().SetWriteDeadline(time.Unix(1, 0))
+		return
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(o.timeout))
+	_, _ = rw.WriteString("0\r\n\r\n") // the end of a chunked body
+	_ = rw.Flush()
+	_ = conn.Close()
+}
