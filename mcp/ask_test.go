@@ -28,25 +28,27 @@ type seat struct {
 
 // user answers every form with the content under its message.
 func user(contents map[string]any) *mcptest.Client {
-	return &mcptest.Client{
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-			content, ok := contents[p.Message]
-			switch {
-			case !ok:
-				return nil, fmt.Errorf("nobody expected %q", p.Message)
-			case content == mcp.ActionDecline || content == mcp.ActionCancel:
-				return &mcp.ElicitResult{Action: content.(string)}, nil
-			case p.Mode == "url":
-				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
-			}
-			return mcptest.Accept(content), nil
-		},
+	elicit := func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		content, ok := contents[p.Message]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("nobody expected %q", p.Message)
+		case content == mcp.ActionDecline || content == mcp.ActionCancel:
+			return &mcp.ElicitResult{Action: content.(string)}, nil
+		case p.Mode == "url":
+			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+		}
+		return mcptest.Accept(content), nil
+	}
+	return &mcptest.Client{Options: mcp.ClientOptions{
+		Elicit:    elicit,
+		ElicitURL: elicit,
 		Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			said := p.Messages[0].Content[0].(*mcp.TextContent).Text
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text("re: " + said)}, Model: "m"}, nil
 		},
-		Roots: func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///home", Name: "home"}}, nil },
-	}
+		Roots: []mcp.Root{{URI: "file:///home", Name: "home"}},
+	}}
 }
 
 // A handler that asks twice gives the same outcome in every era and over every
@@ -73,7 +75,7 @@ func TestAskTwice(t *testing.T) {
 		return fmt.Sprintf("%s %d %s %t, quote %d", in.City, where.Row, where.Side, sure.OK, quote), nil
 	}, nil))
 	u := user(map[string]any{"Which seat?": seat{12, "window"}, "Row 12?": yes{true}})
-	u.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	u.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		quoted.Store(0)
 		booked.Store(0)
 		if got := mustCall(t, c, "book", `{"city":"Oslo"}`); got != "Oslo 12 window true, quote 1" {
@@ -112,7 +114,7 @@ func TestAskSeveral(t *testing.T) {
 		return fmt.Sprintf("%t %s %s %s", form.OK, given, sampled.Content[0].(*mcp.TextContent).Text, roots[0].URI), nil
 	}, nil))
 	u := user(map[string]any{"Form?": yes{true}, "Given?": map[string]int{"n": 5}, "Go there?": true})
-	u.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	u.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		runs.Store(0)
 		if got := mustCall(t, c, "ask", ""); got != `true {"n":5} re: hello file:///home` {
 			t.Errorf("got %q", got)
@@ -136,7 +138,7 @@ func TestAskInPromptsAndResources(t *testing.T) {
 	}, nil))
 	outer := mcp.NewMux("outer", "v1", quiet())
 	outer.Mount("in_", mux)
-	user(map[string]any{"Sure?": yes{true}}).Run(t, outer, func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Sure?": yes{true}}).Run(t, outer, func(t *testing.T, c *mcp.Conn) {
 		prompt, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "in_p"})
 		if err != nil || prompt.Messages[0].Content.(*mcp.TextContent).Text != "true" {
 			t.Errorf("got %+v, %v", prompt, err)
@@ -163,7 +165,7 @@ func TestRefusal(t *testing.T) {
 		return "", err
 	}, nil))
 	u := user(map[string]any{"no": mcp.ActionDecline, "away": mcp.ActionCancel})
-	u.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	u.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for q, want := range map[string]string{"no": "declined", "away": "cancelled"} {
 			if got := mustCall(t, c, "ask", `{"q":"`+q+`"}`); got != want {
 				t.Errorf("%s: got %q", q, got)
@@ -180,7 +182,11 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 		return "", err
 	}, nil))
 	for _, content := range []any{seat{99, "window"}, seat{1, "roof"}, map[string]int{"row": 1}} {
-		c := user(map[string]any{"Which seat?": content}).Connect(t, mux)
+		u := user(nil)
+		u.Options.Answering = []mcp.Middleware{func(mcp.Handler) mcp.Handler { // the client would refuse it, too
+			return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcptest.Accept(content), nil })
+		}}
+		c := u.Connect(t, mux)
 		_, err := c.CallTool(t.Context(), tool("ask", ""))
 		wantCode(t, err, mcp.CodeInvalidParams)
 	}
@@ -214,7 +220,7 @@ func TestMissingCapability(t *testing.T) {
 	mux.Tool("result", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodListRoots}}}, nil
 	}))
-	check := func(t *testing.T, c *mcptest.Conn, names ...string) {
+	check := func(t *testing.T, c *mcp.Conn, names ...string) {
 		for _, name := range names {
 			start := time.Now()
 			_, err := c.CallTool(t.Context(), tool(name, ""))
@@ -230,13 +236,13 @@ func TestMissingCapability(t *testing.T) {
 			t.Error("a handler went on")
 		}
 	}
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		check(t, c, "elicitation", "url", "sampling", "roots", "tools", "result")
 	})
-	some := &mcptest.Client{Capabilities: &mcp.ClientCapabilities{
+	some := &mcptest.Client{Options: mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{
 		Elicitation: &mcp.ElicitationCapability{}, Sampling: &mcp.SamplingCapability{}, // form mode, no tools
-	}}
-	some.Run(t, mux, func(t *testing.T, c *mcptest.Conn) { check(t, c, "url", "tools", "roots") })
+	}}}
+	some.Run(t, mux, func(t *testing.T, c *mcp.Conn) { check(t, c, "url", "tools", "roots") })
 }
 
 // A handler that writes its questions itself gets its state back.
@@ -256,7 +262,7 @@ func TestInputRequiredByHand(t *testing.T) {
 		}
 		return mcp.TextResult(string(p.InputResponses["k"]) + *p.RequestState), nil
 	}))
-	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "ask", ""); got != `{"action":"accept","content":{"ok":true}}` {
 			t.Errorf("got %q", got)
 		}
@@ -274,7 +280,7 @@ func TestEndlessQuestions(t *testing.T) {
 		}
 	}, nil))
 	u := user(map[string]any{"Sure?": yes{true}})
-	u.Version = mcp.Version20251125
+	u.Options.Version = mcp.Version20251125
 	_, err := u.Connect(t, mux).CallTool(t.Context(), tool("ask", ""))
 	wantCode(t, err, mcp.CodeInternalError)
 }
@@ -287,7 +293,7 @@ func TestUnansweredQuestion(t *testing.T) {
 		_, err := mcp.Elicit[yes](ctx, "k", "Unexpected?")
 		return "", err
 	}, nil))
-	user(nil).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(nil).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.CallTool(t.Context(), tool("ask", ""))
 		if err == nil && (!res.IsError || !strings.Contains(textOf(res), "nobody expected")) {
 			t.Errorf("got %+v", res)

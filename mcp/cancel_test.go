@@ -35,10 +35,10 @@ func TestCancel(t *testing.T) {
 			return "unharmed", nil
 		}
 	}, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		begun, done := make(chan struct{}), make(chan string)
 		go func() {
-			ctx := mcptest.WithProgress(t.Context(), func(*mcp.ProgressParams) { close(begun) })
+			ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) { close(begun) })
 			res, err := c.CallTool(ctx, tool("other", ""))
 			if err != nil {
 				t.Error(err)
@@ -48,7 +48,7 @@ func TestCancel(t *testing.T) {
 		}()
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := c.CallTool(mcptest.WithProgress(ctx, func(*mcp.ProgressParams) { cancel() }), tool("wait", ""))
+		_, err := c.CallTool(mcp.WithProgress(ctx, func(*mcp.ProgressParams) { cancel() }), tool("wait", ""))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the call ended with %v", err)
 		}

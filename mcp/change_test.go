@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -21,21 +22,21 @@ func TestListChanged(t *testing.T) {
 	mux.Tool("t", says(""))
 	mux.Prompt("p", promptSays(""))
 	mux.Resource("r:r", reads(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		everything := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
-		s, err := c.Listen(t.Context(), everything)
-		if err != nil || !s.Accepted.ToolsListChanged || !s.Accepted.PromptsListChanged || !s.Accepted.ResourcesListChanged {
-			t.Fatalf("accepted %+v, %v", s, err)
+		s, changes := listen(t, c, everything)
+		if !s.Accepted.ToolsListChanged || !s.Accepted.PromptsListChanged || !s.Accepted.ResourcesListChanged {
+			t.Fatalf("accepted %+v", s.Accepted)
 		}
 		mux.Tool("new", says(""))
-		next(t, c, mcp.NotificationToolsListChanged)
+		next(t, changes, mcp.NotificationToolsListChanged)
 		mux.RemoveTool("new")
-		next(t, c, mcp.NotificationToolsListChanged)
+		next(t, changes, mcp.NotificationToolsListChanged)
 		mux.Prompt("new", promptSays(""))
-		next(t, c, mcp.NotificationPromptsListChanged)
+		next(t, changes, mcp.NotificationPromptsListChanged)
 		mux.RemovePrompt("new")
 		mux.Resource("r:{new}", reads(""))
-		next(t, c, mcp.NotificationResourcesListChanged)
+		next(t, changes, mcp.NotificationResourcesListChanged)
 		mux.RemoveResource("r:{new}")
 	})
 }
@@ -44,23 +45,25 @@ func TestResourceUpdated(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("file:///etc/{name}", reads(""))
 	mux.Resource("file:///etc/", reads(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		ctx, cancel := context.WithCancel(t.Context())
-		s, err := c.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"file:///etc/hosts", "file:///etc/", "other:x"}})
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		changes := make(chan mcp.Change, 10)
+		s, err := c.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"file:///etc/hosts", "file:///etc/", "other:x"}}, func(change mcp.Change) { changes <- change })
 		if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"file:///etc/hosts", "file:///etc/"}) {
 			t.Fatalf("accepted %+v, %v", s, err)
 		}
 		for _, uri := range []string{"file:///etc/hosts", "file:///etc/fstab"} { // what is below counts
 			mux.ResourceUpdated("file:///usr")
 			mux.ResourceUpdated(uri)
-			var p mcp.ResourceUpdatedParams
-			if n := next(t, c, mcp.NotificationResourceUpdated); n.Decode(&p) != nil || p.URI != uri {
-				t.Errorf("got %s, want %s", n.Params, uri)
+			if got := next(t, changes, mcp.NotificationResourceUpdated); got.URI != uri {
+				t.Errorf("got %s, want %s", got.URI, uri)
 			}
 		}
-		cancel()
-		if err := s.Wait(); err == nil {
-			t.Error("the subscription ended without an error")
+		gone := errors.New("gone")
+		cancel(gone)
+		<-s.Done()
+		if err := s.Err(); !errors.Is(err, gone) {
+			t.Errorf("the subscription ended with %v", err)
 		}
 	})
 }
@@ -153,13 +156,12 @@ func TestListenEndsWithTheServer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- mcp.ServeStream(ctx, mux, far, nil) }()
-	c := new(mcptest.Client).ConnectStream(t, near)
-	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	open := mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil })
+	c := mcptest.Dial(t, open, &mcp.ClientOptions{Version: mcp.LatestVersion})
+	s, _ := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
 	stop()
-	if err := s.Wait(); err != nil {
+	<-s.Done()
+	if err := s.Err(); err != nil {
 		t.Errorf("the subscription ended with %v", err)
 	}
 	<-served

@@ -379,7 +379,12 @@ func TestFileServerWithinRoots(t *testing.T) {
 	opts := &mcp.FileServerOptions{WithinRoots: true}
 	mux := serveFiles(mcp.FileServerFS(files, opts), "file:///{+path}")
 	var roots []mcp.Root
-	client := &mcptest.Client{Roots: func(context.Context) ([]mcp.Root, error) { return roots, nil }}
+	answerRoots := func(mcp.Handler) mcp.Handler { // also with URIs that a client must not have
+		return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return &mcp.ListRootsResult{Roots: roots}, nil
+		})
+	}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Roots: []mcp.Root{}, Answering: []mcp.Middleware{answerRoots}}}
 	conn := client.Connect(t, mux)
 	for _, test := range []struct {
 		root, uri string

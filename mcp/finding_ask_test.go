@@ -63,7 +63,7 @@ func TestFindingCH4(t *testing.T) {
 		wg.Wait()
 		return strings.Join(got, ""), nil
 	}, nil))
-	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		ran.Store(0)
 		if got := mustCall(t, c, "sequential", ""); got != "1 a true" {
 			t.Errorf("got %q", got)
@@ -149,7 +149,7 @@ func TestFindingCM19U6OneKeyTwoQuestions(t *testing.T) {
 		roots, err := mcp.Roots(ctx, "k")
 		return fmt.Sprint(roots), err
 	}, nil))
-	user(map[string]any{"Delete?": yes{true}, "Really delete everything?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Delete?": yes{true}, "Really delete everything?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for _, name := range []string{"wipe", "mixed"} {
 			_, err := c.CallTool(t.Context(), tool(name, ""))
 			if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), `two different questions under the key "k"`) {
@@ -173,11 +173,11 @@ func TestFindingCM19TheQuestionChanges(t *testing.T) {
 		return message, err
 	}, nil))
 	var asked []string
-	client := &mcptest.Client{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		asked = append(asked, p.Message)
 		return mcptest.Accept(yes{true}), nil
-	}}
-	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	}}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		price, asked = 1, nil
 		got := mustCall(t, c, "buy", "")
 		if want := "[Buy for 10? Buy for 100? Buy for 1000?]"; got != "Buy for 1000?" || fmt.Sprint(asked) != want {
@@ -203,7 +203,7 @@ func TestFindingCM19StateIsBounded(t *testing.T) {
 		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
 		return "done", err
 	}, nil))
-	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "keep", `{"n":500}`); got != "done" {
 			t.Errorf("got %q", got)
 		}
@@ -288,7 +288,7 @@ func TestFindingS23StateIsSingleUse(t *testing.T) {
 	if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.Contains(err.Error(), "used before") {
 		t.Errorf("got %v", err)
 	}
-	user(map[string]any{"Sure?": yes{true}}).Run(t, replica(), func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Sure?": yes{true}}).Run(t, replica(), func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "ask", ""); got != "true" {
 			t.Errorf("got %q", got)
 		}
@@ -391,7 +391,7 @@ func TestFindingCH3Questions(t *testing.T) {
 			"k": {Method: mcp.MethodElicit, Params: json.RawMessage(`{}},"method":"ping","x":{"y":{}`)},
 		}}, nil
 	}))
-	user(nil).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(nil).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		_, err := c.CallTool(t.Context(), tool("ask", ""))
 		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), `the question "k"`) {
 			t.Errorf("got %v", err)

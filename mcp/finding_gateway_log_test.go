@@ -54,12 +54,12 @@ func (l *listener) first(n int) (heard []string) {
 // Log messages go through a gateway, at the level of the caller, in every combination
 // of eras and over every way to the server behind it.
 func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
-	for _, way := range mcptest.Ways() {
+	for _, way := range mcptest.Paths() {
 		for _, back := range way.Versions() {
 			t.Run("to "+back+" over "+way.Name, func(t *testing.T) {
 				gw := mcp.NewMux("gateway", "v1", quiet())
 				own := newListener()
-				gw.Mount("b_", connectTo(t, way.To(t, chatty()), &mcp.ClientOptions{Version: back, Forward: true, Logger: quiet().Logger, Log: own.take}))
+				gw.Mount("b_", connectTo(t, way.Serve(t, chatty()), &mcp.ClientOptions{Version: back, Forward: true, Logger: quiet().Logger, Log: own.take}))
 				for _, test := range []struct {
 					level mcp.LoggingLevel
 					want  []string

@@ -24,7 +24,7 @@ func TestFindingMutation24(t *testing.T) {
 	for version, want := range map[string]string{
 		mcp.LatestVersion: "[1,2]", mcp.Version20251125: "", mcp.Version20250618: "", mcp.Version20250326: "",
 	} {
-		c := (&mcptest.Client{Version: version}).Connect(t, mux)
+		c := (&mcptest.Client{Options: mcp.ClientOptions{Version: version}}).Connect(t, mux)
 		res, err := c.CallTool(t.Context(), tool("list", ""))
 		if err != nil || string(res.StructuredContent) != want || textOf(res) != "[1,2]" {
 			t.Errorf("%s: got %+v, %v", version, res, err)

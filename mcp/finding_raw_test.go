@@ -54,7 +54,7 @@ func TestFindingCH3W3S34(t *testing.T) {
 				}
 				return test.res, nil
 			}))
-			mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+			mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 				res, err := c.CallTool(t.Context(), tool("raw", ""))
 				if test.want == "" && (err != nil || textOf(res) != "ok") {
 					t.Errorf("got %+v, %v", res, err)
@@ -78,7 +78,7 @@ func TestFindingS34Notifications(t *testing.T) {
 		}
 		return mcp.TextResult("ok"), req.Notify(ctx, "example/note", json.RawMessage(`{"n":1}`))
 	}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "notify", ""); got != "ok" {
 			t.Errorf("got %q", got)
 		}

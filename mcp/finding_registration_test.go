@@ -43,12 +43,9 @@ func scoped(scopes ...string) *mcp.Principal {
 }
 
 // accepts reports whether the server accepts a subscription to a resource.
-func accepts(t *testing.T, c *mcptest.Conn, uri string) bool {
+func accepts(t *testing.T, c *mcp.Conn, uri string) bool {
 	t.Helper()
-	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 	return slices.Contains(s.Accepted.ResourceSubscriptions, uri)
 }
 
@@ -69,7 +66,7 @@ func TestFindingS6U2(t *testing.T) {
 		if granted {
 			client.Principal = scoped("hr")
 		}
-		client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 			for _, p := range []*mcp.CompleteParams{
 				{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "letter"}, Argument: mcp.CompleteArgument{Name: "to"}},
 				{Ref: mcp.CompleteRef{Type: "ref/resource", URI: "hr://{id}"}, Argument: mcp.CompleteArgument{Name: "id"}},
@@ -120,7 +117,7 @@ func TestFindingU3(t *testing.T) {
 		return nil
 	}}))
 	client := &mcptest.Client{Principal: &mcp.Principal{Issuer: "test", Subject: "ann"}}
-	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for uri, want := range map[string]bool{"notes://ann/1": true, "notes://bob/1": false, "own://ann": true, "own://bob": false} {
 			if got := accepts(t, c, uri); got != want {
 				t.Errorf("%s: a subscription is accepted: %t", uri, got)
@@ -145,21 +142,13 @@ func TestFindingCM18(t *testing.T) {
 				client.Principal = scoped("secret")
 			}
 			for _, version := range []string{mcp.LatestVersion, mcp.Version20251125} {
-				client.Version = version
+				client.Options.Version = version
 				c := client.Connect(t, mux)
-				if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}}); err != nil {
-					t.Fatal(err)
-				}
+				_, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}})
 				mux.ResourceUpdated("notes://open/1")
 				mux.ResourceUpdated("notes://secret/plan")
 				synctest.Wait()
-				var uris []string
-				for _, n := range received(c) {
-					if n.Method == mcp.NotificationResourceUpdated {
-						uris = append(uris, string(n.Params))
-					}
-				}
-				told := strings.Join(uris, " ")
+				told := strings.Join(received(changes), " ")
 				if !strings.Contains(told, "notes://open/1") || strings.Contains(told, "notes://secret/plan") != granted {
 					t.Errorf("granted is %t, version %s: told of %s", granted, version, told)
 				}
@@ -175,20 +164,12 @@ func TestFindingMutation8(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Resource("notes://{+path}", reads("public"))
 		c := mcptest.Connect(t, mux)
-		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://a"}}); err != nil {
-			t.Fatal(err)
-		}
+		_, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://a"}})
 		mux.ResourceUpdated("notes://ab")
 		mux.ResourceUpdated("notes://a/b")
 		mux.ResourceUpdated("notes://a")
 		synctest.Wait()
-		var told []string
-		for _, n := range received(c) {
-			if n.Method == mcp.NotificationResourceUpdated {
-				told = append(told, string(n.Params))
-			}
-		}
-		if len(told) != 1 || !strings.Contains(told[0], `"notes://a"`) {
+		if told := received(changes); len(told) != 1 || told[0] != "notes://a" {
 			t.Errorf("told of %v", told)
 		}
 		c.Close()
@@ -231,29 +212,30 @@ func TestFindingS9W14(t *testing.T) {
 		}
 		return f
 	}
+	ignore := func(mcp.Change) {}
 	c := (&mcptest.Client{Principal: scoped()}).Connect(t, mux)
-	_, err := c.Listen(t.Context(), uris(4))
+	_, err := c.Listen(t.Context(), uris(4), ignore)
 	if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.Contains(err.Error(), "has 4 URIs; the limit is 3") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	first, err := c.Listen(ctx, uris(3))
+	first, err := c.Listen(ctx, uris(3), ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Listen(t.Context(), uris(1)); err != nil {
+	if _, err := c.Listen(t.Context(), uris(1), ignore); err != nil {
 		t.Error(err)
 	}
-	_, err = c.Listen(t.Context(), uris(1))
+	_, err = c.Listen(t.Context(), uris(1), ignore)
 	wantCode(t, err, mcp.CodeRateLimited)
 	bob := (&mcptest.Client{Principal: &mcp.Principal{Issuer: "test", Subject: "bob"}}).Connect(t, mux)
-	if _, err := bob.Listen(t.Context(), uris(1)); err != nil {
+	if _, err := bob.Listen(t.Context(), uris(1), ignore); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
 	cancel()
-	_ = first.Wait()
+	<-first.Done()
 	for { // the server hears of the end a moment later
-		if _, err := c.Listen(t.Context(), uris(1)); err == nil {
+		if _, err := c.Listen(t.Context(), uris(1), ignore); err == nil {
 			break
 		} else if t.Context().Err() != nil {
 			t.Fatal(err)
@@ -267,15 +249,15 @@ func TestFindingS9Sessions(t *testing.T) {
 	opts.MaxSubscriptions = 2
 	mux := mcp.NewMux("m", "v1", opts)
 	mux.Resource("notes://{id}", reads("note"))
-	c := (&mcptest.Client{Version: mcp.Version20251125}).Connect(t, mux)
-	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://1", "notes://2", "notes://3"}})
-	if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"notes://1", "notes://2"}) {
-		t.Fatalf("got %+v, %v", s, err)
+	c := (&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20251125}}).Connect(t, mux)
+	s, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://1", "notes://2", "notes://3"}})
+	if !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"notes://1", "notes://2"}) {
+		t.Fatalf("got %+v", s.Accepted)
 	}
 	mux.ResourceUpdated("notes://3")
 	mux.ResourceUpdated("notes://2")
-	if n := next(t, c, mcp.NotificationResourceUpdated); !strings.Contains(string(n.Params), "notes://2") {
-		t.Errorf("got %s", n.Params)
+	if got := next(t, changes, mcp.NotificationResourceUpdated); got.URI != "notes://2" {
+		t.Errorf("got %s", got.URI)
 	}
 }
 
@@ -285,7 +267,7 @@ func TestFindingU3Files(t *testing.T) {
 	mux.Resource("file:///{+path}", mcp.FileServerFS(fstest.MapFS{
 		"dir/a.txt": {Data: []byte("a")}, "dir/large": {Data: make([]byte, 100)}, ".env": {Data: []byte("x")},
 	}, &mcp.FileServerOptions{MaxBytes: 10}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for uri, want := range map[string]bool{
 			"file:///dir/a.txt": true, "file:///dir/": true, "file:///dir/large": true,
 			"file:///.env": false, "file:///dir/none": false, "file:///dir/a.txt/": false, "file:///../x": false,

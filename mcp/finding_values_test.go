@@ -62,7 +62,7 @@ func TestFindingCL6(t *testing.T) {
 	mux.Tool("texts", mcp.ToolFunc(func(context.Context, none) ([]*mcp.TextContent, error) {
 		return []*mcp.TextContent{mcp.Text("a"), mcp.Text("b")}, nil
 	}, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.CallTool(t.Context(), tool("texts", ""))
 		if err != nil || textOf(res) != "a\nb" || res.StructuredContent != nil {
 			t.Errorf("got %+v, %v", res, err)
@@ -163,9 +163,9 @@ func TestFindingCL9(t *testing.T) {
 func TestFindingW17Completion(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("p", promptSays("p"))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for _, params := range []string{`{"ref":{"type":"ref/prompt","name":"p"}}`, `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"value":"x"}}`} {
-			_, err := c.Request(t.Context(), mcp.MethodComplete, json.RawMessage(params))
+			_, err := serveRaw(t, c, mcp.MethodComplete, json.RawMessage(params))
 			wantCode(t, err, mcp.CodeInvalidParams)
 		}
 	})
@@ -223,10 +223,10 @@ func TestFindingI2AnswersAndOutputs(t *testing.T) {
 	mux.Tool("count", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"n":5.0}`)}, nil
 	}))
-	client := &mcptest.Client{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"n":30.0}`)}, nil
-	}}
-	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	}}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "ask", ""); got != "30" {
 			t.Errorf("got %q", got)
 		}

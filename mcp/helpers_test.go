@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -59,7 +60,7 @@ func textOf(res *mcp.CallToolResult) string {
 }
 
 // mustCall calls a tool over a connection and returns its text.
-func mustCall(t *testing.T, c *mcptest.Conn, name, args string) string {
+func mustCall(t *testing.T, c *mcp.Conn, name, args string) string {
 	t.Helper()
 	res, err := c.CallTool(t.Context(), tool(name, args))
 	if err != nil {
@@ -105,14 +106,38 @@ func wantPanic(t *testing.T, fn func(), parts ...string) {
 	fn()
 }
 
-// next is the next notification of a method; others are passed over.
-func next(t *testing.T, c *mcptest.Conn, method string) mcptest.Notification {
+// serveRaw sends a request that the client has no method for, or params that it would
+// not send.
+func serveRaw(t *testing.T, c *mcp.Conn, method string, params any) (mcp.Result, error) {
+	t.Helper()
+	req, err := mcp.NewRequest(method, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.ServeMCP(t.Context(), req)
+}
+
+// listen subscribes and returns a channel of the changes. In the legacy era nothing
+// acknowledges a subscription to lists; a server that answers a ping has read what came
+// before it, notifications/initialized included.
+func listen(t *testing.T, c *mcp.Conn, f mcp.SubscriptionFilter) (*mcp.Subscription, <-chan mcp.Change) {
+	t.Helper()
+	changes := make(chan mcp.Change, 1000)
+	s, err := c.Listen(t.Context(), f, func(change mcp.Change) { changes <- change })
+	if err = errors.Join(err, c.Ping(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return s, changes
+}
+
+// next returns the next change of a kind; others are passed over.
+func next(t *testing.T, changes <-chan mcp.Change, method string) mcp.Change {
 	t.Helper()
 	for {
 		select {
-		case n := <-c.Notifications():
-			if n.Method == method {
-				return n
+		case change := <-changes:
+			if change.Method == method {
+				return change
 			}
 		case <-t.Context().Done():
 			t.Fatalf("waiting for %s: %v", method, context.Cause(t.Context()))
@@ -120,15 +145,15 @@ func next(t *testing.T, c *mcptest.Conn, method string) mcptest.Notification {
 	}
 }
 
-// received are the notifications that are there.
-func received(c *mcptest.Conn) []mcptest.Notification {
-	var all []mcptest.Notification
+// received returns the URIs of the resources that were reported so far.
+func received(changes <-chan mcp.Change) []string {
+	var uris []string
 	for {
 		select {
-		case n := <-c.Notifications():
-			all = append(all, n)
+		case change := <-changes:
+			uris = append(uris, change.URI)
 		default:
-			return all
+			return uris
 		}
 	}
 }

@@ -227,7 +227,7 @@ func TestContextNeedsItsCapability(t *testing.T) {
 		if able {
 			caps.Context = &struct{}{}
 		}
-		cl := &mcptest.Client{Capabilities: &mcp.ClientCapabilities{Sampling: caps}}
+		cl := &mcptest.Client{Options: mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Sampling: caps}}}
 		res, _, err := mcptest.Do(t, mux, cl.NewRequest(mcp.MethodCallTool, tool("sample", "")))
 		if _, asked := res.(*mcp.InputRequired); asked != able || (mcp.CodeOf(err) == mcp.CodeMissingCapability) == able {
 			t.Errorf("able %t: %+v, %v", able, res, err)
@@ -238,7 +238,7 @@ func TestContextNeedsItsCapability(t *testing.T) {
 // SUB-06, SUB-07, STDIO-08: of several subscriptions, each hears its own.
 func TestSubscriptionsAreToldApart(t *testing.T) {
 	mux := everything(quiet())
-	mcptest.RunClient(t, mux, nil, func(t *testing.T, c *mcp.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		toolChanges, updates := make(chan mcp.Change, 100), make(chan mcp.Change, 100)
 		one, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(ch mcp.Change) { toolChanges <- ch })
 		if err != nil {

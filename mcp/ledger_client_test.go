@@ -110,14 +110,14 @@ func talk(t *testing.T, c *mcp.Conn) {
 // onEveryWay runs fn over every way and era, after a client has talked.
 func onEveryWay(t *testing.T, era func(version string) bool, fn func(t *testing.T, version string, s *spy)) {
 	t.Helper()
-	for _, way := range mcptest.Ways() {
+	for _, way := range mcptest.Paths() {
 		for _, version := range way.Versions() {
 			if !era(version) {
 				continue
 			}
 			t.Run(way.Name+" "+version, func(t *testing.T) {
 				var s spy
-				talk(t, mcptest.Dial(t, s.on(way.To(t, everything(quiet()))), talkative(version)))
+				talk(t, mcptest.Dial(t, s.on(way.Serve(t, everything(quiet()))), talkative(version)))
 				fn(t, version, &s)
 			})
 		}

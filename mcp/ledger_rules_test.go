@@ -258,7 +258,7 @@ func TestRootsAreFiles(t *testing.T) {
 func TestTrap43ProgressPanics(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("progress", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { mcp.Progress(ctx, 1, 2, "made"); return "done", nil }, nil))
-	mcptest.RunClient(t, mux, nil, func(t *testing.T, c *mcp.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) { panic("progress") })
 		if got, err := mcp.Call[string](ctx, c, "progress", nil); err != nil || got != "done" {
 			t.Errorf("got %q, %v", got, err)

@@ -27,7 +27,7 @@ func TestPages(t *testing.T) {
 		mux.Resource("r:"+name, reads(""))
 		mux.Resource("r:"+name+"/{x}", reads(""))
 	}
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.ListTools(t.Context(), nil)
 		if err != nil || len(res.Tools) != 3 || res.NextCursor == nil {
 			t.Fatalf("first page %+v, %v", res, err)
@@ -67,7 +67,7 @@ func collect(t *testing.T, lists map[string][]string, kind string, err error, na
 func TestBadCursor(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", says(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for _, cursor := range []string{"", "?", "bm90IGpzb24", "e30=", "W10"} {
 			_, err := c.ListTools(t.Context(), &mcp.ListParams{Cursor: &cursor})
 			if cursor == "" && err == nil {
@@ -150,7 +150,7 @@ func TestCacheHints(t *testing.T) {
 		if err != nil || *res.TTLMs != test.ttl || res.CacheScope != test.scope {
 			t.Errorf("got %+v, %v; want %d %s", res.Cacheable, err, test.ttl, test.scope)
 		}
-		old := (&mcptest.Client{Version: mcp.Version20251125}).Connect(t, test.mux)
+		old := (&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20251125}}).Connect(t, test.mux)
 		if res, err = old.ListTools(t.Context(), nil); err != nil || res.TTLMs != nil || res.CacheScope != "" || res.ResultType != "" {
 			t.Errorf("the legacy era got %+v, %v", res, err)
 		}
@@ -169,7 +169,7 @@ func TestDiscover(t *testing.T) {
 	opts.Capabilities = &mcp.ServerCapabilities{Extensions: mcp.Extensions{"example.com/x": []byte(`{}`)}}
 	mux := mcp.NewMux("m", "v1", opts)
 	mux.Tool("t", says(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		d, err := c.Discover(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestResultHead(t *testing.T) {
 	if err != nil || res.ResultType != mcp.ResultComplete || !res.Meta.Get(mcp.MetaServerInfo, &info) || info.Name != "m" {
 		t.Errorf("got %+v, %v", res, err)
 	}
-	old := (&mcptest.Client{Version: mcp.Version20241105}).Connect(t, mux)
+	old := (&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20241105}}).Connect(t, mux)
 	if res, err = old.CallTool(t.Context(), tool("t", "")); err != nil || res.ResultType != "" || res.Meta != nil {
 		t.Errorf("the legacy era got %+v, %v", res, err)
 	}

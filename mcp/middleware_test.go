@@ -108,7 +108,7 @@ func TestUseOrder(t *testing.T) {
 			}
 		})
 	}
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		j.take() // the handshake of the legacy era
 		mustCall(t, c, "t", "")
 		if got := strings.Join(j.take(), " "); got != "a b tool B A" {
@@ -198,7 +198,7 @@ func TestMiddlewareChangesRequest(t *testing.T) {
 	mux.Tool("other", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		return mcp.RequestFrom(ctx).Name(), nil
 	}, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "one", ""); got != "other" {
 			t.Errorf("served %q", got)
 		}

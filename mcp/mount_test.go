@@ -45,7 +45,7 @@ func TestMountRenames(t *testing.T) {
 	inner.Mount("lib_", library())
 	outer := mcp.NewMux("outer", "v1", quiet())
 	outer.Mount("a_", inner)
-	mcptest.Run(t, outer, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, outer, func(t *testing.T, c *mcp.Conn) {
 		for tool, err := range c.Tools(t.Context(), nil) {
 			if err != nil || tool.Name != "a_lib_find" {
 				t.Errorf("tool %+v, %v", tool, err)
@@ -75,7 +75,7 @@ func TestMountRenames(t *testing.T) {
 func TestMountedTemplates(t *testing.T) {
 	outer := mcp.NewMux("outer", "v1", quiet())
 	outer.Mount("lib_", library())
-	mcptest.Run(t, outer, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, outer, func(t *testing.T, c *mcp.Conn) {
 		var templates []string
 		for r, err := range c.ResourceTemplates(t.Context(), nil) {
 			if err != nil {
@@ -128,7 +128,7 @@ func TestMountPages(t *testing.T) {
 		}
 		outer.Mount(prefix, child)
 	}
-	mcptest.Run(t, outer, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, outer, func(t *testing.T, c *mcp.Conn) {
 		var got []string
 		for tool, err := range c.Tools(t.Context(), nil) {
 			if err != nil {
@@ -155,7 +155,7 @@ func TestMountThatFails(t *testing.T) {
 	outer.Mount("null_", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}, nil // T39
 	}))
-	mcptest.Run(t, outer, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, outer, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.ListTools(t.Context(), nil)
 		if err != nil || len(res.Tools) != 1 || res.Tools[0].Name != "own" {
 			t.Errorf("listed %+v, %v", res, err)
@@ -168,7 +168,7 @@ func TestMountThatFails(t *testing.T) {
 func TestMountCapabilities(t *testing.T) {
 	outer := mcp.NewMux("outer", "v1", quiet())
 	outer.Mount("lib_", library())
-	mcptest.Run(t, outer, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, outer, func(t *testing.T, c *mcp.Conn) {
 		d, err := c.Discover(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -298,20 +298,19 @@ func TestMountChangesGoUp(t *testing.T) {
 	middle, top := mcp.NewMux("middle", "v1", quiet()), mcp.NewMux("top", "v1", quiet())
 	middle.Mount("b_", bottom)
 	top.Mount("m_", middle)
-	mcptest.Run(t, top, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, top, func(t *testing.T, c *mcp.Conn) {
 		const uri = "mount:m_:mount:b_:note://a"
 		filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{uri}}
-		s, err := c.Listen(t.Context(), filter)
-		if err != nil || !s.Accepted.ToolsListChanged || len(s.Accepted.ResourceSubscriptions) != 1 {
-			t.Fatalf("accepted %+v, %v", s, err)
+		s, changes := listen(t, c, filter)
+		if !s.Accepted.ToolsListChanged || len(s.Accepted.ResourceSubscriptions) != 1 {
+			t.Fatalf("accepted %+v", s.Accepted)
 		}
 		bottom.ResourceUpdated("note://a")
-		var p mcp.ResourceUpdatedParams
-		if n := next(t, c, mcp.NotificationResourceUpdated); n.Decode(&p) != nil || p.URI != uri {
-			t.Errorf("got %s", n.Params)
+		if got := next(t, changes, mcp.NotificationResourceUpdated); got.URI != uri {
+			t.Errorf("got %s", got.URI)
 		}
 		bottom.Tool("new", says(""))
-		next(t, c, mcp.NotificationToolsListChanged)
+		next(t, changes, mcp.NotificationToolsListChanged)
 		bottom.RemoveTool("new")
 	})
 }

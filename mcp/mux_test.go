@@ -19,7 +19,7 @@ func TestMuxRoutes(t *testing.T) {
 	mux.Tool("hello", says("hi"))
 	mux.Prompt("hello", promptSays("say hi"))
 	mux.Resource("note://hello", reads("hi there"))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "hello", ""); got != "hi" {
 			t.Errorf("tool: %q", got)
 		}
@@ -63,21 +63,26 @@ func TestUnknown(t *testing.T) {
 func TestUnknownOnTheWire(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("note://a", reads(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		_, err := c.Request(t.Context(), "vendor/nothing", nil)
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		_, err := serveRaw(t, c, "vendor/nothing", nil)
 		wantCode(t, err, mcp.CodeMethodNotFound)
-
-		// That a resource is missing has a code of its own in the legacy era.
-		missing := mcp.CodeInvalidParams
-		if slices.Contains(mcp.LegacyVersions(), c.Version()) {
-			missing = mcp.CodeLegacyResourceNotFound
-		}
 		_, err = c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "note://b"})
-		wantCode(t, err, missing)
+		wantCode(t, err, mcp.CodeInvalidParams)
 		if e := new(mcp.Error); errors.As(err, &e) && string(e.Data) != `{"uri":"note://b"}` {
 			t.Errorf("data is %s", e.Data)
 		}
 	})
+
+	// That a resource is missing has a code of its own in the legacy era, which clients
+	// translate.
+	for era, missing := range map[*wireEra]int{&eras[0]: mcp.CodeInvalidParams, &eras[1]: mcp.CodeLegacyResourceNotFound} {
+		p := newPeer(t, mux, *era)
+		p.send(era.request("1", mcp.MethodReadResource, `"uri":"note://b"`))
+		if got := p.read().Error; mcp.CodeOf(got) != missing || string(got.Data) != `{"uri":"note://b"}` {
+			t.Errorf("%s: got %v with the data %s", era.name, got, got.Data)
+		}
+		p.finish()
+	}
 }
 
 type echoResult struct {
@@ -104,12 +109,12 @@ func TestCustomMethods(t *testing.T) {
 		heard <- string(req.Params())
 		return nil, errors.New("nobody hears of this")
 	}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		raw, err := c.Request(t.Context(), "vendor/echo", map[string]any{"say": "hi"})
-		if err != nil || !strings.Contains(string(raw), `"heard":"hi"`) {
-			t.Errorf("got %s, %v", raw, err)
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		res, err := serveRaw(t, c, "vendor/echo", map[string]any{"say": "hi"})
+		if err != nil || string(res.(*mcp.EmptyResult).Extra["heard"]) != `"hi"` {
+			t.Errorf("got %+v, %v", res, err)
 		}
-		_, err = c.Request(t.Context(), "vendor/echo", map[string]any{"say": 1})
+		_, err = serveRaw(t, c, "vendor/echo", map[string]any{"say": 1})
 		wantCode(t, err, mcp.CodeInvalidParams)
 		if err := c.Notify(t.Context(), "notifications/vendor", map[string]any{"n": 1}); err != nil {
 			t.Fatal(err)
@@ -120,7 +125,7 @@ func TestCustomMethods(t *testing.T) {
 		if err := c.Notify(t.Context(), "notifications/unheard", nil); err != nil {
 			t.Error(err) // one that is not known is dropped
 		}
-		call := func() { _, err = c.Request(t.Context(), "vendor/echo", nil) }
+		call := func() { _, err = serveRaw(t, c, "vendor/echo", nil) }
 		if call(); err != nil {
 			t.Errorf("after that: %v", err)
 		}

@@ -6,10 +6,12 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,9 +31,9 @@ func TestProgress(t *testing.T) {
 		late <- func() { mcp.Progress(ctx, 4, 3, "late") }
 		return "done", nil
 	}, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		var got []float64
-		ctx := mcptest.WithProgress(t.Context(), func(p *mcp.ProgressParams) {
+		ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) {
 			if *p.Total != 3 || p.Message != "step" {
 				t.Errorf("got %+v", p)
 			}
@@ -44,12 +46,10 @@ func TestProgress(t *testing.T) {
 		if !slices.Equal(got, []float64{1, 2, 3}) {
 			t.Errorf("got %v", got)
 		}
-		received(c)
-		mustCall(t, c, "work", "")
+		mustCall(t, c, "work", "") // progress without a token fails the test, and so does late progress
 		(<-late)()
-		if n := received(c); len(n) > 0 {
-			t.Errorf("without a token got %+v", n)
-		}
+		mustCall(t, c, "work", "")
+		<-late
 	})
 }
 
@@ -60,20 +60,24 @@ func TestProgressToken(t *testing.T) {
 		mcp.Progress(ctx, 1, 0, "")
 		return "", nil
 	}, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		p := tool("work", "")
-		p.Meta.Set(mcp.MetaProgressToken, "p-7")
-		if _, err := c.CallTool(t.Context(), p); err != nil {
-			t.Fatal(err)
+	for _, era := range eras { // clients choose tokens of their own
+		p := newPeer(t, mux, era)
+		call := func(token string) string {
+			return strings.Replace(era.request("1", mcp.MethodCallTool, `"name":"work"`), `"_meta":{`, `"_meta":{"progressToken":`+token+`,`, 1)
 		}
+		p.send(strings.Replace(call(`"p-7"`), ",}", "}", 1))
 		var got mcp.ProgressParams
-		if n := next(t, c, mcp.NotificationProgress); n.Decode(&got) != nil || got.ProgressToken != mcp.StringID("p-7") || got.Total != nil {
-			t.Errorf("got %s", n.Params)
+		note, err := mcp.ParseMessage([]byte(p.receive()))
+		if err != nil || note.Request.Decode(&got) != nil || got.ProgressToken != mcp.StringID("p-7") || got.Total != nil {
+			t.Errorf("%s: got %+v, %v", era.name, got, err)
 		}
-		p.Meta.Set(mcp.MetaProgressToken, []int{1})
-		_, err := c.CallTool(t.Context(), p)
-		wantCode(t, err, mcp.CodeInvalidParams)
-	})
+		if r := p.read(); r.Error != nil {
+			t.Errorf("%s: %v", era.name, r.Error)
+		}
+		p.send(strings.Replace(call(`[1]`), ",}", "}", 1))
+		wantCode(t, p.read().Error, mcp.CodeInvalidParams)
+		p.finish()
+	}
 }
 
 func TestLogLevels(t *testing.T) {
@@ -89,30 +93,34 @@ func TestLogLevels(t *testing.T) {
 		return "", nil
 	}, nil))
 	all := []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-	debugging := &mcptest.Client{LogLevel: mcp.LogDebug}
-	debugging.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		for i, level := range all {
-			if err := c.SetLogLevel(t.Context(), mcp.LoggingLevel(level)); err != nil {
-				t.Fatal(err)
-			}
+	for i, level := range all {
+		logged := make(chan *mcp.LogParams, len(all))
+		client := &mcptest.Client{Options: mcp.ClientOptions{
+			LogLevel: mcp.LoggingLevel(level),
+			Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+		}}
+		client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 			mustCall(t, c, "log", "")
 			var got []string
-			for _, n := range received(c) {
-				var p mcp.LogParams
-				if n.Decode(&p) == nil && n.Method == mcp.NotificationMessage && p.Logger == "db" {
+			for len(got) == 0 || got[len(got)-1] != "emergency" {
+				if p := <-logged; p.Logger == "db" {
 					got = append(got, string(p.Level))
 				}
 			}
 			if !slices.Equal(got, all[i:]) {
 				t.Errorf("from %s on: got %q", level, got)
 			}
-		}
-		err := c.SetLogLevel(t.Context(), "loud")
-		if err == nil {
-			_, err = c.CallTool(t.Context(), tool("log", ""))
-		}
-		wantCode(t, err, mcp.CodeInvalidParams)
-	})
+		})
+	}
+	for era, message := range map[*wireEra]string{
+		&eras[0]: strings.Replace(eras[0].request("1", mcp.MethodCallTool, `"name":"log"`), `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"loud",`, 1),
+		&eras[1]: eras[1].request("1", "logging/setLevel", `"level":"loud"`),
+	} {
+		p := newPeer(t, mux, *era)
+		p.send(message)
+		wantCode(t, p.read().Error, mcp.CodeInvalidParams)
+		p.finish()
+	}
 }
 
 // Requests of the modern era hear nothing that they did not ask for.
@@ -122,11 +130,8 @@ func TestLogSilence(t *testing.T) {
 		mcp.Logger(ctx).Error("never mind")
 		return "", nil
 	}, nil))
-	c := mcptest.Connect(t, mux)
-	mustCall(t, c, "log", "")
-	if n := received(c); len(n) > 0 {
-		t.Errorf("got %+v", n)
-	}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { t.Errorf("got %+v", p) }}}
+	mustCall(t, client.Connect(t, mux), "log", "") // a message that was not asked for fails the test
 }
 
 func TestLogData(t *testing.T) {
@@ -136,7 +141,7 @@ func TestLogData(t *testing.T) {
 			Info("hello", "c", time.Second, slog.Group("h", "d", true), "f", func() {})
 		return "", nil
 	}, nil))
-	_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{LogLevel: mcp.LogInfo}).NewRequest(mcp.MethodCallTool, tool("log", "")))
+	_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LogInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +166,7 @@ func TestLogMinInterval(t *testing.T) {
 			log.Info("tick")
 			return "", nil
 		}, nil))
-		_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{LogLevel: mcp.LogInfo}).NewRequest(mcp.MethodCallTool, tool("log", "")))
+		_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LogInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,18 +195,31 @@ func TestLateNotify(t *testing.T) {
 		ctx context.Context
 		req *mcp.Request
 	}
-	kept := make(chan late, 1)
+	kept, notes := make(chan late, 1), make(chan string, 100)
+	var n atomic.Int32
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("keep", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		if err := req.Notify(ctx, "notifications/vendor", map[string]any{"n": 1}); err != nil {
+		if err := req.Notify(ctx, "notifications/vendor", map[string]any{"n": n.Add(1)}); err != nil {
 			t.Error(err)
 		}
 		kept <- late{ctx, req}
 		return mcp.TextResult(""), nil
 	}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{
+		Notification: func(_ context.Context, _ *mcp.Conn, method string, req *mcp.Request) {
+			notes <- method + " " + string(req.Params())
+		},
+	}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		next := func() {
+			t.Helper()
+			want := fmt.Sprintf(`notifications/vendor {"n":%d}`, n.Load())
+			if got := <-notes; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
 		mustCall(t, c, "keep", "")
-		next(t, c, "notifications/vendor")
+		next()
 		l := <-kept
 		var wg sync.WaitGroup
 		for range 10 {
@@ -212,10 +230,8 @@ func TestLateNotify(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		mustCall(t, c, "keep", "") // a round trip later, nothing has come
+		mustCall(t, c, "keep", "") // a round trip later, nothing else has come
 		<-kept
-		if n := received(c); len(n) != 1 {
-			t.Errorf("got %+v", n)
-		}
+		next()
 	})
 }

@@ -60,7 +60,7 @@ func (l panickyLister) ListResources(context.Context, string, *string) (*mcp.Lis
 // T43: a panic fails the request whose handler panicked, and nothing else. The
 // peer is not told of it more than that.
 func TestPanics(t *testing.T) {
-	mcptest.Run(t, panicky("secret"), func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, panicky("secret"), func(t *testing.T, c *mcp.Conn) {
 		for method, params := range map[string]any{
 			mcp.MethodCallTool:      tool("t", ""),
 			mcp.MethodGetPrompt:     &mcp.GetPromptParams{Name: "p"},
@@ -71,7 +71,7 @@ func TestPanics(t *testing.T) {
 			},
 			"vendor/m": nil,
 		} {
-			_, err := c.Request(t.Context(), method, params)
+			_, err := serveRaw(t, c, method, params)
 			wantCode(t, err, mcp.CodeInternalError)
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: the peer was told %v", method, err)

@@ -32,7 +32,7 @@ func TestPrompts(t *testing.T) {
 	}, nil))
 	mux.Prompt("fails", mcp.PromptFunc(func(context.Context, none) (string, error) { return "", errors.New("no") }, nil))
 	mux.Prompt("neither", mcp.PromptFunc(func(context.Context, none) (*mcp.GetPromptResult, error) { return nil, nil }, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "essay", Arguments: map[string]string{"topic": "5", "draft": "true"}})
 		if err != nil || res.Description != "Write an essay." || res.Messages[0].Role != mcp.RoleUser {
 			t.Fatalf("got %+v, %v", res, err)
@@ -58,7 +58,7 @@ func TestPrompts(t *testing.T) {
 func TestPromptArguments(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("essay", mcp.PromptFunc(func(context.Context, essay) (string, error) { return "", nil }, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for p, err := range c.Prompts(t.Context(), nil) {
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestCompletion(t *testing.T) {
 			"draft":  func(context.Context, *mcp.CompleteParams) ([]string, error) { return nil, errors.New("no") },
 		},
 	}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		complete := func(argument, typed string, chosen map[string]string) (*mcp.CompleteResult, error) {
 			p := &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "essay"}, Argument: mcp.CompleteArgument{Name: argument, Value: typed}}
 			if chosen != nil {

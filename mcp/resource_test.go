@@ -28,7 +28,7 @@ func TestResourceOutputs(t *testing.T) {
 	resource("neither", mcp.ResourceFunc(func(context.Context, none) (*mcp.ReadResourceResult, error) { return nil, nil }, nil))
 	resource("gone", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", fmt.Errorf("open: %w", fs.ErrNotExist) }, nil))
 	resource("broken", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", errors.New("disk") }, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		read := func(name string) (*mcp.ReadResourceResult, error) {
 			return c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "out:" + name})
 		}
@@ -80,7 +80,7 @@ func TestTemplateVariables(t *testing.T) {
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: req.PathValue("path") + "|" + req.PathValue("other")}}}, nil
 	}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for uri, want := range map[string]string{
 			"user://J%C3%BCrgen/posts/7":      "Jürgen/7/false",
 			"user://a%2Fb/posts/7?draft=true": "a/b/7/true",
@@ -114,7 +114,7 @@ func TestResourceLister(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("note://{id}", notebook{reads("")})
 	mux.Resource("note://own", reads(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		var got string
 		for r, err := range c.Resources(t.Context(), nil) {
 			if err != nil {

@@ -24,7 +24,7 @@ func TestSecondLookLongCursor(t *testing.T) {
 		return &mcp.ListToolsResult{Page: mcp.Page{NextCursor: &long}, Tools: []*mcp.Tool{{Name: "t", InputSchema: []byte(`{"type":"object"}`)}}}, nil
 	}))
 	mux.Mount("b_", hello())
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		var names []string
 		for tool, err := range c.Tools(t.Context(), nil) {
 			if err != nil {

@@ -46,7 +46,7 @@ func TestSecondLookOneType(t *testing.T) {
 	mux.Tool("link", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.CallToolResult{Content: mcp.Contents{&mcp.ResourceLink{Resource: foreign}}}, nil
 	}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.CallTool(t.Context(), tool("link", ""))
 		if err != nil || textOf(res) != "*mcp.ResourceLink" {
 			t.Fatalf("got %+v, %v", res, err)
@@ -97,7 +97,7 @@ func TestSecondLookKeysThatAreNoText(t *testing.T) {
 		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
 		return "", err
 	}, nil))
-	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		_, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "ask"})
 		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "must be valid UTF-8") {
 			t.Errorf("got %v", err)

@@ -161,7 +161,7 @@ func TestSessionCloseFromAHandler(t *testing.T) {
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}, nil))
-	(&mcptest.Client{Version: mcp.Version20251125}).Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	(&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20251125}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if !slices.Contains(mcp.LegacyVersions(), c.Version()) {
 			t.Skip("no sessions")
 		}

@@ -43,7 +43,7 @@ func TestToolOutputs(t *testing.T) {
 	} {
 		mux.Tool(name, h)
 	}
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for name, want := range map[string]string{
 			"string":   `text`,
 			"content":  `*mcp.ImageContent`,
@@ -110,7 +110,7 @@ func TestToolErrors(t *testing.T) {
 	mux.Tool("neither", returns((*mcp.CallToolResult)(nil)))
 	mux.Tool("nil content", returns(mcp.Content(nil)))
 	mux.Tool("nothing at all", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil }))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.CallTool(t.Context(), tool("plain", ""))
 		if err != nil || !res.IsError || textOf(res) != "no such city" {
 			t.Errorf("plain: %+v, %v", res, err)
@@ -169,18 +169,22 @@ func TestDefaults(t *testing.T) {
 
 // T42: no arguments, null and {} are equal.
 func TestAbsentArguments(t *testing.T) {
-	mcptest.Run(t, greeter(t), func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, greeter(t), func(t *testing.T, c *mcp.Conn) {
 		for _, params := range []string{
 			`{"name":"any"}`, `{"name":"any","arguments":null}`, `{"name":"any","arguments":{}}`, `{"name":"any","arguments":{"n":null}}`,
 		} {
-			raw, err := c.Request(t.Context(), mcp.MethodCallTool, json.RawMessage(params))
-			if err != nil || !strings.Contains(string(raw), `"text":"true"`) {
-				t.Errorf("%s: got %s, %v", params, raw, err)
+			res, err := serveRaw(t, c, mcp.MethodCallTool, json.RawMessage(params))
+			if err != nil || textOf(res.(*mcp.CallToolResult)) != "true" {
+				t.Errorf("%s: got %+v, %v", params, res, err)
 			}
 		}
-		_, err := c.Request(t.Context(), mcp.MethodCallTool, json.RawMessage(`{"name":"any","arguments":[]}`))
-		wantCode(t, err, mcp.CodeInvalidParams)
 	})
+	for _, era := range eras { // clients do not send what is no object
+		p := newPeer(t, greeter(t), era)
+		p.send(era.request("1", mcp.MethodCallTool, `"name":"any","arguments":[]`))
+		wantCode(t, p.read().Error, mcp.CodeInvalidParams)
+		p.finish()
+	}
 }
 
 // T59: what a model is told of its mistake says where, what was expected and what
@@ -256,7 +260,7 @@ func TestLargeIntegers(t *testing.T) {
 	}, nil))
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Mount("in_", child)
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		p := tool("in_echo", `{"n":`+big+`}`)
 		p.Meta = mcp.Meta{"example.com/n": json.RawMessage(big)}
 		res, err := c.CallTool(t.Context(), p)
@@ -276,7 +280,7 @@ func TestUndescribedTool(t *testing.T) {
 	mux.Tool("shown", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult("hi"), nil
 	}), &mcp.Tool{Description: "Shown."}))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "hidden", ""); got != "hi" {
 			t.Errorf("got %q", got)
 		}

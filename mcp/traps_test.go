@@ -36,7 +36,7 @@ func TestTrap43ClientCallbacksPanic(t *testing.T) {
 		Log:          func(context.Context, *mcp.Conn, *mcp.LogParams) { panic("log") },
 		ToolsChanged: func(context.Context, *mcp.Conn) { panic("changed") },
 	}
-	mcptest.RunClient(t, mux, opts, func(t *testing.T, c *mcp.Conn) {
+	(&mcptest.Client{Options: *opts}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {})
 		for name, fine := range map[string]bool{"elicit": false, "url": false, "sample": false, "log": true, "progress": true} {
 			res, err := c.CallTool(ctx, tool(name, ""))

@@ -42,16 +42,16 @@ func TestRequestFromIsNeverNil(t *testing.T) {
 	defer func() { _ = endpoint.Shutdown(context.Background()) }()
 
 	for _, version := range []string{mcp.ModernVersions()[0], mcp.LegacyVersions()[0]} {
-		client := &mcptest.Client{Version: version}
-		c := client.ConnectURL(t, server.URL+"/globex/mcp")
+		c := mcptest.Dial(t, mcphttp.NewTransport(server.URL+"/globex/mcp", nil), &mcp.ClientOptions{Version: version})
+		changes := make(chan mcp.Change, 10)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if _, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}); err != nil {
+		if _, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(change mcp.Change) { changes <- change }); err != nil {
 			t.Fatalf("%s: %v", version, err)
 		}
 		tenants["globex"].RemoveTool("b")
 		tenants["globex"].Tool("b", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "b", nil }, nil))
 		select {
-		case <-c.Notifications():
+		case <-changes:
 		case <-ctx.Done():
 			t.Errorf("%s: no word of the change", version)
 		}

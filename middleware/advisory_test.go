@@ -34,7 +34,7 @@ func TestAdvisoryCVE_2026_46519(t *testing.T) {
 		}, nil))
 	}
 	mux.Mount("delete_", cluster)
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		list, err := c.ListTools(t.Context(), nil)
 		if err != nil || len(list.Tools) != 1 || list.Tools[0].Name != "get_pod" {
 			t.Errorf("listed %+v, %v", list, err)

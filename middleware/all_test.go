@@ -46,13 +46,13 @@ func TestEverything(t *testing.T) {
 
 	client := &mcptest.Client{
 		Principal: &mcp.Principal{Subject: "ann", Scopes: []string{"a"}},
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(form{"Ada"}), nil
-		},
+		}},
 	}
-	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		progress := 0
-		ctx := mcptest.WithProgress(t.Context(), func(*mcp.ProgressParams) { progress++ })
+		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) { progress++ })
 		res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "greet"})
 		if err != nil || textOf(t, res) != "hello Ada" || progress == 0 {
 			t.Errorf("a call: got %v, %v, progress %d times", res, err, progress)
@@ -67,7 +67,7 @@ func TestEverything(t *testing.T) {
 		if read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "r:r"}); err != nil || read.Contents[0].Text != "read" {
 			t.Errorf("a resource: got %v, %v", read, err)
 		}
-		if s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}); err != nil || !s.Accepted.ToolsListChanged {
+		if s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {}); err != nil || !s.Accepted.ToolsListChanged {
 			t.Errorf("a subscription: got %v, %v", s, err)
 		}
 	})
@@ -80,7 +80,7 @@ func TestEverythingOfClient(t *testing.T) {
 		return "called", nil
 	}, nil))
 	mux.Resource("r:r", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "read", nil }, nil))
-	mcptest.RunClient(t, mux, nil, func(t *testing.T, c *mcp.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		l := slog.New(slog.DiscardHandler)
 		c.Use(
 			middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(middleware.NewVars(nil), nil), middleware.Recover(l),

@@ -67,10 +67,10 @@ func TestFindingS16VisibleIsPrivate(t *testing.T) {
 			}
 		}
 	}
-	asSubject("root").Run(t, tree(), func(t *testing.T, c *mcptest.Conn) {
-		raw, err := c.Request(t.Context(), mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "tree:///docs/secret"})
-		if err != nil || strings.Contains(string(raw), `"cacheScope":"public"`) {
-			t.Errorf("%s, %v", raw, err)
+	asSubject("root").Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
+		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "tree:///docs/secret"})
+		if err != nil || res.CacheScope == mcp.CachePublic {
+			t.Errorf("%+v, %v", res, err)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestFindingS18VisibleCompletion(t *testing.T) {
 		"by a URI": {complete("tree:///docs/open", "path", nil), "[]", "[]"},
 	} {
 		for subject, want := range map[string]string{"guest": test.guest, "root": test.root} {
-			asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcptest.Conn) {
+			asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
 				res, err := c.Complete(t.Context(), test.params)
 				if err != nil || fmt.Sprint(res.Completion.Values) != want || res.Completion.Total != nil {
 					t.Errorf("%s, for %s: %+v, %v; want %s", name, subject, res, err, want)
@@ -157,14 +157,12 @@ func TestFindingS18CM18VisibleUpdates(t *testing.T) {
 		mounting.Mount("in_", mux)
 		prefix := map[mcp.Handler]string{mux: "", mounting: "mount:in_:"}
 		for _, h := range []mcp.Handler{mux, mounting} {
-			asSubject(subject).Run(t, h, func(t *testing.T, c *mcptest.Conn) {
-				if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{prefix[h] + "tree:///docs/"}}); err != nil {
-					t.Fatal(err)
-				}
+			asSubject(subject).Run(t, h, func(t *testing.T, c *mcp.Conn) {
+				changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{prefix[h] + "tree:///docs/"}})
 				for _, name := range []string{"open", "secret", "zebra"} {
 					mux.ResourceUpdated("tree:///docs/" + name)
 				}
-				told := updatesUntil(t, c, prefix[h]+"tree:///docs/zebra")
+				told := updatesUntil(t, changes, prefix[h]+"tree:///docs/zebra")
 				if slices.Contains(told, prefix[h]+"tree:///docs/secret") != sees || !slices.Contains(told, prefix[h]+"tree:///docs/open") {
 					t.Errorf("%s is told of %q", subject, told)
 				}
@@ -174,17 +172,13 @@ func TestFindingS18CM18VisibleUpdates(t *testing.T) {
 }
 
 // updatesUntil are the URIs of updates up to the last one.
-func updatesUntil(t *testing.T, c *mcptest.Conn, last string) []string {
+func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string {
 	t.Helper()
 	var uris []string
 	for {
 		select {
-		case n := <-c.Notifications():
-			if n.Method != mcp.NotificationResourceUpdated {
-				continue
-			}
-			note := mcptest.NewRequest(n.Method, n.Params)
-			if uris = append(uris, note.Name()); note.Name() == last {
+		case change := <-changes:
+			if uris = append(uris, change.URI); change.URI == last {
 				return uris
 			}
 		case <-t.Context().Done():
@@ -201,13 +195,11 @@ func TestFindingCM18VisibleLogs(t *testing.T) {
 		return !strings.Contains(name, "secret")
 	}))
 	mux.Resource("tree:///{dir}/{+path}", files{})
-	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"tree:///docs/"}}); err != nil {
-			t.Fatal(err)
-		}
+	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"tree:///docs/"}})
 		mux.ResourceUpdated("tree:///docs/secret")
 		mux.ResourceUpdated("tree:///docs/zebra")
-		if told := updatesUntil(t, c, "tree:///docs/zebra"); len(told) != 1 {
+		if told := updatesUntil(t, changes, "tree:///docs/zebra"); len(told) != 1 {
 			t.Errorf("told of %q", told)
 		}
 	})
@@ -216,7 +208,7 @@ func TestFindingCM18VisibleLogs(t *testing.T) {
 // A resource that is read as several contents lacks those that are hidden.
 func TestFindingS18VisibleContents(t *testing.T) {
 	for subject, want := range map[string]int{"root": 3, "guest": 2} {
-		asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcptest.Conn) {
+		asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
 			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "tree:///docs/sub/"})
 			if err != nil || len(res.Contents) != want {
 				t.Errorf("%s reads %+v, %v", subject, res, err)
@@ -234,7 +226,7 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 		return !strings.HasPrefix(name, "tree:///hr/b/secret-%C3%9F")
 	}))
 	mux.Resource("tree:///{dir}/{+path}", files{})
-	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for _, uri := range []string{
 			hidden, "tree:///hr/b/secret-%C3%9F.txt", "tree:///hr/b/secret-%c3%9f.txt", "tree:///%68r/b/secret-%C3%9F.txt", "tree:///hr/b%2Fsecret-%C3%9F.txt",
 			"tree:///hr/b%2fsecret%2D%C3%9F%2Etxt", "tree:///hr/%62/%73ecret-\u00df.txt",
@@ -243,7 +235,7 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s is read: %+v", uri, res)
 			}
-			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(mcp.Change) {})
 			if err == nil && len(s.Accepted.ResourceSubscriptions) != 0 {
 				t.Errorf("%s is subscribed to", uri)
 			}

@@ -133,10 +133,10 @@ func TestHardTimeoutAsks(t *testing.T) {
 		f, err := mcp.Elicit[form](ctx, "name", "Who are you?")
 		return f.Name, err
 	}, nil), middleware.HardTimeout(time.Minute, nil))
-	client := &mcptest.Client{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(form{"Ada"}), nil
-	}}
-	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	}}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		if err != nil || textOf(t, res) != "Ada" {
 			t.Errorf("got %v, %v", res, err)

@@ -13,6 +13,34 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
+// request sends a request of any method over a connection.
+func request(t *testing.T, c *mcp.Conn, method string, params any) (mcp.Result, error) {
+	t.Helper()
+	req, err := mcp.NewRequest(method, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.ServeMCP(t.Context(), req)
+}
+
+// encoded returns a result as JSON.
+func encoded(method string, res mcp.Result) string {
+	return string(mcp.AppendResponse(nil, mcptest.NewRequest(method, nil), res, nil))
+}
+
+// listen subscribes and returns the channel of the changes. In the legacy era nothing
+// acknowledges a subscription to lists; a server that answers a ping has read what came
+// before it.
+func listen(t *testing.T, c *mcp.Conn, f mcp.SubscriptionFilter) <-chan mcp.Change {
+	t.Helper()
+	changes := make(chan mcp.Change, 100)
+	_, err := c.Listen(t.Context(), f, func(change mcp.Change) { changes <- change })
+	if err = errors.Join(err, c.Ping(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
 // none is the input of tools without arguments.
 type none struct{}
 

@@ -103,9 +103,9 @@ func TestLoggerInEveryEra(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`
 	}
-	client := &mcptest.Client{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(form{"Ada"}), nil
-	}}
+	}}}
 	for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {
 		l, out := lines()
 		mux := mcp.NewMux("test", "v1", nil)
@@ -113,7 +113,7 @@ func TestLoggerInEveryEra(t *testing.T) {
 			f, err := mcp.Elicit[form](ctx, "name", "Who are you?")
 			return "hello " + f.Name, err
 		}, nil))
-		client.Version = version
+		client.Options.Version = version
 		if _, err := client.Connect(t, mux).CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"}); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func TestMaxResultInEveryEra(t *testing.T) {
 	mux := serving(says(large), middleware.MaxResult(5000))
 	mux.Tool("fails", answering(nil, mcp.Errorf(7, "no")))
 	mux.Resource("r:r", mcp.ResourceFunc(func(context.Context, none) (string, error) { return large, nil }, nil))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		if err != nil || !res.IsError || !strings.Contains(textOf(t, res), "5000 bytes") {
 			t.Errorf("a tool: got %v, %v", res, err)

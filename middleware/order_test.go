@@ -160,9 +160,9 @@ func TestOrder(t *testing.T) {
 		{"custom", "vendor/m", nil, served},
 		{"unknown method", "vendor/x", nil, answered},
 	}
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		for _, test := range tests {
-			_, _ = c.Request(t.Context(), test.method, test.params)
+			_, _ = request(t, c, test.method, test.params)
 			if got := of(t, traces, test.method); got != test.want || again(traces, test.method) {
 				t.Errorf("%s passed %q, want %q, and nothing more", test.what, got, test.want)
 			}
@@ -176,7 +176,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}); err != nil {
+		if _, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {}); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -193,10 +193,7 @@ func TestOrderOfDiscovery(t *testing.T) {
 	traces := make(chan *trace, 1000)
 	mux := ordered(traces)
 	for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {
-		c := (&mcptest.Client{Version: version}).Connect(t, mux)
-		if _, err := c.Discover(t.Context()); err != nil {
-			t.Error(err)
-		}
+		c := (&mcptest.Client{Options: mcp.ClientOptions{Version: version}}).Connect(t, mux)
 		if got := of(t, traces, mcp.MethodDiscover); got != "a b b a" || again(traces, mcp.MethodDiscover) {
 			t.Errorf("%s: discovery passed %q, and nothing more", version, got)
 		}
@@ -207,7 +204,7 @@ func TestOrderOfDiscovery(t *testing.T) {
 // Requests of a client pass its middleware in the same order.
 func TestOrderOfClient(t *testing.T) {
 	traces := make(chan *trace, 100)
-	mcptest.RunClient(t, ordered(make(chan *trace, 1000)), nil, func(t *testing.T, c *mcp.Conn) {
+	mcptest.Run(t, ordered(make(chan *trace, 1000)), func(t *testing.T, c *mcp.Conn) {
 		c.Use(tracer("a", traces))
 		c.Use(tracer("b", traces))
 		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}); err != nil {

@@ -213,14 +213,14 @@ func TestRateLimitInEveryEra(t *testing.T) {
 	_, _, err := mcptest.Do(t, mux, call("t"))
 	wantCode(t, err, 0)
 	mux.Tool("u", says(""))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		wantCode(t, err, mcp.CodeRateLimited)
 		if after, ok := mcp.RetryAfter(err); !ok || after < 59*time.Minute || after > time.Hour {
 			t.Errorf("got %v, %v from %v", after, ok, err)
 		}
 	})
-	mcptest.RunClient(t, mux, nil, func(t *testing.T, c *mcp.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		if _, ok := mcp.RetryAfter(err); !ok {
 			t.Errorf("got %v", err)

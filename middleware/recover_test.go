@@ -82,7 +82,7 @@ func TestRecoverInEveryEra(t *testing.T) {
 	l, _ := lines()
 	mux := serving(panicking("SECRET"), middleware.Recover(l))
 	mux.Tool("fine", says("fine"))
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		wantCode(t, err, mcp.CodeInternalError)
 		if strings.Contains(fmt.Sprint(err), "SECRET") {

@@ -64,8 +64,8 @@ func TestRequestIDInEveryEra(t *testing.T) {
 		return mcp.Call[string](ctx, upstream, "t", none{})
 	}, nil))
 	client := &mcptest.Client{Header: http.Header{"X-Request-Id": {"mine"}}}
-	client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		isHTTP := strings.Contains(t.Name(), "http")
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		isHTTP := strings.Contains(t.Name(), "http") || strings.Contains(t.Name(), "/sse")
 		ids := map[string]bool{"": true}
 		for _, name := range []string{"t", "t", "passes"} {
 			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name})

@@ -65,7 +65,7 @@ func TestRequireScopesOfOneTool(t *testing.T) {
 	mux.Mount("in_", child)
 	for scope, passes := range map[string]bool{"admin": true, "user": false} {
 		client := &mcptest.Client{Principal: &mcp.Principal{Subject: "s", Scopes: []string{scope}}}
-		client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+		client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 			_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "in_reset"})
 			want := mcp.CodeInsufficientScope
 			if passes {

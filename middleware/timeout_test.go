@@ -85,21 +85,17 @@ func TestTimeoutLeavesSubscriptions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := serving(says(""), mw, middleware.Concurrency(1, 0))
 				c := mcptest.Connect(t, mux)
-				if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}); err != nil {
-					t.Fatal(err)
-				}
+				changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
 				<-time.After(time.Hour)
 				mux.Tool("new", says(""))
 				<-time.After(time.Second)
-				for {
-					select {
-					case n := <-c.Notifications():
-						if n.Method == mcp.NotificationToolsListChanged {
-							return
-						}
-					default:
-						t.Fatal("the subscription has ended")
+				select {
+				case change := <-changes:
+					if change.Method != mcp.NotificationToolsListChanged {
+						t.Errorf("got %+v", change)
 					}
+				default:
+					t.Fatal("the subscription has ended")
 				}
 			})
 		})
@@ -111,7 +107,7 @@ func TestTimeoutInEveryEra(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mux := mcp.NewMux("m", "v1", quiet())
 			mux.With(mw).Tool("t", cooperative()) // not the handshake, which may take longer
-			mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+			mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 				_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 				wantCode(t, err, mcp.CodeTimeout)
 			})

@@ -51,10 +51,10 @@ func TestVisible(t *testing.T) {
 	lists := []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates}
 	for subject, sees := range map[string]bool{"root": true, "guest": false} {
 		client := &mcptest.Client{Principal: &mcp.Principal{Subject: subject}}
-		client.Run(t, hiding(), func(t *testing.T, c *mcptest.Conn) {
+		client.Run(t, hiding(), func(t *testing.T, c *mcp.Conn) {
 			for _, r := range requests {
-				_, hidden := c.Request(t.Context(), r.method, r.params("admin"))
-				_, absent := c.Request(t.Context(), r.method, r.params("nobody"))
+				_, hidden := request(t, c, r.method, r.params("admin"))
+				_, absent := request(t, c, r.method, r.params("nobody"))
 				if absent == nil || (hidden == nil) != sees {
 					t.Fatalf("%s %s: hidden %v, absent %v", subject, r.method, hidden, absent)
 				}
@@ -63,11 +63,15 @@ func TestVisible(t *testing.T) {
 				}
 			}
 			for _, method := range lists {
-				raw, err := c.Request(t.Context(), method, nil)
-				if err != nil || strings.Contains(string(raw), "admin") != sees || !strings.Contains(string(raw), "public") {
-					t.Errorf("%s sees in %s: %s, %v", subject, method, raw, err)
+				res, err := request(t, c, method, nil)
+				if err != nil {
+					t.Fatalf("%s: %v", method, err)
 				}
-				if strings.Contains(string(raw), `"cacheScope":"public"`) {
+				raw := encoded(method, res)
+				if strings.Contains(raw, "admin") != sees || !strings.Contains(raw, "public") {
+					t.Errorf("%s sees in %s: %s", subject, method, raw)
+				}
+				if strings.Contains(raw, `"cacheScope":"public"`) {
 					t.Errorf("%s is public: %s", method, raw)
 				}
 			}
@@ -78,7 +82,7 @@ func TestVisible(t *testing.T) {
 // A subscription does not tell of what is hidden.
 func TestVisibleListen(t *testing.T) {
 	c := (&mcptest.Client{Principal: &mcp.Principal{Subject: "guest"}}).Connect(t, hiding())
-	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"test:///admin", "test:///public"}})
+	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"test:///admin", "test:///public"}}, func(mcp.Change) {})
 	if err != nil || fmt.Sprint(s.Accepted.ResourceSubscriptions) != "[test:///public]" {
 		t.Errorf("accepted %+v, %v", s, err)
 	}

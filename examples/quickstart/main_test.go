@@ -21,11 +21,11 @@ import (
 // transport.
 func TestQuickstart(t *testing.T) {
 	var asked []string // messages of the questions of the test that runs
-	client := &mcptest.Client{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		asked = append(asked, p.Message)
 		return mcptest.Accept(delivery{Address: "Via Roma 1", Agreed: true}), nil
-	}}
-	client.Run(t, newMux(slog.New(slog.DiscardHandler)), func(t *testing.T, c *mcptest.Conn) {
+	}}}
+	client.Run(t, newMux(slog.New(slog.DiscardHandler)), func(t *testing.T, c *mcp.Conn) {
 		asked = nil
 		t.Run("add", func(t *testing.T) { testAdd(t, c) })
 		t.Run("order", func(t *testing.T) { testOrder(t, c, &asked) })
@@ -37,7 +37,7 @@ func TestQuickstart(t *testing.T) {
 	})
 }
 
-func call(t *testing.T, ctx context.Context, c *mcptest.Conn, name string, args any) *mcp.CallToolResult {
+func call(t *testing.T, ctx context.Context, c *mcp.Conn, name string, args any) *mcp.CallToolResult {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -58,7 +58,7 @@ func text(res *mcp.CallToolResult) string {
 	return block.Text
 }
 
-func testAdd(t *testing.T, c *mcptest.Conn) {
+func testAdd(t *testing.T, c *mcp.Conn) {
 	if res := call(t, t.Context(), c, "add", addIn{2, 3}); text(res) != `{"sum":5}` || string(res.StructuredContent) != `{"sum":5}` {
 		t.Errorf("got %+v", res)
 	}
@@ -69,7 +69,7 @@ func testAdd(t *testing.T, c *mcptest.Conn) {
 }
 
 // The user is asked once, and pays what the question said.
-func testOrder(t *testing.T, c *mcptest.Conn, asked *[]string) {
+func testOrder(t *testing.T, c *mcp.Conn, asked *[]string) {
 	got := text(call(t, t.Context(), c, "order", orderIn{"funghi"}))
 	parts := regexp.MustCompile(`^One funghi for (\d+) euros is on its way to Via Roma 1\.$`).FindStringSubmatch(got)
 	if parts == nil {
@@ -80,16 +80,16 @@ func testOrder(t *testing.T, c *mcptest.Conn, asked *[]string) {
 	}
 }
 
-func testCountdown(t *testing.T, c *mcptest.Conn) {
+func testCountdown(t *testing.T, c *mcp.Conn) {
 	var told []string
-	ctx := mcptest.WithProgress(t.Context(), func(p *mcp.ProgressParams) { told = append(told, p.Message) })
+	ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { told = append(told, p.Message) })
 	got := text(call(t, ctx, c, "countdown", map[string]int{"from": 3, "pause": 1}))
 	if want := []string{"3", "2", "1"}; got != "Liftoff!" || !slices.Equal(told, want) {
 		t.Errorf("got %q after %q", got, told)
 	}
 }
 
-func testSwatch(t *testing.T, c *mcptest.Conn) {
+func testSwatch(t *testing.T, c *mcp.Conn) {
 	block, ok := call(t, t.Context(), c, "swatch", swatchIn{"green"}).Content[0].(*mcp.ImageContent)
 	if !ok {
 		t.Fatal("no image")
@@ -103,8 +103,10 @@ func testSwatch(t *testing.T, c *mcptest.Conn) {
 	}
 }
 
-func testSecret(t *testing.T, c *mcptest.Conn) {
-	if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}); err != nil {
+func testSecret(t *testing.T, c *mcp.Conn) {
+	changes := make(chan mcp.Change, 10)
+	_, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(change mcp.Change) { changes <- change })
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, revealed := range []bool{true, false} {
@@ -112,10 +114,8 @@ func testSecret(t *testing.T, c *mcptest.Conn) {
 		if link, ok := res.Content[0].(*mcp.ResourceLink); !ok || link.URI != "docs:///secrets.md" {
 			t.Errorf("got %+v", res.Content[0])
 		}
-		for n := range c.Notifications() {
-			if n.Method == mcp.NotificationToolsListChanged {
-				break
-			}
+		if change := <-changes; change.Method != mcp.NotificationToolsListChanged {
+			t.Errorf("got %+v", change)
 		}
 		list, err := c.ListTools(t.Context(), nil)
 		if err != nil {
@@ -127,7 +127,7 @@ func testSecret(t *testing.T, c *mcptest.Conn) {
 	}
 }
 
-func testExplain(t *testing.T, c *mcptest.Conn) {
+func testExplain(t *testing.T, c *mcp.Conn) {
 	res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "explain", Arguments: map[string]string{"topic": "monads"}})
 	if err != nil || len(res.Messages) != 1 {
 		t.Fatalf("%+v, %v", res, err)
@@ -143,7 +143,7 @@ func testExplain(t *testing.T, c *mcptest.Conn) {
 	}
 }
 
-func testDocs(t *testing.T, c *mcptest.Conn) {
+func testDocs(t *testing.T, c *mcp.Conn) {
 	list, err := c.ListResources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,7 @@
 package mcptest
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"net/http"
 	"slices"
 	"testing"
@@ -16,126 +14,100 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// self is what the client of this package says it is.
+// self identifies the clients of this package.
 var self = mcp.Implementation{Name: "mcptest", Version: "v0.0.0"}
 
-// A Client is what a server meets: who calls, and what it can ask them. The zero
-// Client is anonymous and answers nothing. Its fields must not be changed once it
-// is used; it may be used any number of times.
+// A Client describes the client of a test. The zero Client is anonymous and answers no
+// questions. It may be used any number of times, but must not be changed after its
+// first use.
 type Client struct {
-	// Version is the protocol revision to speak, of either era. Empty means the
-	// newest: of all, or, where [Client.Run] speaks the legacy era, of that.
-	Version string
-	// Capabilities are declared to the server. Nil means those that the
-	// functions below allow.
-	Capabilities *mcp.ClientCapabilities
-	// LogLevel is the least level of log messages that the client wants. Empty
-	// means none, except that servers of the legacy era choose.
-	LogLevel mcp.LoggingLevel
-	// Principal is whom the server takes the client for.
+	// Options are the options of the client. An empty Version means the newest
+	// revision; [Client.Run] uses it for the era it belongs to. A nil Logger writes to
+	// the output of the test.
+	Options mcp.ClientOptions
+	// Principal is the authenticated caller as the server sees it, nil for none.
 	Principal *mcp.Principal
 	// Header is added to every HTTP request.
 	Header http.Header
-
-	// Elicit, Sample and Roots answer the server's questions. They may be called
-	// concurrently. An error means that the client gives no answer.
-	Elicit func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error)
-	Sample func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
-	Roots  func(ctx context.Context) ([]mcp.Root, error)
 }
 
-// Accept is the answer of a user who fills in a form with the fields of content.
+// Accept returns the answer of a user who fills in a form with the fields of content.
 // It panics if content cannot be encoded.
 func Accept(content any) *mcp.ElicitResult {
-	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: mustMarshal(content)}
+	data, err := jsonv2.Marshal(content, jsonv2.Deterministic(true))
+	if err != nil {
+		panic("mcptest: Accept: " + err.Error())
+	}
+	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: data}
 }
 
-// Connect connects the zero [Client] to h.
-func Connect(tb testing.TB, h mcp.Handler) *Conn {
+// Connect connects the zero [Client] to h; see [Client.Connect].
+func Connect(tb testing.TB, h mcp.Handler) *mcp.Conn {
 	tb.Helper()
 	return new(Client).Connect(tb, h)
 }
 
-// Connect connects to h in memory, in the era of the client's Version. It fails
-// the test if that is not possible. Client and server end with the test. It works
-// inside a testing/synctest bubble.
-func (cl *Client) Connect(tb testing.TB, h mcp.Handler) *Conn {
+// Connect connects to h in memory and checks all messages; see [Check]. It fails the
+// test if it cannot connect. Client and server are closed when the test ends. Connect
+// works inside a testing/synctest bubble.
+func (cl *Client) Connect(tb testing.TB, h mcp.Handler) *mcp.Conn {
 	tb.Helper()
-	return cl.open(tb, serveMemory(tb, cl, h))
+	return cl.dial(tb, serveMemory(tb, cl, h), cmp.Or(cl.Options.Version, mcp.LatestVersion))
 }
 
-// ConnectStream connects to whoever is at the other end of a stream, which it
-// closes when the test ends.
-func (cl *Client) ConnectStream(tb testing.TB, stream mcp.Stream) *Conn {
-	tb.Helper()
-	return cl.open(tb, newStreamWire(stream))
+// Run runs fn with the zero [Client]; see [Client.Run].
+func Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
+	t.Helper()
+	new(Client).Run(t, h, fn)
 }
 
-// ConnectURL connects to a server of streamable HTTP.
-func (cl *Client) ConnectURL(tb testing.TB, url string) *Conn {
-	tb.Helper()
-	return cl.open(tb, newHTTPWire(cl, url, acceptBoth))
+// Run runs fn as a subtest for every era of the protocol on every one of the [Paths],
+// each with a connection of its own to h. All messages are checked; see [Check], and so
+// is that no goroutine is left behind; see [NoLeaks]. The subtests are named
+// modern/memory, legacy/http-sse and so on, and run one after the other.
+//
+// All subtests share h: fn must undo what it changes in it.
+func (cl *Client) Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
+	t.Helper()
+	for _, path := range Paths() {
+		for _, version := range path.Versions() {
+			era := "modern"
+			if version != mcp.LatestVersion {
+				era = "legacy"
+				if slices.Contains(mcp.LegacyVersions(), cl.Options.Version) {
+					version = cl.Options.Version
+				}
+			}
+			t.Run(era+"/"+path.Name, func(t *testing.T) {
+				NoLeaks(t)
+				fn(t, cl.dial(t, path.serve(t, cl, h), version))
+			})
+		}
+	}
 }
 
-func (cl *Client) open(tb testing.TB, w wire) *Conn {
+func (cl *Client) dial(tb testing.TB, transport mcp.Transport, version string) *mcp.Conn {
 	tb.Helper()
-	c := newConn(tb, cl, w)
-	tb.Cleanup(c.Close)
-	if err := c.era.open(c.ctx); err != nil {
+	opts := cl.Options
+	opts.Version = version
+	if opts.Logger == nil {
+		opts.Logger = logger(tb)
+	}
+	return Dial(tb, transport, &opts)
+}
+
+// Dial connects to a server until the test ends, and checks all messages; see [Check].
+// It fails the test if it cannot connect.
+func Dial(tb testing.TB, transport mcp.Transport, opts *mcp.ClientOptions) *mcp.Conn {
+	tb.Helper()
+	c, err := mcp.NewClient(self.Name, self.Version, opts).Connect(tb.Context(), Check(tb, transport))
+	if err != nil {
 		tb.Fatalf("mcptest: connecting: %v", err)
 	}
+	tb.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			tb.Errorf("mcptest: closing: %v", err)
+		}
+	})
 	return c
-}
-
-func (cl *Client) isLegacy() bool { return slices.Contains(mcp.LegacyVersions(), cl.Version) }
-
-// capabilities are those that are declared.
-func (cl *Client) capabilities() *mcp.ClientCapabilities {
-	if cl.Capabilities != nil {
-		return cl.Capabilities
-	}
-	caps, all := new(mcp.ClientCapabilities), everything()
-	if cl.Elicit != nil {
-		caps.Elicitation = all.Elicitation
-	}
-	if cl.Sample != nil {
-		caps.Sampling = all.Sampling
-	}
-	if cl.Roots != nil {
-		caps.Roots = all.Roots
-	}
-	return caps
-}
-
-// everything is all that a client can be asked.
-func everything() *mcp.ClientCapabilities {
-	yes := new(struct{})
-	return &mcp.ClientCapabilities{
-		Elicitation: &mcp.ElicitationCapability{Form: yes, URL: yes},
-		Sampling:    &mcp.SamplingCapability{Context: yes, Tools: yes},
-		Roots:       &mcp.RootsCapability{},
-	}
-}
-
-// answer answers a question of the server. The error is an [*mcp.Error] if there
-// is nobody to ask.
-func (cl *Client) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	switch {
-	case method == mcp.MethodElicit && cl.Elicit != nil:
-		return answerWith(ctx, params, cl.Elicit)
-	case method == mcp.MethodCreateMessage && cl.Sample != nil:
-		return answerWith(ctx, params, cl.Sample)
-	case method == mcp.MethodListRoots && cl.Roots != nil:
-		roots, err := cl.Roots(ctx)
-		return &mcp.ListRootsResult{Roots: roots}, err
-	}
-	return nil, mcp.MethodNotFound(method)
-}
-
-func answerWith[P, R any](ctx context.Context, raw json.RawMessage, fn func(context.Context, *P) (*R, error)) (any, error) {
-	p := new(P)
-	if err := jsonv2.Unmarshal(raw, p); err != nil {
-		return nil, fmt.Errorf("the server's question: %w", err)
-	}
-	return fn(ctx, p)
 }

@@ -1,29 +1,32 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package mcptest helps to test MCP servers, as net/http/httptest does HTTP
-// servers.
+// Package mcptest helps to test MCP servers and clients, as net/http/httptest does for
+// HTTP. It connects the client of package mcp, so that tests use what programs use, and
+// checks every message against the specification.
 //
-// The shortest way calls a handler without any wire: [NewRequest] makes a
-// request, [Do] serves it and records what the handler said on the way.
+// [Run] runs one test in both eras of the protocol on every transport:
+//
+//	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+//		got, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"})
+//		if err != nil || got != "Hello, Ada!" {
+//			t.Errorf("got %q, %v", got, err)
+//		}
+//	})
+//
+// [Connect] makes one connection in memory. A [Client] has the options of the client,
+// the authenticated caller and the HTTP headers; its methods do the same as the
+// functions, which use the zero Client. [Dial] connects to any transport.
+//
+// A handler can also be called without a connection: [NewRequest] makes a request, and
+// [Do] serves it and records the notifications.
 //
 //	res, rec, err := mcptest.Do(t, mux, mcptest.NewRequest("tools/call", map[string]any{"name": "add"}))
 //
-// [Connect] connects a client to a handler in memory. [Run] runs one test over
-// every era of the protocol and every transport, which is how to make sure that a
-// handler gives each of its clients the same answer:
+// [Check] checks the messages of any transport, [Faulty] delays, drops or duplicates
+// them, and [NoLeaks] fails a test that leaves goroutines behind. To send what no client
+// sends, such as malformed messages, serve one end of an [mcp.Pipe] and write to the
+// other.
 //
-//	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-//		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "add", Arguments: []byte(`{"a":1,"b":2}`)})
-//		…
-//	})
-//
-// [RunClient] does the same with the client that programs use, and over more ways;
-// [Dial] connects it once, and [Faulty] makes its messages come late, twice or never.
-//
-// A [Client] says what the other side can be asked and who it is; its methods do
-// the same as the functions, which use the zero Client.
-//
-// Whatever is started here ends with the test. [NoLeaks] makes sure that nothing
-// else goes on after it.
+// Everything that this package starts ends with the test.
 package mcptest

@@ -18,19 +18,16 @@ func greet(_ context.Context, in struct {
 	return "Hello, " + in.Name + "!", nil
 }
 
-// The body runs eight times: in both eras, over each transport.
+// The body runs eleven times: in both eras, on every path.
 func ExampleRun() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
 
 	inTest(func(t *testing.T) { // func TestGreet(t *testing.T)
-		mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: []byte(`{"name":"Ada"}`)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := res.Content[0].(*mcp.TextContent).Text; got != "Hello, Ada!" {
-				t.Errorf("got %q", got)
+		mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+			got, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"})
+			if err != nil || got != "Hello, Ada!" {
+				t.Errorf("got %q, %v", got, err)
 			}
 		})
 	})

@@ -14,15 +14,15 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// Examples have no *testing.T. What they hand to inTest is a test, which TestExamples
-// runs.
+// inTest stands for the test function that an example shows: examples have no
+// *testing.T. TestExamples runs it.
 func inTest(test func(t *testing.T)) { shown = test }
 
 var shown func(t *testing.T)
 
 func TestExamples(t *testing.T) {
 	for name, example := range map[string]func(){
-		"Client": ExampleClient, "Connect": ExampleConnect, "Dial": ExampleDial, "Do": ExampleDo, "Faulty": ExampleFaulty, "Run": ExampleRun, "RunClient": ExampleRunClient,
+		"Check": ExampleCheck, "Client": ExampleClient, "Connect": ExampleConnect, "Dial": ExampleDial, "Do": ExampleDo, "Faulty": ExampleFaulty, "Run": ExampleRun,
 	} {
 		t.Run(name, func(t *testing.T) {
 			example()
@@ -31,13 +31,13 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// One connection, in memory.
+// One connection in memory.
 func ExampleConnect() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
 
 	inTest(func(t *testing.T) {
-		mcptest.NoLeaks(t) // whatever is started here has ended when the test has
+		mcptest.NoLeaks(t) // nothing that was started goes on after the test
 		c := mcptest.Connect(t, mux)
 		var names []string
 		for tool, err := range c.Tools(t.Context(), nil) {
@@ -52,7 +52,7 @@ func ExampleConnect() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A handler by itself, and what it says on the way.
+// A handler without a connection, and the notifications that it sends.
 func ExampleDo() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -61,11 +61,11 @@ func ExampleDo() { //nolint:testableexamples // it shows a test
 	}, nil))
 
 	inTest(func(t *testing.T) {
-		_, said, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "import"}))
+		_, rec, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "import"}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range said.Notifications() {
+		for _, n := range rec.Notifications() {
 			var p mcp.ProgressParams
 			if err := n.Decode(&p); err != nil || p.Message != "half of it" {
 				t.Errorf("%s: %+v, %v", n.Method, p, err)
@@ -74,7 +74,7 @@ func ExampleDo() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A client that can be asked, and a caller whom somebody authenticated.
+// A client that answers questions, on behalf of an authenticated caller.
 func ExampleClient() { //nolint:testableexamples // it shows a test
 	type confirm struct {
 		Sure bool `json:"sure"`
@@ -91,46 +91,28 @@ func ExampleClient() { //nolint:testableexamples // it shows a test
 	inTest(func(t *testing.T) {
 		client := &mcptest.Client{
 			Principal: &mcp.Principal{Issuer: "test", Subject: "ada"},
-			Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return mcptest.Accept(confirm{Sure: true}), nil
-			},
+			}},
 		}
-		client.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "delete"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := res.Content[0].(*mcp.TextContent).Text; got != "deleted for ada" {
-				t.Errorf("got %q", got)
-			}
-		})
-	})
-}
-
-// The client that programs use, over every transport and in both eras.
-func ExampleRunClient() { //nolint:testableexamples // it shows a test
-	mux := mcp.NewMux("greeter", "v1.0.0", nil)
-	mux.Tool("greet", mcp.ToolFunc(greet, nil))
-
-	inTest(func(t *testing.T) {
-		mcptest.RunClient(t, mux, nil, func(t *testing.T, c *mcp.Conn) {
-			got, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"})
-			if err != nil || got != "Hello, Ada!" {
+		client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+			got, err := mcp.Call[string](t.Context(), c, "delete", nil)
+			if err != nil || got != "deleted for ada" {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})
 	})
 }
 
-// One transport, for the time of a test.
+// A connection with options of its own, on each path.
 func ExampleDial() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
 
 	inTest(func(t *testing.T) {
-		for _, way := range mcptest.Ways() {
-			t.Run(way.Name, func(t *testing.T) {
-				c := mcptest.Dial(t, way.To(t, mux), &mcp.ClientOptions{KeepAlive: time.Minute})
+		for _, path := range mcptest.Paths() {
+			t.Run(path.Name, func(t *testing.T) {
+				c := mcptest.Dial(t, path.Serve(t, mux), &mcp.ClientOptions{KeepAlive: time.Minute})
 				if err := c.Ping(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -139,8 +121,29 @@ func ExampleDial() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// What happens to a program when the network fails: here, its first call gets lost. In
-// a bubble of testing/synctest nobody has to wait for the timeout.
+// A server of your own behind its real transport, such as a command: every message is
+// checked against the specification.
+func ExampleCheck() { //nolint:testableexamples // it shows a test
+	mux := mcp.NewMux("greeter", "v1.0.0", nil)
+	mux.Tool("greet", mcp.ToolFunc(greet, nil))
+
+	inTest(func(t *testing.T) {
+		transport := mcptest.Check(t, mcp.InProcess(mux)) // or mcpstdio.NewCommand, mcphttp.NewTransport
+		c, err := mcp.NewClient("app", "v1.0.0", nil).Connect(t.Context(), transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for _, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A program whose network fails: its first call is lost. Inside a testing/synctest
+// bubble the timeout takes no time.
 func ExampleFaulty() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
@@ -157,10 +160,10 @@ func ExampleFaulty() { //nolint:testableexamples // it shows a test
 			})
 			c := mcptest.Dial(t, transport, &mcp.ClientOptions{CallTimeout: time.Minute})
 			if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"}); err == nil {
-				t.Error("a call that got lost has an answer")
+				t.Error("a lost call has an answer")
 			}
 			if err := c.Ping(t.Context()); err != nil {
-				t.Errorf("the connection is of no use any more: %v", err)
+				t.Errorf("the connection is no longer usable: %v", err)
 			}
 		})
 	})

@@ -36,10 +36,11 @@ func answers(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return mcptest.Accept(map[string]string{"text": "x"}), nil
 }
 
-// The client of programs gives the same outcome over every era and transport.
-func TestRunClient(t *testing.T) {
+// A call that asks, reports progress and a subscription have the same outcome in every
+// era on every path.
+func TestRunQuestions(t *testing.T) {
 	mux := asks()
-	mcptest.RunClient(t, mux, &mcp.ClientOptions{Elicit: answers}, func(t *testing.T, c *mcp.Conn) {
+	(&mcptest.Client{Options: mcp.ClientOptions{Elicit: answers}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		progress := 0
 		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) { progress++ })
 		if got, err := mcp.Call[string](ctx, c, "ask", nil); err != nil || got != "xx" || progress != 1 {
@@ -52,13 +53,13 @@ func TestRunClient(t *testing.T) {
 			default:
 			}
 		})
-		if err != nil {
+		if err = errors.Join(err, c.Ping(t.Context())); err != nil { // a legacy server has then read what came before it
 			t.Fatal(err)
 		}
 		mux.Tool("new", mcp.HandlerFunc(nil))
 		defer mux.RemoveTool("new")
 		if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
-			t.Errorf("heard %+v", got)
+			t.Errorf("got %+v", got)
 		}
 		s.Close()
 		<-s.Done()

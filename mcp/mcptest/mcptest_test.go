@@ -58,32 +58,36 @@ func calculator() *mcp.Mux {
 
 func TestRun(t *testing.T) {
 	mux := calculator()
-	agrees := &mcptest.Client{
+	logged := make(chan *mcp.LogParams, 100)
+	agrees := &mcptest.Client{Options: mcp.ClientOptions{
 		LogLevel: mcp.LogInfo,
+		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
 		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(confirm{true}), nil
 		},
-	}
+	}}
 	var modes []string
-	agrees.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
+	agrees.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		modes = append(modes, t.Name())
-		for name, check := range map[string]func(*testing.T, *mcptest.Conn){
-			"call": testCall, "progress": testProgress, "question": testQuestion, "cancel": testCancel,
+		for name, check := range map[string]func(*testing.T, *mcp.Conn){
+			"call": testCall, "question": testQuestion, "cancel": testCancel,
 			"tools": testTools, "resource": testResource, "discover": testDiscover,
 		} {
 			t.Run(name, func(t *testing.T) { check(t, c) })
 		}
+		t.Run("progress", func(t *testing.T) { testProgress(t, c, logged) })
 	})
 	want := []string{
-		"TestRun/modern/memory", "TestRun/modern/stdio", "TestRun/modern/http-json", "TestRun/modern/http-sse",
-		"TestRun/legacy/memory", "TestRun/legacy/stdio", "TestRun/legacy/http-json", "TestRun/legacy/http-sse",
+		"TestRun/modern/memory", "TestRun/legacy/memory", "TestRun/modern/stdio", "TestRun/legacy/stdio",
+		"TestRun/modern/socket", "TestRun/legacy/socket", "TestRun/modern/http-json", "TestRun/legacy/http-json",
+		"TestRun/modern/http-sse", "TestRun/legacy/http-sse", "TestRun/legacy/sse",
 	}
 	if !slices.Equal(modes, want) {
 		t.Errorf("ran %q, want %q", modes, want)
 	}
 }
 
-func testCall(t *testing.T, c *mcptest.Conn) {
+func testCall(t *testing.T, c *mcp.Conn) {
 	res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "add", Arguments: json.RawMessage(`{"a":1,"b":2}`)})
 	if err != nil || string(res.StructuredContent) != `{"sum":3}` {
 		t.Errorf("got %+v, %v", res, err)
@@ -94,38 +98,36 @@ func testCall(t *testing.T, c *mcptest.Conn) {
 	}
 }
 
-func testProgress(t *testing.T, c *mcptest.Conn) {
+func testProgress(t *testing.T, c *mcp.Conn, logged <-chan *mcp.LogParams) {
 	var got []float64
-	ctx := mcptest.WithProgress(t.Context(), func(p *mcp.ProgressParams) { got = append(got, p.Progress) })
+	ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { got = append(got, p.Progress) })
 	if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "count"}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, []float64{1, 2, 3}) {
 		t.Errorf("got progress %v", got)
 	}
-	for n := range c.Notifications() {
-		if n.Method == mcp.NotificationMessage {
-			break
-		}
+	if p := <-logged; p.Level != mcp.LogWarning {
+		t.Errorf("got the message %+v", p)
 	}
 }
 
-func testQuestion(t *testing.T, c *mcptest.Conn) {
+func testQuestion(t *testing.T, c *mcp.Conn) {
 	res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != "true" {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
 
-func testCancel(t *testing.T, c *mcptest.Conn) {
+func testCancel(t *testing.T, c *mcp.Conn) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.CallTool(mcptest.WithProgress(ctx, func(*mcp.ProgressParams) { cancel() }), &mcp.CallToolParams{Name: "wait"})
+	_, err := c.CallTool(mcp.WithProgress(ctx, func(*mcp.ProgressParams) { cancel() }), &mcp.CallToolParams{Name: "wait"})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func testTools(t *testing.T, c *mcptest.Conn) {
+func testTools(t *testing.T, c *mcp.Conn) {
 	var names []string
 	for tool, err := range c.Tools(t.Context(), nil) {
 		if err != nil {
@@ -138,14 +140,14 @@ func testTools(t *testing.T, c *mcptest.Conn) {
 	}
 }
 
-func testResource(t *testing.T, c *mcptest.Conn) {
+func testResource(t *testing.T, c *mcp.Conn) {
 	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "note://today"})
 	if err != nil || res.Contents[0].Text != "buy milk" {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
 
-func testDiscover(t *testing.T, c *mcptest.Conn) {
+func testDiscover(t *testing.T, c *mcp.Conn) {
 	res, err := c.Discover(t.Context())
 	var info mcp.Implementation
 	if err != nil || !res.Meta.Get(mcp.MetaServerInfo, &info) || info.Name != "calculator" || res.Capabilities.Tools == nil {
@@ -155,21 +157,16 @@ func testDiscover(t *testing.T, c *mcptest.Conn) {
 
 func TestListen(t *testing.T) {
 	mux := calculator()
-	mcptest.Run(t, mux, func(t *testing.T, c *mcptest.Conn) {
-		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"note://today", "note://never"}})
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		changes := make(chan mcp.Change, 1)
+		filter := mcp.SubscriptionFilter{ResourceSubscriptions: []string{"note://today", "note://never"}}
+		s, err := c.Listen(t.Context(), filter, func(change mcp.Change) { changes <- change })
 		if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"note://today"}) {
 			t.Fatalf("got %+v, %v", s, err)
 		}
 		mux.ResourceUpdated("note://today")
-		for n := range c.Notifications() {
-			if n.Method != mcp.NotificationResourceUpdated {
-				continue
-			}
-			var p mcp.ResourceUpdatedParams
-			if err := n.Decode(&p); err != nil || p.URI != "note://today" {
-				t.Errorf("got %s, %v", n.Params, err)
-			}
-			break
+		if got, want := <-changes, (mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "note://today"}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
 }
@@ -178,7 +175,7 @@ func TestClientOfAnyVersion(t *testing.T) {
 	mux := calculator()
 	for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {
 		t.Run(version, func(t *testing.T) {
-			c := (&mcptest.Client{Version: version}).Connect(t, mux)
+			c := (&mcptest.Client{Options: mcp.ClientOptions{Version: version}}).Connect(t, mux)
 			if c.Version() != version {
 				t.Errorf("spoke %s", c.Version())
 			}

@@ -4,6 +4,7 @@
 package mcptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,30 +26,68 @@ func NewRequest(method string, params any) *mcp.Request {
 
 var lastID atomic.Int64
 
-// NewRequest makes a request of the newest revision, as a server gets it: with an
-// id, and with the metadata that every request must have. What params has in its
-// _meta stands; a progress token is the request's id unless it has one. Without
-// Capabilities, the client can be asked everything.
+// NewRequest returns a request of the newest revision as a server receives it: with an
+// id, and with the metadata that every request must have. Members that params has in its
+// _meta are kept; the progress token is the request's id unless it has one. If
+// Options.Capabilities is nil, the client can be asked everything.
 //
 // Params are as in [mcp.NewRequest]; NewRequest panics if they cannot be encoded.
 func (cl *Client) NewRequest(method string, params any) *mcp.Request {
-	id := mcp.IntID(lastID.Add(1))
-	p, err := newParams(params)
+	req, err := cl.newRequest(method, params)
 	if err != nil {
 		panic(fmt.Sprintf("mcptest: NewRequest: params of %s: %v", method, err))
 	}
-	caps := cl.Capabilities
-	if caps == nil {
-		caps = everything()
-	}
-	p.addMeta(cl.LogLevel, caps)
-	p.setDefault(mcp.MetaProgressToken, id)
-	req, err := mcp.NewRequest(method, p.encode())
+	return req
+}
+
+func (cl *Client) newRequest(method string, params any) (*mcp.Request, error) {
+	bare, err := mcp.NewRequest(method, params)
 	if err != nil {
-		panic(fmt.Sprintf("mcptest: NewRequest: %v", err))
+		return nil, err
+	}
+	members := map[string]json.RawMessage{}
+	if raw := bare.Params(); raw != nil {
+		if err := jsonv2.Unmarshal(raw, &members); err != nil {
+			return nil, err
+		}
+	}
+	id := mcp.IntID(lastID.Add(1))
+	meta := bare.Meta()
+	cl.addMeta(&meta, id)
+	if members["_meta"], err = jsonv2.Marshal(meta, jsonv2.Deterministic(true)); err != nil {
+		return nil, err
+	}
+	req, err := mcp.NewRequest(method, members)
+	if err != nil {
+		return nil, err
 	}
 	req.ID, req.Principal = id, cl.Principal
-	return req
+	return req, nil
+}
+
+// addMeta adds the metadata of the modern era that is missing.
+func (cl *Client) addMeta(meta *mcp.Meta, id mcp.ID) {
+	addDefault := func(key string, value any) {
+		if _, ok := (*meta)[key]; !ok {
+			meta.Set(key, value)
+		}
+	}
+	addDefault(mcp.MetaProtocolVersion, mcp.LatestVersion)
+	addDefault(mcp.MetaClientCapabilities, cmp.Or(cl.Options.Capabilities, allCapabilities()))
+	addDefault(mcp.MetaClientInfo, self)
+	addDefault(mcp.MetaProgressToken, id)
+	if level := cl.Options.LogLevel; level != "" {
+		addDefault(mcp.MetaLogLevel, level)
+	}
+}
+
+func allCapabilities() *mcp.ClientCapabilities {
+	yes := new(struct{})
+	return &mcp.ClientCapabilities{
+		Elicitation: &mcp.ElicitationCapability{Form: yes, URL: yes},
+		Sampling:    &mcp.SamplingCapability{Context: yes, Tools: yes},
+		Roots:       &mcp.RootsCapability{},
+	}
 }
 
 // Do has h serve req, as a transport would, and returns the outcome together with

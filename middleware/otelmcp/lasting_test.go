@@ -122,7 +122,7 @@ func TestSessionID(t *testing.T) {
 		}
 		return "", nil
 	}, nil))
-	mcptest.RunClient(t, mux, nil, func(t *testing.T, c *mcp.Conn) {
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		id = ""
 		if _, err := mcp.Call[string](t.Context(), c, "t", nil); err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func program(t *testing.T, o *observed) (context.Context, trace.SpanContext) {
 // In every era and over every transport, client and server are one trace.
 func TestTrace(t *testing.T) {
 	o := observe(t)
-	mcptest.RunClient(t, traced(o), &mcp.ClientOptions{Elicit: answers}, func(t *testing.T, c *mcp.Conn) {
+	(&mcptest.Client{Options: mcp.ClientOptions{Elicit: answers}}).Run(t, traced(o), func(t *testing.T, c *mcp.Conn) {
 		otelmcp.Instrument(c, o.options())
 		ctx, root := program(t, o)
 		if got, err := mcp.Call[string](ctx, c, "who", nil); err != nil || got != "ada" {
@@ -112,7 +112,7 @@ func chain(t *testing.T, spans tracetest.SpanStubs, root trace.SpanContext, want
 // A call that asks is one span of the client, and one of the server for each round.
 func TestTraceOfQuestions(t *testing.T) {
 	o := observe(t)
-	mcptest.RunClient(t, traced(o), &mcp.ClientOptions{Elicit: answers}, func(t *testing.T, c *mcp.Conn) {
+	(&mcptest.Client{Options: mcp.ClientOptions{Elicit: answers}}).Run(t, traced(o), func(t *testing.T, c *mcp.Conn) {
 		c.Use(otelmcp.Client(o.options()))
 		ctx, root := program(t, o)
 		if got, err := mcp.Call[string](ctx, c, "ask", nil); err != nil || got != "Ada" {
@@ -139,13 +139,13 @@ func TestTraceOfQuestions(t *testing.T) {
 func TestTraceOfGateway(t *testing.T) {
 	o := observe(t)
 	server := traced(o)
-	everyWay(t, func(t *testing.T, backWay mcptest.Way, backVersion string) {
+	everyWay(t, func(t *testing.T, backWay mcptest.Path, backVersion string) {
 		mcptest.NoLeaks(t)
 		gateway := mcp.NewMux("gateway", "v1", quiet())
 		gateway.Use(otelmcp.Server(o.options()))
-		gateway.Mount("b_", back(t, backWay.To(t, server), backVersion, otelmcp.Client(o.options())))
-		everyWay(t, func(t *testing.T, way mcptest.Way, version string) {
-			c := mcptest.Dial(t, way.To(t, gateway), &mcp.ClientOptions{Version: version})
+		gateway.Mount("b_", back(t, backWay.Serve(t, server), backVersion, otelmcp.Client(o.options())))
+		everyWay(t, func(t *testing.T, way mcptest.Path, version string) {
+			c := mcptest.Dial(t, way.Serve(t, gateway), &mcp.ClientOptions{Version: version})
 			c.Use(otelmcp.Client(o.options()))
 			ctx, root := program(t, o)
 			if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "b_who"}); err != nil {
@@ -157,9 +157,9 @@ func TestTraceOfGateway(t *testing.T) {
 }
 
 // everyWay runs fn for every way in every era.
-func everyWay(t *testing.T, fn func(t *testing.T, way mcptest.Way, version string)) {
+func everyWay(t *testing.T, fn func(t *testing.T, way mcptest.Path, version string)) {
 	t.Helper()
-	for _, way := range mcptest.Ways() {
+	for _, way := range mcptest.Paths() {
 		for _, version := range way.Versions() {
 			t.Run(version+"/"+way.Name, func(t *testing.T) { fn(t, way, version) })
 		}

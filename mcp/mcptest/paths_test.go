@@ -108,15 +108,15 @@ func TestChains(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	})
-	for _, back := range mcptest.Ways() {
+	for _, back := range mcptest.Paths() {
 		for _, backVersion := range back.Versions() {
-			for _, front := range mcptest.Ways() {
+			for _, front := range mcptest.Paths() {
 				for _, frontVersion := range front.Versions() {
 					t.Run(front.Name+" "+frontVersion+" to "+back.Name+" "+backVersion, func(t *testing.T) {
 						mcptest.NoLeaks(t)
 						gateway := mcp.NewMux("gateway", "v1", nil)
-						gateway.Mount("b_", mcptest.Dial(t, back.To(t, mux), &mcp.ClientOptions{Version: backVersion, Forward: true}))
-						got := travel(t, front.To(t, gateway), frontVersion, "b_journey", began, ended)
+						gateway.Mount("b_", mcptest.Dial(t, back.Serve(t, mux), &mcp.ClientOptions{Version: backVersion, Forward: true}))
+						got := travel(t, front.Serve(t, gateway), frontVersion, "b_journey", began, ended)
 						if !reflect.DeepEqual(got, want) {
 							t.Errorf("%+v, want %+v", got, want)
 						}
@@ -134,11 +134,11 @@ func TestManyConnections(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		cycles = 100
 	}
-	for _, way := range mcptest.Ways() {
-		t.Run(way.Name, func(t *testing.T) {
+	for _, path := range mcptest.Paths() {
+		t.Run(path.Name, func(t *testing.T) {
 			mcptest.NoLeaks(t)
-			transport := way.To(t, asks())
-			versions := way.Versions()
+			transport := path.Serve(t, asks())
+			versions := path.Versions()
 			clients := make([]*mcp.Client, len(versions))
 			for i, version := range versions {
 				clients[i] = mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version})

@@ -1,0 +1,122 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// A Path is a way from a client to a server in the process of the test.
+type Path struct {
+	Name   string
+	Legacy bool // only the legacy era can be spoken
+
+	serve func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport
+}
+
+// Paths returns all paths: in memory, lines of bytes as over standard input and output,
+// a Unix domain socket, streamable HTTP with each of its two kinds of answers, and
+// HTTP+SSE.
+func Paths() []Path {
+	return []Path{
+		{Name: "memory", serve: serveMemory},
+		{Name: "stdio", serve: serveStdio},
+		{Name: "socket", serve: serveSocket},
+		{Name: "http-json", serve: serveHTTP("")},
+		{Name: "http-sse", serve: serveHTTP("text/event-stream")},
+		{Name: "sse", serve: serveSSE, Legacy: true},
+	}
+}
+
+// Serve serves h until the test ends and returns the transport to it.
+func (p Path) Serve(tb testing.TB, h mcp.Handler) mcp.Transport {
+	tb.Helper()
+	return p.serve(tb, new(Client), h)
+}
+
+// Versions returns the newest revision of each era that can be spoken, newest first.
+func (p Path) Versions() []string {
+	legacy := mcp.LegacyVersions()[0]
+	if p.Legacy {
+		return []string{legacy}
+	}
+	return []string{mcp.LatestVersion, legacy}
+}
+
+// serveMemory serves in process. That path has no principal, so a client with one gets
+// a pipe.
+func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+	if cl.Principal == nil {
+		return mcp.InProcess(h)
+	}
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+		near, far := mcp.Pipe()
+		inBackground(tb, func(ctx context.Context) error { return mcp.ServeStream(ctx, h, far, streamOptions(tb, cl)) })
+		return checkAnswers(tb, near), nil
+	})
+}
+
+// serveStdio serves lines of bytes, as over standard input and output.
+func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+		in, toServer := io.Pipe()
+		fromServer, out := io.Pipe()
+		s := &mcpstdio.Server{Handler: h, In: in, Out: out, Options: streamOptions(tb, cl)}
+		inBackground(tb, func(ctx context.Context) error {
+			defer in.Close()
+			defer out.Close()
+			return s.Serve(ctx)
+		})
+		closeBoth := func() error {
+			toServer.Close()
+			return fromServer.Close()
+		}
+		return checkAnswers(tb, mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth})), nil
+	})
+}
+
+// serveSocket serves on a Unix domain socket.
+func serveSocket(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+	dir, err := os.MkdirTemp("", "psi") //nolint:usetesting // a test's own directory may be too long for the path of a socket
+	if err != nil {
+		tb.Fatalf("mcptest: %v", err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "socket")
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "unix", path)
+	if err != nil {
+		tb.Fatalf("mcptest: %v", err)
+	}
+	opts := &mcpstdio.ListenerOptions{Stream: streamOptions(tb, cl)}
+	inBackground(tb, func(ctx context.Context) error { return mcpstdio.ServeListener(ctx, l, h, opts) })
+	return mcpstdio.NewSocket("unix", path)
+}
+
+// streamOptions returns the options of a server whose requests are cancelled when the
+// connection closes, since the test no longer waits for the answers.
+func streamOptions(tb testing.TB, cl *Client) *mcp.StreamOptions {
+	log := logger(tb)
+	return &mcp.StreamOptions{
+		Principal: cl.Principal, DrainTimeout: -1, Logger: log, Legacy: &mcp.LegacyOptions{Logger: log},
+	}
+}
+
+// inBackground runs serve until the test ends.
+func inBackground(tb testing.TB, serve func(ctx context.Context) error) {
+	ctx, cancel := context.WithCancelCause(tb.Context())
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx) }()
+	tb.Cleanup(func() {
+		cancel(mcp.ErrClosed)
+		<-done //nolint:errcheck // at the end of a test, any error will do
+	})
+}

@@ -1,0 +1,80 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// serveHTTP serves streamable HTTP to a client that accepts the given type alone, or
+// both if it is empty.
+func serveHTTP(accept string) func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+	return func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+		url, opts := onLoopback(tb, cl, mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)}), accept)
+		return mcphttp.NewTransport(url, opts)
+	}
+}
+
+// serveSSE serves HTTP+SSE.
+func serveSSE(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+	url, opts := onLoopback(tb, cl, mcphttp.NewSSEHandler(h, &mcphttp.Options{Logger: logger(tb)}), "")
+	return mcphttp.NewSSETransport(url, opts)
+}
+
+type endpoint interface {
+	http.Handler
+	Shutdown(ctx context.Context) error
+}
+
+// closeTimeout bounds the shutdown of an endpoint.
+const closeTimeout = 10 * time.Second
+
+// onLoopback serves an endpoint on a loopback port until the test ends, and returns its
+// URL and the options of the client.
+func onLoopback(tb testing.TB, cl *Client, e endpoint, accept string) (url string, opts *mcphttp.TransportOptions) {
+	base := &http.Transport{}
+	tb.Cleanup(base.CloseIdleConnections) // after the server was closed
+	s := httptest.NewServer(authenticate(cl.Principal, e))
+	tb.Cleanup(func() {
+		defer s.Close()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
+		defer cancel()
+		if err := e.Shutdown(ctx); err != nil {
+			tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
+		}
+	})
+	client := &http.Client{Transport: acceptOnly{base, accept}}
+	return s.URL, &mcphttp.TransportOptions{Client: client, Header: cl.Header, Logger: logger(tb)}
+}
+
+// authenticate stands in for the middleware that authenticates callers.
+func authenticate(p *mcp.Principal, next http.Handler) http.Handler {
+	if p == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, mcphttp.WithPrincipal(r, p))
+	})
+}
+
+// acceptOnly replaces the Accept header of requests with messages, unless it is empty.
+type acceptOnly struct {
+	next   http.RoundTripper
+	accept string
+}
+
+func (a acceptOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.accept != "" && r.Method == http.MethodPost {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", a.accept)
+	}
+	return a.next.RoundTrip(r)
+}
