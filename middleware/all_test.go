@@ -20,10 +20,10 @@ import (
 func everything() []mcp.Middleware {
 	l := slog.New(slog.DiscardHandler)
 	return []mcp.Middleware{
-		middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(middleware.NewVars(nil), nil), middleware.Recover(l),
-		middleware.RateLimit(middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), middleware.NewTokenBucket(1e6, time.Second, nil)),
+		middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(discard{}, nil), middleware.Recover(l),
+		middleware.RateLimit(middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), middleware.NewTokenBucket(1e6, time.Second, nil)),
 		middleware.RequireScopes("a"), middleware.Concurrency(10, 10),
-		middleware.HardTimeout(time.Minute, nil), middleware.Timeout(time.Minute), middleware.MaxResult(1 << 20),
+		middleware.Timeout(time.Minute), middleware.MaxResult(1 << 20),
 		middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true }),
 	}
 }
@@ -83,10 +83,10 @@ func TestEverythingOfClient(t *testing.T) {
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		l := slog.New(slog.DiscardHandler)
 		c.Use(
-			middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(middleware.NewVars(nil), nil), middleware.Recover(l),
+			middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(discard{}, nil), middleware.Recover(l),
 			middleware.NewCache(nil).Middleware, middleware.Singleflight(), middleware.Retry(&middleware.RetryOptions{Tools: true}),
 			middleware.RateLimit(middleware.ByTool, middleware.NewTokenBucket(1e6, time.Second, nil)),
-			middleware.Concurrency(10, 10), middleware.HardTimeout(time.Minute, nil), middleware.Timeout(time.Minute), middleware.MaxResult(1<<20),
+			middleware.Concurrency(10, 10), middleware.Timeout(time.Minute), middleware.MaxResult(1<<20),
 		)
 		progress := 0
 		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) { progress++ })

@@ -104,7 +104,7 @@ func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			taken := limits{}
 			mux := mcp.NewMux("m", "v1", quiet())
-			mux.Use(middleware.RateLimit(middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), taken))
+			mux.Use(middleware.RateLimit(middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), taken))
 			mux.Tool("t", says(""))
 			caller := &mcp.Principal{Subject: "mallory"}
 			if listed {
@@ -130,7 +130,7 @@ func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 			if len(taken) != want {
 				t.Errorf("%d keys, want %d: %v", len(taken), want, taken)
 			}
-			key := middleware.ByEach(middleware.ByPrincipal, middleware.ByTool)(t.Context(), as(caller, call("t")))
+			key := middleware.ByAll(middleware.ByPrincipal, middleware.ByTool)(t.Context(), as(caller, call("t")))
 			if taken[key] != 3 {
 				t.Errorf("t was counted %d times, want 3: %v", taken[key], taken)
 			}

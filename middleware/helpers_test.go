@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
 )
 
 // request sends a request of any method over a connection.
@@ -43,6 +44,12 @@ func listen(t *testing.T, c *mcp.Conn, f mcp.SubscriptionFilter) <-chan mcp.Chan
 
 // none is the input of tools without arguments.
 type none struct{}
+
+// discard is a Meter that discards measurements.
+type discard struct{}
+
+func (discard) Count(context.Context, string, []middleware.Label, int64)     {}
+func (discard) Observe(context.Context, string, []middleware.Label, float64) {}
 
 // quiet are the options of a mux that says nothing.
 func quiet() *mcp.MuxOptions {

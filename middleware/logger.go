@@ -5,6 +5,7 @@ package middleware
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"strings"
 	"time"
@@ -43,17 +44,13 @@ func Logger(l *slog.Logger) mcp.Middleware {
 				return next.ServeMCP(ctx, req)
 			}
 			start := time.Now()
-			return watched(ctx, next, req, func(o outcome) { o.log(ctx, l, req, start) })
+			return watched(ctx, next, req, func(o outcome) { o.log(ctx, l, req, time.Since(start)) })
 		})
 	}
 }
 
-// log hands the record to the handler itself: a Logger would look up from where it was
-// called, which is always here, and the time once more.
-func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, start time.Time) {
-	if !l.Enabled(ctx, o.level) {
-		return
-	}
+// log logs one request.
+func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, duration time.Duration) {
 	attrs := identity(ctx, req)
 	if version := req.Version(); version != "" {
 		attrs = append(attrs, slog.String("version", clipped(version)))
@@ -65,10 +62,7 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, star
 	if o.err != nil {
 		attrs = append(attrs, slog.Any("error", o.err))
 	}
-	now := time.Now()
-	record := slog.NewRecord(now, o.level, "mcp: request", 0)
-	record.AddAttrs(append(attrs, slog.Duration("duration", now.Sub(start)))...)
-	_ = l.Handler().Handle(ctx, record) // nor could a Logger do anything about an error
+	l.LogAttrs(ctx, o.level, "mcp: request", append(attrs, slog.Duration("duration", duration))...)
 }
 
 // identity are the attributes that say which request something is about.
@@ -108,4 +102,116 @@ func clipped(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxLogged], "") + "…"
+}
+
+// watched serves a request and tells how it ended, also if that is in a panic, which
+// goes on to whoever recovers it.
+func watched(ctx context.Context, next mcp.Handler, req *mcp.Request, tell func(outcome)) (res mcp.Result, err error) {
+	returned := false
+	defer func() {
+		o := outcome{kind: panicked, level: slog.LevelError}
+		if returned {
+			o = outcomeOf(ctx, res, err)
+		}
+		tell(o)
+	}()
+	res, err = next.ServeMCP(ctx, req)
+	returned = true
+	return res, err
+}
+
+// panicked is the kind of an outcome that is none: whoever recovers it answers with an
+// internal error.
+const panicked = "panic"
+
+// outcome is what the operator may know of how a request ended.
+type outcome struct {
+	kind  string
+	level slog.Level
+	code  int   // 0 unless it is an error
+	err   error // that the operator should see
+}
+
+func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return outcome{kind: "cancelled"}
+	case mcp.CodeOf(err) == mcp.CodeInternalError:
+		return outcome{kind: "error", level: slog.LevelError, code: mcp.CodeInternalError, err: err}
+	case err != nil:
+		return outcome{kind: "error", code: mcp.CodeOf(err)}
+	}
+	switch r := res.(type) {
+	case *mcp.InputRequired:
+		return outcome{kind: "input_required"}
+	case *mcp.CallToolResult:
+		if r != nil && r.IsError {
+			return outcome{kind: "isError"}
+		}
+	}
+	return outcome{kind: "ok"}
+}
+
+// RequestIDOptions configure [RequestID]. Nil means the zero RequestIDOptions.
+type RequestIDOptions struct {
+	// Header is the canonical name of the HTTP header that may bring an id. ""
+	// means X-Request-Id, "-" that none does.
+	Header string
+	// New makes an id. Nil means one of 26 random letters and digits.
+	New func() string
+}
+
+// RequestID gives requests an id by which the log lines of several servers can be
+// brought together: that of the middleware before it, that of the request's HTTP
+// header, or a new one. [RequestIDFrom] finds it, and [Logger] and [Recover], inside
+// of RequestID, log it as the attribute request.
+//
+// Whoever sends the header chooses the id, so that nothing may depend on it. One
+// that is longer than 128 bytes, or has anything in it but visible ASCII, is not
+// taken. The id of JSON-RPC, [mcp.Request].ID, is something else: it is unique on one
+// connection only. Requests that a handler sends do not carry the id.
+func RequestID(opts *RequestIDOptions) mcp.Middleware {
+	var o RequestIDOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Header == "" {
+		o.Header = "X-Request-Id"
+	}
+	if o.New == nil {
+		o.New = rand.Text
+	}
+	return func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if RequestIDFrom(ctx) != "" {
+				return next.ServeMCP(ctx, req)
+			}
+			id, ok := requestIDOf(req.Header[o.Header])
+			if !ok {
+				id = o.New()
+			}
+			return next.ServeMCP(context.WithValue(ctx, requestIDKey{}, id), req)
+		})
+	}
+}
+
+type requestIDKey struct{}
+
+// RequestIDFrom is the id that [RequestID] gave to the request of ctx, or "".
+func RequestIDFrom(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// requestIDOf is the id that the values of a header bring, if it can be logged.
+func requestIDOf(values []string) (id string, ok bool) {
+	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {
+		return "", false
+	}
+	for _, c := range []byte(values[0]) {
+		if c <= ' ' || c > '~' {
+			return "", false
+		}
+	}
+	return values[0], true
 }

@@ -87,6 +87,16 @@ func TestLoggerTellsCancelled(t *testing.T) {
 	}
 }
 
+// AddSource works: records have the place where they were logged.
+func TestLoggerSource(t *testing.T) {
+	var out bytes.Buffer
+	l := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{AddSource: true}))
+	_, _ = middleware.Logger(l)(answering(nil, nil)).ServeMCP(t.Context(), mcptest.NewRequest("tools/list", nil))
+	if !strings.Contains(out.String(), "middleware/logger.go:") {
+		t.Errorf("got %s", out.String())
+	}
+}
+
 func TestLoggerDefault(t *testing.T) {
 	l, out := lines()
 	before := slog.Default()

@@ -13,8 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Meter takes measurements: [Vars], or an adapter to the system that a program
-// has. It is safe for concurrent use, and does not keep or change labels.
+// A Meter takes measurements: an adapter to the system that a program has. It is safe for concurrent use, and does not keep or change labels.
 type Meter interface {
 	// Count adds delta, which is negative only where something has ended, to a
 	// counter.

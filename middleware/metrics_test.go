@@ -5,9 +5,7 @@ package middleware_test
 
 import (
 	"context"
-	"expvar"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -131,31 +129,22 @@ func TestMetricsOfSubscription(t *testing.T) {
 	}
 }
 
-func TestVars(t *testing.T) {
-	var _ expvar.Var = middleware.NewVars(nil)
-	v := middleware.NewVars(&middleware.VarsOptions{Buckets: []float64{10, 1}, MaxSeries: 3})
-	ctx := t.Context()
-	labels := []middleware.Label{{Name: "a", Value: "x\"y"}, {Name: "b", Value: ""}}
-	v.Count(ctx, "n", nil, 2)
-	v.Count(ctx, "n", nil, -1)
-	v.Count(ctx, "n", labels, 5)
-	for _, value := range []float64{0.5, 1, 5, 50, math.NaN(), math.Inf(1)} {
-		v.Observe(ctx, "h", nil, value)
-	}
-	v.Count(ctx, "more", nil, 1)
-	v.Observe(ctx, "more", nil, 1)
-	want := `{"dropped":2,"h":{"buckets":{"1":2,"10":3},"count":4,"sum":56.5},"n":1,"n{a=\"x\\\"y\",b=\"\"}":5}`
-	if got := v.String(); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+// counters is a Meter that prints what it counts.
+type counters struct{}
+
+func (counters) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {
+	if name == middleware.MetricRequests {
+		fmt.Println(name, labels, delta)
 	}
 }
 
+func (counters) Observe(context.Context, string, []middleware.Label, float64) {}
+
 func ExampleMetrics() {
-	vars := middleware.NewVars(nil) // for expvar.Publish
 	mux := mcp.NewMux("server", "v1.0.0", nil)
-	mux.Use(middleware.Metrics(only{vars, middleware.MetricRequests}, nil))
+	mux.Use(middleware.Metrics(counters{}, nil))
 	mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
-	for _, name := range []string{"hello", "hello", "made up"} {
+	for _, name := range []string{"hello", "made up"} {
 		req, err := mcp.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name})
 		if err != nil {
 			fmt.Println(err)
@@ -163,30 +152,7 @@ func ExampleMetrics() {
 		}
 		_, _ = mux.ServeMCP(context.Background(), req)
 	}
-	fmt.Println(strings.ReplaceAll(vars.String(), `\"`, "'"))
-	// Output: {"mcp_requests_total{method='tools/call',name='hello',outcome='ok',code=''}":2,"mcp_requests_total{method='tools/call',name='other',outcome='error',code='-32602'}":1}
+	// Output:
+	// mcp_requests_total [{method tools/call} {name hello} {outcome ok} {code }] 1
+	// mcp_requests_total [{method tools/call} {name other} {outcome error} {code -32602}] 1
 }
-
-func ExampleVars() {
-	vars := middleware.NewVars(&middleware.VarsOptions{Buckets: []float64{1, 10}})
-	ctx := context.Background()
-	vars.Count(ctx, "cats", []middleware.Label{{Name: "colour", Value: "black"}}, 2)
-	vars.Observe(ctx, "weight", nil, 4.5)
-	var published expvar.Var = vars
-	fmt.Println(published)
-	// Output: {"cats{colour=\"black\"}":2,"weight":{"buckets":{"1":0,"10":1},"count":1,"sum":4.5}}
-}
-
-// only is a Meter that passes on one of the measurements.
-type only struct {
-	middleware.Meter
-	name string
-}
-
-func (o only) Count(ctx context.Context, name string, labels []middleware.Label, delta int64) {
-	if name == o.name {
-		o.Meter.Count(ctx, name, labels, delta)
-	}
-}
-
-func (o only) Observe(context.Context, string, []middleware.Label, float64) {}

@@ -110,20 +110,20 @@ func TestKeys(t *testing.T) {
 		"other network":          {at("2001:db8:0:1::1"), at("2001:db8:0:2::1"), call("t"), call("t"), false},
 		"not known":              {at(""), at(""), call("t"), call("t"), true},
 		"not known and known":    {at(""), at("192.0.2.1"), call("t"), call("t"), false},
-		"each":                   {middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), as(ann, call("t")), as(ann, call("u")), false},
-		"each, the same":         {middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), as(ann, call("t")), as(ann, call("t")), true},
-		"moved borders":          {middleware.ByEach(always("ab"), always("c")), middleware.ByEach(always("a"), always("bc")), call("t"), call("t"), false},
+		"each":                   {middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), as(ann, call("t")), as(ann, call("u")), false},
+		"each, the same":         {middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), as(ann, call("t")), as(ann, call("t")), true},
+		"moved borders":          {middleware.ByAll(always("ab"), always("c")), middleware.ByAll(always("a"), always("bc")), call("t"), call("t"), false},
 	} {
 		key1, key2 := test.key1(t.Context(), test.req1), test.key2(t.Context(), test.req2)
 		if (key1 == key2) != test.same || key1 == "" || key2 == "" {
 			t.Errorf("%s: keys are %q and %q", name, key1, key2)
 		}
 	}
-	if got := middleware.ByEach(always("a"), always(""))(t.Context(), call("t")); got != "" {
+	if got := middleware.ByAll(always("a"), always(""))(t.Context(), call("t")); got != "" {
 		t.Errorf("with an empty key: got %q", got)
 	}
-	mustPanic(t, "ByEach of nothing", func() { middleware.ByEach() })
-	mustPanic(t, "ByEach of a nil key", func() { middleware.ByEach(middleware.ByTool, nil) })
+	mustPanic(t, "ByAll of nothing", func() { middleware.ByAll() })
+	mustPanic(t, "ByAll of a nil key", func() { middleware.ByAll(middleware.ByTool, nil) })
 	mustPanic(t, "ByAddress of nothing", func() { middleware.ByAddress(nil) })
 }
 
@@ -249,7 +249,7 @@ func ExampleRateLimit() {
 	perUser := middleware.NewTokenBucket(100, time.Minute, nil)
 	mux.Use(middleware.RateLimit(middleware.ByPrincipal, perUser))
 	dear := middleware.NewTokenBucket(1, time.Minute, nil)
-	mux.With(middleware.RateLimit(middleware.ByEach(middleware.ByPrincipal, middleware.ByTool), dear)).
+	mux.With(middleware.RateLimit(middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), dear)).
 		Tool("report", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
 	ctx := context.Background()
 	conn, err := mcp.NewClient("client", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -43,8 +44,8 @@ func recovered(ctx context.Context, l *slog.Logger, req *mcp.Request, v any) err
 		return &mcp.Error{Code: mcp.CodeInternalError, Message: "the request was aborted", Cause: mcp.ErrAbortHandler}
 	}
 	stack := debug.Stack()
-	if c, ok := v.(*crossing); ok {
-		v, stack = c.value, c.stack
+	if p, ok := v.(*flight.PanicError); ok {
+		v, stack = p.Value, p.Stack
 	}
 	attrs := append(identity(ctx, req), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(stack)))
 	l.LogAttrs(ctx, slog.LevelError, "mcp: handler panicked", attrs...)

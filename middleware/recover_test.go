@@ -55,9 +55,7 @@ func TestRecover(t *testing.T) {
 // A panic comes to whoever recovers it with the stack on which it happened, also if
 // a middleware runs handlers on goroutines of their own.
 func TestRecoverKeepsStacks(t *testing.T) {
-	for name, apart := range map[string]mcp.Middleware{
-		"HardTimeout": middleware.HardTimeout(1<<40, nil), "Singleflight": middleware.Singleflight(),
-	} {
+	for name, apart := range map[string]mcp.Middleware{"Singleflight": middleware.Singleflight()} {
 		l, out := lines()
 		req := outgoing(t, mcp.MethodListTools, nil)
 		_, err := mcp.Chain(panicking("boom"), middleware.Recover(l), apart).ServeMCP(t.Context(), req)

@@ -6,85 +6,95 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"sync"
+	"errors"
+	"slices"
+	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/mcp"
 )
 
-// Singleflight sends a client's request once for all who ask for the same at the
-// same time: the same method with the same parameters, on behalf of the same
-// principal. It shares what only reads, as [Retry] repeats it, and never calls of
-// tools, subscriptions, or what carries answers to a question or asks for progress by
-// a token.
+// Singleflight sends equal requests of a client once if they are made at the same
+// time: those with the same method, parameters and principal. It shares the methods
+// that [Retry] repeats, which only read. It never shares calls of tools, subscriptions,
+// or requests that carry answers to a question or a progress token.
 //
-// The shared request has the values of the context of whoever asked first, but ends
-// only when all who wait have left: one who is cancelled does not take the answer from
-// the others. It reports no progress. The result is shared, and must not be changed,
-// as no result may.
+// The shared request has the context values of the first caller. It is cancelled only
+// when all of its callers are: one cancelled caller does not affect the others. It
+// reports no progress. The result is shared and must not be changed, like every result.
 //
-// An answer may have been under way when its request was made. Singleflight belongs inside
-// of [Cache], which keeps requests made after a change from such answers, and outside of
-// [Retry].
+// A caller can get the response to a request that was sent before its own. Use
+// Singleflight inside of [Cache], which prevents such a response from hiding a change,
+// and outside of [Retry].
 func Singleflight() mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
-		f := &flights{next: next, flying: map[flightKey]*flight{}} // of one server
-		return mcp.HandlerFunc(f.serve)
+		return mcp.HandlerFunc((&singleflight{next: next}).serve)
 	}
+}
+
+// singleflight shares the requests to one server.
+type singleflight struct {
+	next  mcp.Handler
+	group flight.Group[flightKey, *sharedResult]
 }
 
 type flightKey struct {
 	method, version, owner, params string
-	session                        *mcp.Session // of a client of the legacy era, whose capabilities it has
+	session                        *mcp.Session // of a legacy client, whose capabilities it has
 	changes                        any          // that a Cache outside has seen
 }
 
-// flights are the requests that are shared now. There are no more of them than
-// callers who wait.
-type flights struct {
-	next mcp.Handler
-
-	mu     sync.Mutex
-	flying map[flightKey]*flight
+type sharedResult struct {
+	res     mcp.Result
+	claimed atomic.Bool // by the caller that answers the question that res is
 }
 
-// flight is one shared request.
-type flight struct {
-	cancel context.CancelFunc
-	done   chan struct{} // closed when end is there
-	end    ended
-
-	// Guarded by the mutex of flights.
-	waiting int
-	asking  bool // somebody has the question that is the outcome
-}
-
-func (f *flights) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	if !onlyReads(req.Method) || !req.ProgressToken().IsZero() || answers(req) {
-		return f.next.ServeMCP(ctx, req)
+		return s.next.ServeMCP(ctx, req)
 	}
-	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), asked(req), mcp.SessionFrom(ctx), ctx.Value(changesKey{})}
-	one, err := f.join(ctx, key, req)
+	copied, err := copyRequest(req)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-one.done:
-		if f.isAskedAlready(one) {
-			return f.next.ServeMCP(ctx, req)
+	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFrom(ctx), ctx.Value(changesKey{})}
+	shared, err := s.group.Do(mcp.WithProgress(ctx, nil), key, func(ctx context.Context) (*sharedResult, error) {
+		res, err := s.next.ServeMCP(ctx, copied)
+		return &sharedResult{res: res}, err
+	})
+	if p, ok := errors.AsType[*flight.PanicError](err); ok {
+		if p.Value == mcp.ErrAbortHandler { //nolint:errorlint // net/http compares the value, too
+			panic(p.Value)
 		}
-		return one.end.outcome()
-	case <-ctx.Done():
-		f.leave(key, one)
-		return nil, context.Cause(ctx)
+		panic(p) // which Recover knows
 	}
+	switch {
+	case errors.Is(err, flight.ErrGoexit):
+		return nil, mcp.Errorf(mcp.CodeInternalError, "the handler of %s ended its goroutine", clipped(req.Method))
+	case shared == nil:
+		return nil, err
+	}
+	if _, ok := shared.res.(*mcp.InputRequired); ok && shared.claimed.Swap(true) {
+		return s.next.ServeMCP(ctx, req) // the state of a question may be good for one answer only
+	}
+	return shared.res, err
 }
 
-// traceMembers are the members of _meta that say which trace a request belongs to.
+// copyRequest returns a copy of req that may be used after req has been answered, when
+// the bytes of its params are reused.
+func copyRequest(req *mcp.Request) (*mcp.Request, error) {
+	if req.Params() == nil {
+		return req.Clone(), nil
+	}
+	return req.WithParams(slices.Clone(req.Params()))
+}
+
+// traceMembers are the members of _meta that identify a trace.
 var traceMembers = []string{"traceparent", "tracestate", "baggage"}
 
-// asked is what a request asks: its params without the trace, in which everybody
-// differs.
-func asked(req *mcp.Request) string {
+// paramsWithoutTrace returns the params of a request without the trace members, which
+// differ between requests that are otherwise equal.
+func paramsWithoutTrace(req *mcp.Request) string {
 	meta := req.Meta()
 	size := len(meta)
 	for _, member := range traceMembers {
@@ -104,67 +114,4 @@ func asked(req *mcp.Request) string {
 		return string(req.Params())
 	}
 	return string(untraced.Params()) + string(rest)
-}
-
-// join takes part in a flight, which it begins if there is none.
-func (f *flights) join(ctx context.Context, key flightKey, req *mcp.Request) (*flight, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if one := f.flying[key]; one != nil {
-		one.waiting++
-		return one, nil
-	}
-	own, err := ownRequest(req)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(mcp.WithProgress(context.WithoutCancel(ctx), nil))
-	one := &flight{waiting: 1, cancel: cancel, done: make(chan struct{})}
-	f.flying[key] = one
-	go f.fly(ctx, key, one, own)
-	return one, nil
-}
-
-func (f *flights) fly(ctx context.Context, key flightKey, one *flight, req *mcp.Request) {
-	defer func() {
-		one.cancel()
-		f.forget(key, one)
-		close(one.done)
-	}()
-	serveApart(ctx, f.next, req, &one.end)
-}
-
-// isAskedAlready reports whether the outcome is a question that somebody else
-// answers. It may be good for one answer only.
-func (f *flights) isAskedAlready(one *flight) bool {
-	if _, ok := one.end.res.(*mcp.InputRequired); !ok {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	already := one.asking
-	one.asking = true
-	return already
-}
-
-func (f *flights) forget(key flightKey, one *flight) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.flying[key] == one {
-		delete(f.flying, key)
-	}
-}
-
-// leave cancels a flight that nobody waits for any more; who comes now begins
-// another one.
-func (f *flights) leave(key flightKey, one *flight) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if one.waiting--; one.waiting > 0 {
-		return
-	}
-	one.cancel()
-	if f.flying[key] == one {
-		delete(f.flying, key)
-	}
 }

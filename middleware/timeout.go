@@ -15,8 +15,7 @@ import (
 // Timeout gives handlers a deadline: after d, their context is done. It waits for
 // them to see that and return. What they then return as an error, or as the failure
 // of a tool, becomes an error with [mcp.CodeTimeout]; a result that is none is kept,
-// late as it is. For handlers that do not look at their context there is
-// [HardTimeout].
+// late as it is.
 //
 // Subscriptions ([mcp.MethodListen]) are meant to last and have no deadline. On a
 // client it bounds each request; see also [mcp.ClientOptions].CallTimeout, which

@@ -59,60 +59,45 @@ func TestTimeout(t *testing.T) {
 		})
 	}
 	mustPanic(t, "Timeout(0)", func() { middleware.Timeout(0) })
-	mustPanic(t, "HardTimeout(-1)", func() { middleware.HardTimeout(-1, nil) })
 }
 
 // Who cancels is not told of a timeout.
 func TestTimeoutAndCancel(t *testing.T) {
-	for name, mw := range timeouts(time.Minute) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errLost)
-		res, err := mw(cooperative()).ServeMCP(ctx, call("t"))
-		if err == nil && textOf(t, res) != "lost" {
-			t.Errorf("%s: got %v, %v", name, res, err)
-		}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errLost)
+	res, err := middleware.Timeout(time.Minute)(cooperative()).ServeMCP(ctx, call("t"))
+	if err == nil && textOf(t, res) != "lost" {
+		t.Errorf("got %v, %v", res, err)
 	}
-}
-
-func timeouts(d time.Duration) map[string]mcp.Middleware {
-	return map[string]mcp.Middleware{"soft": middleware.Timeout(d), "hard": middleware.HardTimeout(d, nil)}
 }
 
 // Subscriptions last.
 func TestTimeoutLeavesSubscriptions(t *testing.T) {
-	for name, mw := range timeouts(time.Second) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				mux := serving(says(""), mw, middleware.Concurrency(1, 0))
-				c := mcptest.Connect(t, mux)
-				changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
-				<-time.After(time.Hour)
-				mux.Tool("new", says(""))
-				<-time.After(time.Second)
-				select {
-				case change := <-changes:
-					if change.Method != mcp.NotificationToolsListChanged {
-						t.Errorf("got %+v", change)
-					}
-				default:
-					t.Fatal("the subscription has ended")
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		mux := serving(says(""), middleware.Timeout(time.Second), middleware.Concurrency(1, 0))
+		c := mcptest.Connect(t, mux)
+		changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
+		<-time.After(time.Hour)
+		mux.Tool("new", says(""))
+		<-time.After(time.Second)
+		select {
+		case change := <-changes:
+			if change.Method != mcp.NotificationToolsListChanged {
+				t.Errorf("got %+v", change)
+			}
+		default:
+			t.Fatal("the subscription has ended")
+		}
+	})
 }
 
 func TestTimeoutInEveryEra(t *testing.T) {
-	for name, mw := range timeouts(time.Millisecond) {
-		t.Run(name, func(t *testing.T) {
-			mux := mcp.NewMux("m", "v1", quiet())
-			mux.With(mw).Tool("t", cooperative()) // not the handshake, which may take longer
-			mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
-				_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-				wantCode(t, err, mcp.CodeTimeout)
-			})
-		})
-	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.With(middleware.Timeout(time.Millisecond)).Tool("t", cooperative()) // not the handshake, which may take longer
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+		wantCode(t, err, mcp.CodeTimeout)
+	})
 }
 
 func ExampleTimeout() {
