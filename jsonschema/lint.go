@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/go-psi/psi/internal/ascii"
 )
 
 // A Profile is what a family of clients, named after the provider of their
@@ -191,7 +189,10 @@ func typesOf(obj map[string]any) []string {
 }
 
 // isPortable reports whether every model provider accepts the name of a property.
-func isPortable(name string) bool { return ascii.IsName(name, 64, "_.-") }
+func isPortable(name string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	return name != "" && len(name) <= 64 && strings.Trim(name, letters+"0123456789_.-") == ""
+}
 
 func (l *linter) members(pointer string, obj map[string]any) {
 	props, declared := obj["properties"].(map[string]any)

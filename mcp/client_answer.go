@@ -7,12 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/jsonschema"
 )
@@ -152,16 +152,10 @@ func checkVisit(raw string) error {
 		return Errorf(CodeInvalidParams, "params.url is not the URL of a page")
 	case u.User != nil:
 		return Errorf(CodeInvalidParams, "params.url must not have user information")
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && network.IsLoopback(u.Hostname()):
 		return nil
 	}
 	return Errorf(CodeInvalidParams, "params.url must be https, or http on this machine")
-}
-
-// isLoopback reports whether a host is on this machine for sure.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
 func fillForm(ctx context.Context, form *jsonschema.Schema, schema, content json.RawMessage) (json.RawMessage, error) {

@@ -8,14 +8,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-psi/psi/internal/ascii"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/jsonschema"
 )
 
 // isToolName reports whether the specification recommends a name (server/tools).
-func isToolName(name string) bool { return ascii.IsName(name, 128, "_.-") }
+func isToolName(name string) bool {
+	return name != "" && len(name) <= 128 && strings.Trim(name, alphanumeric+"_.-") == ""
+}
+
+const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // describeTool is the tool as it is listed, nil if the handler does not describe
 // itself, and the arguments that are mirrored in headers.

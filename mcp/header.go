@@ -7,13 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/go-psi/psi/internal/ascii"
 	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp/transport"
@@ -30,7 +28,9 @@ type paramHeader struct {
 const headerKeyword = "x-mcp-header"
 
 // isHeaderToken reports whether a name may be part of a header's (RFC 9110, token).
-func isHeaderToken(name string) bool { return ascii.IsName(name, math.MaxInt, "!#$%&'*+.^_`|~-") }
+func isHeaderToken(name string) bool {
+	return name != "" && strings.Trim(name, alphanumeric+"!#$%&'*+.^_`|~-") == ""
+}
 
 // paramHeaders collects the annotations of a schema, or says which of them the
 // specification does not allow (transports/streamable-http).

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/go-psi/psi/internal/ascii"
 )
 
 // mount is a Handler that serves the names under a prefix of another mux.
@@ -37,7 +35,9 @@ func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 
 // isMountPrefix reports whether every model provider accepts a prefix in the name of
 // a tool.
-func isMountPrefix(prefix string) bool { return ascii.IsName(prefix, 64, "_-") }
+func isMountPrefix(prefix string) bool {
+	return prefix != "" && len(prefix) <= 64 && strings.Trim(prefix, alphanumeric+"_-") == ""
+}
 
 // Mount serves another mux, or any Handler that answers as a server does, such as
 // a connection to one, under a literal prefix, separator included: with the

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/network"
 )
 
 // guard refuses what a web page on somebody else's host makes a browser send: it
@@ -102,12 +104,10 @@ func isRebindable(host string) bool {
 	return err != nil && !isLoopback(host)
 }
 
+// isLoopback reports whether a host names this machine. Unlike [network.IsLoopback] it
+// accepts names below localhost, which every browser resolves to this machine.
 func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
+	return network.IsLoopback(host) || strings.HasSuffix(strings.ToLower(host), ".localhost")
 }
 
 // arrivedOnLoopback looks at the address that the connection was accepted on. It

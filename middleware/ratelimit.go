@@ -200,7 +200,7 @@ func ByAddress(address func(ctx context.Context) string) KeyFunc {
 	if address == nil {
 		panic("middleware.ByAddress: the function must not be nil")
 	}
-	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network.Of(address(ctx)) }
+	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network.CallerPrefix(address(ctx)) }
 }
 
 // ByAll limits each combination of keys by itself, such as each tool for each

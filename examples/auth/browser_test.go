@@ -28,7 +28,7 @@ type browser struct {
 	token string   // the last Authorization that was sent
 }
 
-func (b *browser) receiver() oauth.Receiver { return oauth.NewReceiver(redirectURI, b.visit) }
+func (b *browser) receiver() oauth.Redirector { return oauth.NewRedirector(redirectURI, b.visit) }
 
 // RoundTrip implements http.RoundTripper.
 func (b *browser) RoundTrip(r *http.Request) (*http.Response, error) {

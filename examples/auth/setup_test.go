@@ -46,7 +46,7 @@ func serveNotes(t *testing.T, issuer string) (resource string) {
 // authorized authorizes requests to a server, with the user's browser.
 func authorized(t *testing.T, resource string, b *browser) *oauth.Transport {
 	t.Helper()
-	rt := oauth.NewTransport(resource, &oauth.Options{Base: b, Grant: &oauth.AuthorizationCode{Receiver: b.receiver()}, Logger: quiet})
+	rt := oauth.NewTransport(resource, &oauth.Options{Base: b, Grant: &oauth.AuthorizationCode{Redirector: b.receiver()}, Logger: quiet})
 	t.Cleanup(func() { _ = rt.Close() })
 	return rt
 }

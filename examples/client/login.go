@@ -21,7 +21,7 @@ func (t *terminal) authorized(server string) (*oauth.Transport, error) {
 	}
 	return oauth.NewTransport(server, &oauth.Options{
 		Grant: &oauth.AuthorizationCode{
-			Receiver:     &oauth.Loopback{OpenBrowser: t.browse},
+			Redirector:   &oauth.Loopback{OpenBrowser: t.browse},
 			Registration: oauth.Registration{Name: "psi example client"},
 		},
 		Store: oauth.NewFileStore(filepath.Join(dir, "psi-example-client", "tokens")),

@@ -3,12 +3,16 @@
 
 package network
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
-// Of returns what of an address, with or without a port, is the caller's own: an IPv4
-// address, or the first 64 bits of one of IPv6, which is what one customer has. Anything
-// else, such as the path of a socket, is returned as it is.
-func Of(address string) string {
+// CallerPrefix returns the part of an address, with or without a port, that identifies
+// a caller: an IPv4 address, or the first 64 bits of an IPv6 address, which is what a
+// provider assigns to one customer. Anything else, such as the path of a socket, is
+// returned unchanged.
+func CallerPrefix(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		withPort, err := netip.ParseAddrPort(address)
@@ -22,4 +26,11 @@ func Of(address string) string {
 	}
 	prefix, _ := addr.Prefix(64) // every IPv6 address has one
 	return prefix.String()
+}
+
+// IsLoopback reports whether host, without a port, certainly is this machine:
+// "localhost" or a loopback address. Names below localhost may be resolved elsewhere.
+func IsLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-func TestOf(t *testing.T) {
+func TestCallerPrefix(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1:80":              "192.0.2.1",
 		"192.0.2.1":                 "192.0.2.1",
@@ -19,8 +19,19 @@ func TestOf(t *testing.T) {
 		"/run/socket":               "/run/socket",
 		"":                          "",
 	} {
-		if got := network.Of(address); got != want {
+		if got := network.CallerPrefix(address); got != want {
 			t.Errorf("%q: got %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestIsLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.1.2.3": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, "localhost.": false, "a.localhost": false, "127.1": false, "localhost.example.com": false, "192.0.2.1": false, "::": false,
+	} {
+		if got := network.IsLoopback(host); got != want {
+			t.Errorf("%q: got %t", host, got)
 		}
 	}
 }

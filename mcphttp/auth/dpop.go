@@ -6,14 +6,19 @@ package auth
 import (
 	"context"
 	"crypto"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -44,12 +49,10 @@ type DPoPOptions struct {
 	// unless a proxy changes paths.
 	URL func(r *http.Request) string
 
-	// RequireNonce asks for a nonce of the server's in each proof, so that none can
-	// be made in advance. Nonces change every NonceAge, 0 means 5 minutes, and are
-	// good for as long again. NonceKey is a secret that replicas share, of at least
-	// 32 bytes; nil means one for this process.
+	// RequireNonce requires a nonce of the server's in each proof, so that proofs cannot
+	// be made in advance. A nonce is valid for 5 to 10 minutes. NonceKey is a secret of at
+	// least 32 bytes that replicas share; nil means a random one for this process.
 	RequireNonce bool
-	NonceAge     time.Duration
 	NonceKey     []byte
 
 	// Replay keeps which proofs were used, so that none is good twice, for replicas
@@ -89,7 +92,6 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 	}
 	setDefault(&o.Window, 5*time.Minute)
 	setDefault(&o.MaxReplay, 1<<18)
-	setDefault(&o.NonceAge, 5*time.Minute)
 	u := mustResource(resource)
 	used := newMemoryReplay(o.Window, o.MaxReplay)
 	d := &DPoP{
@@ -100,7 +102,7 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 		d.url = d.urlOf
 	}
 	if o.RequireNonce {
-		d.nonces = newNonces(o.NonceKey, o.NonceAge)
+		d.nonces = newNonces(o.NonceKey)
 	}
 	if o.Replay != nil {
 		d.used = newSharedReplay(used, o.Replay)
@@ -211,7 +213,7 @@ func (d *DPoP) prove(r *http.Request, token, jkt string) error {
 	if ahead := min(d.window, maxAhead); issued.After(now.Add(ahead)) {
 		return unproven("the iat of the proof is more than %v ahead", ahead)
 	}
-	if d.nonces != nil && !d.nonces.good(claims.Nonce, now) {
+	if d.nonces != nil && !d.nonces.isValid(claims.Nonce, now) {
 		e := unproven("the proof needs the nonce of the header DPoP-Nonce")
 		e.Code, e.Header = CodeUseNonce, http.Header{headerNonce: {d.nonces.current(now)}}
 		return e
@@ -321,4 +323,54 @@ func plainURL(u *url.URL) string {
 		path = "/"
 	}
 	return scheme + "://" + host + path
+}
+
+// nonceAge is how long a nonce is issued. It is valid for as long again.
+const nonceAge = 5 * time.Minute
+
+// nonces derives nonces from the time and a secret. It needs no memory, and replicas
+// with the same secret accept each other's nonces.
+type nonces struct {
+	key []byte
+
+	mu           sync.Mutex
+	period       int64
+	last, newest string // of the period before, and of the period
+}
+
+func newNonces(key []byte) *nonces {
+	if key == nil {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // it never fails
+	}
+	if len(key) < 32 {
+		panic("auth: DPoPOptions.NonceKey has less than 32 bytes")
+	}
+	return &nonces{key: slices.Clone(key)}
+}
+
+func (n *nonces) derive(period int64) string {
+	mac := hmac.New(sha256.New, n.key)
+	_, _ = mac.Write(binary.BigEndian.AppendUint64([]byte("psi dpop nonce "), uint64(period)))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
+}
+
+func (n *nonces) at(now time.Time) (last, newest string) {
+	period := now.UnixNano() / int64(nonceAge)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.newest == "" || n.period != period {
+		n.period, n.last, n.newest = period, n.derive(period-1), n.derive(period)
+	}
+	return n.last, n.newest
+}
+
+func (n *nonces) current(now time.Time) string {
+	_, newest := n.at(now)
+	return newest
+}
+
+func (n *nonces) isValid(nonce string, now time.Time) bool {
+	last, newest := n.at(now)
+	return sameText(nonce, newest) || sameText(nonce, last)
 }

@@ -154,7 +154,7 @@ func TestDPoPAttacks(t *testing.T) {
 // A token that is bound cannot be used as one that is not, and each scheme is asked for.
 func TestDPoPDowngrade(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
-	both := auth.AnyOf(tokens, auth.NewDPoP(tokens, resource, &auth.DPoPOptions{Algorithms: []string{"ES256"}}))
+	both := auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, &auth.DPoPOptions{Algorithms: []string{"ES256"}}))
 	tok := boundToken(otherKey())
 	if a := ask(both, nil, bearing(tok)); a.Code != http.StatusUnauthorized || !strings.HasPrefix(a.challenge(), `Bearer error="invalid_token"`) {
 		t.Errorf("got %d %s", a.Code, a.challenge())

@@ -53,11 +53,11 @@ func ExampleHashedAPIKeys() {
 
 // People have tokens, of which those that are bound to a key need its proof, and
 // programs have API keys.
-func ExampleAnyOf() {
+func ExampleFirstOf() {
 	const resource = "https://mcp.example.com/mcp"
 	tokens := auth.NewJWT("https://login.example.com", resource, &auth.JWTOptions{Keys: published()})
 	keys := auth.APIKeys(map[string]*mcp.Principal{"pk_9f2b6c1d8e7a4350": {Subject: "robot"}}, nil)
-	h := auth.Require(auth.AnyOf(tokens, auth.NewDPoP(tokens, resource, nil), keys), &auth.Options{Resource: resource})(whoami())
+	h := auth.Require(auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, nil), keys), &auth.Options{Resource: resource})(whoami())
 
 	for _, credentials := range []string{token(nil), "pk_9f2b6c1d8e7a4350"} {
 		r := modern("whoami")

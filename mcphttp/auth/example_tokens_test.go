@@ -45,7 +45,7 @@ func ExampleNewIntrospection() {
 	// 401
 }
 
-// Tokens that are bound to a key are of no use to a thief. auth.AnyOf takes those that
+// Tokens that are bound to a key are of no use to a thief. auth.FirstOf takes those that
 // are not bound as well.
 func ExampleNewDPoP() {
 	const resource = "https://mcp.example.com/mcp"

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/go-psi/psi/internal/network"
 )
 
 const (
@@ -96,18 +97,10 @@ func checkURL(u *url.URL) error {
 	switch {
 	case u.Hostname() == "":
 		return errors.New("it must be an absolute URL with a host")
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && network.IsLoopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("it must be an https URL; http is for loopback addresses only")
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }
 
 // mustEndpoint panics if a URL of the programmer's cannot be fetched.

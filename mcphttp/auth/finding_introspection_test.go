@@ -123,7 +123,7 @@ func TestFindingS24TurnsComeBack(t *testing.T) {
 func TestFindingS24RevokedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 1, CacheAge: time.Second, RefusedAge: time.Second})
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 1, CacheAge: time.Second})
 		if _, err := v.Verify(bearing("good")); err != nil {
 			t.Fatal(err)
 		}

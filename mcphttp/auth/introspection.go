@@ -9,31 +9,33 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
 
 const (
-	maxIntrospection = 256 << 10 // bytes of an answer
-	maxPending       = 1024      // tokens that wait to be asked about, besides those that were good before
-	maxProven        = 16 << 10  // tokens of which it is remembered that they were good
-	provenAge        = time.Hour // for which that is remembered
+	maxIntrospection = 256 << 10        // bytes of an answer
+	maxPending       = 1024             // tokens that wait to be asked about, besides those that were good before
+	maxProven        = 16 << 10         // tokens of which it is remembered that they were good
+	provenAge        = time.Hour        // for which that is remembered
+	refusedAge       = 10 * time.Second // for which a negative answer is remembered
 )
 
 // IntrospectionOptions configure an [Introspection]. Nil means the zero
 // IntrospectionOptions.
 type IntrospectionOptions struct {
 	// ClientID and ClientSecret are this server's own credentials at the endpoint,
-	// sent as HTTP basic authentication.
+	// sent as HTTP basic authentication. For other credentials, use a Client whose
+	// Transport adds them.
 	ClientID, ClientSecret string
-	// Authenticate adds other credentials to a request, in place of these. Nil means
-	// none; for mutual TLS, see Client.
-	Authenticate func(r *http.Request) error
 	// Issuer is who has issued the tokens. An answer that names another is refused.
 	// Empty means whom the answer names or, if it names none, the endpoint's origin.
 	Issuer string
@@ -52,13 +54,11 @@ type IntrospectionOptions struct {
 	Subject func(claims map[string]any) string
 	Check   func(claims map[string]any) error
 
-	// CacheSize is how many answers are remembered, by the tokens' hashes; negative
-	// none. 0 means 4096 that were good and as many that were not. CacheAge is how
-	// long a good one is, but no longer than the token is valid: it is by how much a
-	// revocation can come late. 0 means one minute. A bad one is remembered for
-	// RefusedAge; 0 means 10 seconds.
-	CacheSize            int
-	CacheAge, RefusedAge time.Duration
+	// CacheAge is how long a positive answer is remembered, by the token's hash, but never
+	// after the token has expired. It is the time that a revocation can take to have an
+	// effect. 0 means one minute, negative not at all. A negative answer is remembered for
+	// ten seconds.
+	CacheAge time.Duration
 	// MaxConcurrent is how many questions are asked at once. 0 means 32. Up to 1024 others
 	// wait: tokens that were good in the last hour go first, then each source in turn. If
 	// there are more, the source with the most waits the longest, and is refused first.
@@ -86,7 +86,7 @@ type Introspection struct {
 	rules    rules
 	fetch    *fetcher
 	turns    *turns
-	flights  flights[*mcp.Principal]
+	lookups  flight.Group[digest, *mcp.Principal]
 	good     *cache[*mcp.Principal]
 	bad      *cache[error]
 	proven   *cache[struct{}]
@@ -106,8 +106,8 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 		},
 		fetch:  newFetcher(o.Client, maxIntrospection),
 		turns:  newTurns(o.MaxConcurrent, maxPending),
-		good:   newCache[*mcp.Principal](o.CacheSize),
-		bad:    newCache[error](o.CacheSize),
+		good:   cacheFor[*mcp.Principal](o.CacheAge),
+		bad:    cacheFor[error](o.CacheAge),
 		proven: newCache[struct{}](maxProven),
 	}
 	if !o.InsecureAnyAudience {
@@ -126,14 +126,12 @@ func (o *IntrospectionOptions) withDefaults() IntrospectionOptions {
 	}
 	setDefault(&opts.Leeway, time.Minute)
 	opts.Leeway = max(0, opts.Leeway)
-	setDefault(&opts.CacheSize, 4096)
 	setDefault(&opts.CacheAge, time.Minute)
-	setDefault(&opts.RefusedAge, 10*time.Second)
 	if opts.MaxConcurrent <= 0 {
 		opts.MaxConcurrent = 32
 	}
 	if opts.Source == nil {
-		opts.Source = func(r *http.Request) string { return network.Of(r.RemoteAddr) }
+		opts.Source = func(r *http.Request) string { return network.CallerPrefix(r.RemoteAddr) }
 	}
 	return opts
 }
@@ -163,11 +161,17 @@ func (i *Introspection) verify(ctx context.Context, r *http.Request, token strin
 	if r != nil {
 		source = i.opts.Source(r)
 	}
-	return i.flights.do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.look(ctx, key, source, token) })
+	p, err := i.lookups.Do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.look(ctx, key, source, token) })
+	if panicked, ok := errors.AsType[*flight.PanicError](err); ok { // in a user's RoundTripper
+		err = fmt.Errorf("auth: introspection: panic: %v", panicked.Value)
+	}
+	return p, err
 }
 
 // look asks when it is the token's turn, and remembers the answer.
 func (i *Introspection) look(ctx context.Context, key digest, source, token string) (*mcp.Principal, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
 	_, proven := i.proven.get(key, time.Now())
 	if err := i.turns.enter(ctx, source, proven); err != nil {
 		return nil, fmt.Errorf("auth: introspection: %w", err)
@@ -176,7 +180,7 @@ func (i *Introspection) look(ctx context.Context, key digest, source, token stri
 	p, err := i.ask(ctx, token)
 	now := time.Now()
 	if _, refused := errors.AsType[*Error](err); refused {
-		i.bad.put(key, err, now.Add(i.opts.RefusedAge))
+		i.bad.put(key, err, now.Add(refusedAge))
 		if proven {
 			i.proven.put(key, struct{}{}, now) // which ends it
 		}
@@ -225,11 +229,133 @@ func (i *Introspection) request(ctx context.Context, token string) (*http.Reques
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	switch {
-	case i.opts.Authenticate != nil:
-		return r, i.opts.Authenticate(r)
-	case i.opts.ClientID != "":
+	if i.opts.ClientID != "" {
 		r.SetBasicAuth(url.QueryEscape(i.opts.ClientID), url.QueryEscape(i.opts.ClientSecret))
 	}
 	return r, nil
+}
+
+var errBusy = errors.New("auth: too much is being verified at once")
+
+// turns lets so many run at once, and others wait: first those whose credentials were
+// good before, then one of each source after the other. Whoever sends many requests
+// waits for itself. If too many wait, the one that came last from the source with the
+// most makes room.
+type turns struct {
+	max  int // how many run at most
+	room int // how many wait at most, besides the proven
+
+	mu      sync.Mutex
+	running int
+	proven  []*waiter
+	sources map[string][]*waiter // none of the lists is empty
+	order   []string             // of the sources, the next one first
+	waiting int                  // in sources
+}
+
+// A waiter is told nil when its turn has come, or why it does not come.
+type waiter struct{ turn chan error }
+
+func newTurns(most, room int) *turns {
+	return &turns{max: most, room: room, sources: map[string][]*waiter{}}
+}
+
+// enter waits for a turn, which [turns.leave] ends.
+func (t *turns) enter(ctx context.Context, source string, proven bool) error {
+	t.mu.Lock()
+	if t.running < t.max { // so nobody waits
+		t.running++
+		t.mu.Unlock()
+		return nil
+	}
+	w := &waiter{make(chan error, 1)}
+	if proven {
+		t.proven = append(t.proven, w)
+	} else if !t.queueLocked(source, w) {
+		t.mu.Unlock()
+		return errBusy
+	}
+	t.mu.Unlock()
+	select {
+	case err := <-w.turn:
+		return err
+	case <-ctx.Done():
+		t.giveUp(source, w)
+		return context.Cause(ctx)
+	}
+}
+
+// queueLocked reports whether there is room for a waiter of a source.
+func (t *turns) queueLocked(source string, w *waiter) bool {
+	if t.waiting >= t.room && !t.shedLocked(len(t.sources[source])+1) {
+		return false
+	}
+	if t.sources[source] == nil {
+		t.order = append(t.order, source)
+	}
+	t.sources[source] = append(t.sources[source], w)
+	t.waiting++
+	return true
+}
+
+// shedLocked turns away the last waiter of the source that has the most, if these are
+// more than so many.
+func (t *turns) shedLocked(others int) bool {
+	most := ""
+	for source, list := range t.sources {
+		if len(list) > len(t.sources[most]) {
+			most = source
+		}
+	}
+	last := len(t.sources[most]) - 1
+	if last < others {
+		return false
+	}
+	t.sources[most][last].turn <- errBusy
+	t.removeLocked(most, last)
+	return true
+}
+
+func (t *turns) removeLocked(source string, i int) {
+	t.waiting--
+	t.sources[source] = slices.Delete(t.sources[source], i, i+1)
+	if len(t.sources[source]) == 0 {
+		delete(t.sources, source)
+		t.order = slices.DeleteFunc(t.order, func(s string) bool { return s == source })
+	}
+}
+
+// leave gives the turn to the next who waits.
+func (t *turns) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case len(t.proven) > 0:
+		t.proven[0].turn <- nil
+		t.proven = slices.Delete(t.proven, 0, 1)
+	case len(t.order) > 0:
+		source := t.order[0]
+		t.order = append(slices.Delete(t.order, 0, 1), source) // it is the last now
+		t.sources[source][0].turn <- nil
+		t.removeLocked(source, 0)
+	default:
+		t.running--
+	}
+}
+
+// giveUp leaves the queue, or the turn that has come meanwhile.
+func (t *turns) giveUp(source string, w *waiter) {
+	t.mu.Lock()
+	i := slices.Index(t.sources[source], w)
+	if i >= 0 {
+		t.removeLocked(source, i)
+	}
+	j := slices.Index(t.proven, w)
+	if j >= 0 {
+		t.proven = slices.Delete(t.proven, j, j+1)
+	}
+	t.mu.Unlock()
+	if i < 0 && j < 0 && <-w.turn == nil {
+		t.leave()
+	}
 }

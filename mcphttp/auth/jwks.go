@@ -8,6 +8,8 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/go-psi/psi/internal/flight"
 )
 
 const (
@@ -24,25 +28,30 @@ const (
 	maxRSABits = 8192 // larger ones take too long
 )
 
-// keySet has the public keys of an issuer. Few requests wait for them: a set that gets
-// old is fetched again while it is used, and one fetch is for all who wait.
-type keySet struct {
-	load                          func(ctx context.Context) ([]byte, error) // nil if the keys are given
-	refresh, minRefresh, maxStale time.Duration
+const (
+	keyRefresh    = 15 * time.Minute // age at which keys are fetched again, while they are used
+	minKeyRefresh = 10 * time.Second // least time between two fetches, whatever tokens ask for
+	maxKeyAge     = 24 * time.Hour   // for which keys are used that cannot be fetched again
+)
 
-	generation atomic.Uint64 // how often the set has changed
+// A keySet holds the public keys of an issuer. Few requests wait for a fetch: keys are
+// fetched again while the old ones are in use, and one fetch serves all that wait.
+type keySet struct {
+	load    func(ctx context.Context) ([]byte, error) // nil if the keys are given
+	fetches flight.Group[struct{}, struct{}]
+
+	generation atomic.Uint64 // number of changes of the set
 
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey
-	sum     digest        // of the document
-	fetched time.Time     // when a fetch last succeeded
-	tried   time.Time     // when a fetch last began
-	err     error         // of the last fetch
-	running chan struct{} // closed when the fetch that is on its way has ended
+	sum     digest    // of the document
+	fetched time.Time // end of the last fetch that succeeded
+	tried   time.Time // start of the last fetch
+	err     error     // of the last fetch
 }
 
 func newKeySet(issuer string, o *JWTOptions) *keySet {
-	s := &keySet{refresh: o.Refresh, minRefresh: o.MinRefresh, maxStale: o.MaxStale}
+	s := &keySet{fetches: flight.Group[struct{}, struct{}]{Detached: true}} // a caller that leaves does not prevent a fetch
 	if o.Keys != nil {
 		keys, err := parseKeys(o.Keys)
 		if err != nil {
@@ -77,7 +86,7 @@ func (s *keySet) verify(ctx context.Context, signed *jose.JSONWebSignature, h jo
 	}
 	// Without an id nobody knows whether the right key was there.
 	generation := s.generation.Load()
-	if s.wait(ctx, s.start(ctx)) != nil || s.generation.Load() == generation {
+	if s.update(ctx) != nil || s.generation.Load() == generation {
 		return nil, err
 	}
 	return verifyAny(signed, s.match(h.KeyID, h.Algorithm))
@@ -92,16 +101,16 @@ func verifyAny(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, e
 	return nil, Invalid("the signature of the token is wrong")
 }
 
-// find returns the keys that a token may be signed with: none if the issuer does not
-// have it, an error if that is not known.
+// find returns the keys that can verify a token: none if the issuer has no such key, an
+// error if the issuer cannot be asked.
 func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, error) {
 	if keys := s.match(kid, alg); len(keys) > 0 {
-		if s.age() > s.refresh {
-			s.start(ctx)
+		if s.age() > keyRefresh {
+			s.fetches.Start(ctx, struct{}{}, s.fetch)
 		}
 		return keys, nil
 	}
-	if err := s.wait(ctx, s.start(ctx)); err != nil {
+	if err := s.update(ctx); err != nil {
 		return nil, err
 	}
 	keys := s.match(kid, alg)
@@ -120,7 +129,7 @@ func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, 
 func (s *keySet) match(kid, alg string) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.load != nil && time.Since(s.fetched) > s.maxStale {
+	if s.load != nil && time.Since(s.fetched) > maxKeyAge {
 		return nil
 	}
 	var found []jose.JSONWebKey
@@ -142,45 +151,34 @@ func (s *keySet) age() time.Duration {
 	return time.Since(s.fetched)
 }
 
-// start fetches the keys, unless that was tried a moment ago. It returns what the end
-// of the fetch closes, nil if there is none on its way.
-func (s *keySet) start(ctx context.Context) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running != nil {
-		return s.running
+// update waits for the fetch in flight, or fetches the keys. It returns an error only if
+// ctx is done first.
+func (s *keySet) update(ctx context.Context) error {
+	_, err := s.fetches.Do(ctx, struct{}{}, s.fetch)
+	if _, ok := errors.AsType[*flight.PanicError](err); ok {
+		return nil // which s.err says, too
 	}
-	now := time.Now()
-	if s.load == nil || !s.tried.IsZero() && now.Sub(s.tried) < s.minRefresh {
-		return nil
-	}
-	s.tried, s.running = now, make(chan struct{})
-	go s.fetch(context.WithoutCancel(ctx), s.running)
-	return s.running
+	return err
 }
 
-func (s *keySet) wait(ctx context.Context, fetched <-chan struct{}) error {
-	if fetched == nil {
-		return nil
-	}
-	select {
-	case <-fetched:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+// errIncomplete is the result of a fetch that panicked, in a user's RoundTripper.
+var errIncomplete = errors.New("the last fetch did not complete")
 
-// fetch runs on a goroutine and a time limit of its own, whoever has asked for it.
-func (s *keySet) fetch(ctx context.Context, done chan<- struct{}) {
+// fetch fetches the keys, unless that was tried a moment ago.
+func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
+	if !s.startFetch() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	defer close(done)
-	text, keys, err := s.get(ctx)
+	text, err := s.load(ctx)
+	var keys []jose.JSONWebKey
+	if err == nil {
+		keys, err = parseKeys(text)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running, s.err = nil, err
-	if err != nil {
+	if s.err = err; err != nil {
 		return
 	}
 	s.fetched, s.keys = time.Now(), keys
@@ -188,19 +186,19 @@ func (s *keySet) fetch(ctx context.Context, done chan<- struct{}) {
 		s.sum = sum
 		s.generation.Add(1)
 	}
+	return
 }
 
-func (s *keySet) get(ctx context.Context) (text []byte, keys []jose.JSONWebKey, err error) {
-	defer func() {
-		if v := recover(); v != nil { // of somebody's RoundTripper
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	if text, err = s.load(ctx); err != nil {
-		return nil, nil, err
+// startFetch reports whether it is time for a fetch, and notes that it starts.
+func (s *keySet) startFetch() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.load == nil || !s.tried.IsZero() && now.Sub(s.tried) < minKeyRefresh {
+		return false
 	}
-	keys, err = parseKeys(text)
-	return text, keys, err
+	s.tried, s.err = now, errIncomplete
+	return true
 }
 
 // parseKeys reads a JWK set. Of its keys it takes the ones that can verify a token:
@@ -236,4 +234,73 @@ func canVerify(k *jose.JSONWebKey) bool {
 		return pub.N.BitLen() >= minRSABits && pub.N.BitLen() <= maxRSABits
 	}
 	return true
+}
+
+// discovery finds the keys of an issuer through its metadata. It is for one goroutine
+// at a time, as fetches are.
+type discovery struct {
+	fetch  *fetcher
+	issuer string
+	url    string // where the keys were last found
+}
+
+func (d *discovery) load(ctx context.Context) ([]byte, error) {
+	if d.url != "" {
+		if text, err := d.fetch.get(ctx, d.url); err == nil {
+			return text, nil
+		}
+	}
+	address, err := d.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.url = address
+	return d.fetch.get(ctx, address)
+}
+
+// discover asks where clients of MCP ask, in their order.
+func (d *discovery) discover(ctx context.Context) (string, error) {
+	u := mustEndpoint("the issuer", d.issuer)
+	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	places := []string{
+		origin + "/.well-known/oauth-authorization-server" + path,
+		origin + "/.well-known/openid-configuration" + path,
+	}
+	if path != "" {
+		places = append(places, origin+path+"/.well-known/openid-configuration")
+	}
+	var problems []error
+	for _, place := range places {
+		address, err := d.read(ctx, place)
+		if err == nil {
+			return address, nil
+		}
+		problems = append(problems, err)
+	}
+	return "", fmt.Errorf("the metadata of %s: %w", d.issuer, errors.Join(problems...))
+}
+
+func (d *discovery) read(ctx context.Context, place string) (string, error) {
+	text, err := d.fetch.get(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	var m struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return "", fmt.Errorf("%s: %w", place, err)
+	}
+	if m.Issuer != d.issuer {
+		return "", fmt.Errorf("%s is of the issuer %.200q", place, m.Issuer)
+	}
+	u, err := url.Parse(m.Keys)
+	if err == nil {
+		err = checkURL(u)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: jwks_uri %.200q: %w", place, m.Keys, err)
+	}
+	return m.Keys, nil
 }

@@ -259,8 +259,11 @@ func TestJWTConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		n.put(keysURL, string(published()))
-		j := remote(n, auth.JWTOptions{Refresh: time.Second, MinRefresh: time.Second, CacheAge: 2 * time.Second, CacheSize: 3})
-		tokens := []string{token(claims{"sub": "0"}), token(claims{"sub": "1"}), token(claims{"sub": "2"}), token(claims{"sub": "3"})}
+		j := remote(n, auth.JWTOptions{CacheAge: 2 * time.Minute})
+		var tokens []string
+		for i := range 4 {
+			tokens = append(tokens, token(claims{"sub": fmt.Sprint(i), "exp": time.Now().Add(time.Hour).Unix()}))
+		}
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -269,7 +272,7 @@ func TestJWTConcurrent(t *testing.T) {
 					if err != nil || p.Subject != fmt.Sprint(i%4) {
 						t.Error(p, err)
 					}
-					pass(time.Second)
+					pass(time.Minute)
 				}
 			})
 		}

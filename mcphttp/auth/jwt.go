@@ -40,26 +40,14 @@ type JWTOptions struct {
 	// those of a [Verifier]. Nil means nothing.
 	Check func(claims map[string]any) error
 
-	// Refresh is how old keys get before they are fetched again, which is done while
-	// requests go on. 0 means 15 minutes.
-	Refresh time.Duration
-	// MinRefresh is the least time between two fetches, however many tokens name
-	// keys that are not known. 0 means 10 seconds.
-	MinRefresh time.Duration
-	// MaxStale is how long keys are used that could not be fetched again. 0 means 24
-	// hours.
-	MaxStale time.Duration
-
-	// CacheSize is how many tokens are remembered, by their hash, that were found
-	// good, so that their signatures are not verified with each request; negative
-	// none. 0 means 4096. CacheAge is how long they are remembered, but no longer
-	// than they are valid, and only until other keys are fetched. 0 means 5 minutes.
+	// CacheAge is how long a verified token is remembered, by its hash, so that its
+	// signature is not verified with every request. It is never remembered after it has
+	// expired or after the issuer's keys have changed. 0 means 5 minutes, negative not at all.
 	//
-	// A token like this cannot be revoked, only its key be withdrawn, which takes
-	// effect after Refresh and CacheAge together at the latest, or Check change its
-	// mind, which takes CacheAge. Where that is too late, see [Introspection].
-	CacheSize int
-	CacheAge  time.Duration
+	// A JWT cannot be revoked. Withdrawing its key takes effect after up to 15 minutes,
+	// when keys are fetched again; a change of mind of Check takes up to CacheAge. Where
+	// that is too late, see [Introspection].
+	CacheAge time.Duration
 
 	// Client fetches the keys. Its redirects to other origins are not followed. Nil
 	// means a client with defaults. Every fetch is bounded to 10 seconds and 1 MiB.
@@ -110,7 +98,7 @@ func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 		},
 		algorithms: mustAlgorithms(o.Algorithms),
 		keys:       newKeySet(issuer, &o),
-		cache:      newCache[verified](o.CacheSize),
+		cache:      cacheFor[verified](o.CacheAge),
 		cacheAge:   o.CacheAge,
 	}
 }
@@ -125,10 +113,6 @@ func (o *JWTOptions) withDefaults() JWTOptions {
 	}
 	setDefault(&opts.Leeway, time.Minute)
 	opts.Leeway = max(0, opts.Leeway)
-	setDefault(&opts.Refresh, 15*time.Minute)
-	setDefault(&opts.MinRefresh, 10*time.Second)
-	setDefault(&opts.MaxStale, 24*time.Hour)
-	setDefault(&opts.CacheSize, 4096)
 	setDefault(&opts.CacheAge, 5*time.Minute)
 	return opts
 }

@@ -215,7 +215,7 @@ func TestJWTCacheAge(t *testing.T) {
 		if asked != 3 {
 			t.Errorf("the check was asked %d times in two minutes", asked)
 		}
-		none := newJWT(auth.JWTOptions{CacheSize: -1, Check: func(map[string]any) error { asked++; return nil }})
+		none := newJWT(auth.JWTOptions{CacheAge: -1, Check: func(map[string]any) error { asked++; return nil }})
 		_, _ = verify(t, none, tok)
 		_, _ = verify(t, none, tok)
 		if asked != 5 {

@@ -91,7 +91,7 @@ func TestParseKeyHash(t *testing.T) {
 // 10,000 wrong keys leave nothing behind, and each is found out at a small cost,
 // whatever verifiers there are.
 func TestWrongKeys(t *testing.T) {
-	v := auth.AnyOf(newJWT(auth.JWTOptions{}), auth.APIKeys(map[string]*mcp.Principal{aliceKey: {Subject: "alice"}}, nil))
+	v := auth.FirstOf(newJWT(auth.JWTOptions{}), auth.APIKeys(map[string]*mcp.Principal{aliceKey: {Subject: "alice"}}, nil))
 	h := auth.Require(v, &auth.Options{Resource: resource, Logger: quiet})(http.NotFoundHandler())
 	try := func(i int) {
 		w := &sink{header: http.Header{}}

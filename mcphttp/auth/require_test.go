@@ -135,7 +135,7 @@ func TestVerifierErrors(t *testing.T) {
 	}
 }
 
-func TestAnyOf(t *testing.T) {
+func TestFirstOf(t *testing.T) {
 	is := func(err error) auth.Verifier {
 		return auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return nil, err })
 	}
@@ -147,10 +147,10 @@ func TestAnyOf(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"the first that knows", auth.AnyOf(none, one, alice, down), 200, ""},
-		{"the first refusal", auth.AnyOf(none, one, two), 401, "one"},
-		{"what is open goes first", auth.AnyOf(one, down), 503, ""},
-		{"no credentials at all", auth.AnyOf(none, none), 401, "Bearer"},
+		{"the first that knows", auth.FirstOf(none, one, alice, down), 200, ""},
+		{"the first refusal", auth.FirstOf(none, one, two), 401, "one"},
+		{"what is open goes first", auth.FirstOf(one, down), 503, ""},
+		{"no credentials at all", auth.FirstOf(none, none), 401, "Bearer"},
 	} {
 		if a := ask(c.v, &auth.Options{}, request()); a.Code != c.status || !strings.Contains(a.challenge(), c.want) {
 			t.Errorf("%s: got %d %s", c.name, a.Code, a.challenge())
@@ -162,7 +162,7 @@ func TestMistakesPanic(t *testing.T) {
 	v := newJWT(auth.JWTOptions{})
 	for name, f := range map[string]func(){
 		"no verifier":            func() { auth.Require(nil, nil) },
-		"nil in AnyOf":           func() { auth.AnyOf(v, nil) },
+		"nil in FirstOf":         func() { auth.FirstOf(v, nil) },
 		"scope with a blank":     func() { auth.Require(v, &auth.Options{Scopes: []string{"a b"}}) },
 		"scope with a quote":     func() { auth.Require(v, &auth.Options{Scopes: []string{`a"b`}}) },
 		"resource over http":     func() { auth.Require(v, &auth.Options{Resource: "http://mcp.example.com/mcp"}) },

@@ -6,6 +6,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -72,19 +73,19 @@ type stamper interface {
 	stamp(h http.Header, r *http.Request)
 }
 
-type anyOf []Verifier
+type firstOf []Verifier
 
-// AnyOf is a [Verifier] of several kinds of credentials: the first verifier that knows
+// FirstOf is a [Verifier] of several kinds of credentials: the first verifier that knows
 // the caller decides. If none does, an error that leaves open who it is goes before
 // one that refuses; of several, the first one counts.
-func AnyOf(verifiers ...Verifier) Verifier {
+func FirstOf(verifiers ...Verifier) Verifier {
 	if len(verifiers) == 0 || slices.Contains(verifiers, nil) {
-		panic("auth: AnyOf wants at least one verifier, and none that is nil")
+		panic("auth: FirstOf wants at least one verifier, and none that is nil")
 	}
-	return anyOf(slices.Clone(verifiers))
+	return firstOf(slices.Clone(verifiers))
 }
 
-func (all anyOf) Verify(r *http.Request) (*mcp.Principal, error) {
+func (all firstOf) Verify(r *http.Request) (*mcp.Principal, error) {
 	var open, refused error
 	for _, v := range all {
 		p, err := v.Verify(r)
@@ -107,7 +108,7 @@ func (all anyOf) Verify(r *http.Request) (*mcp.Principal, error) {
 	return nil, ErrNoCredentials
 }
 
-func (all anyOf) Challenges() []string {
+func (all firstOf) Challenges() []string {
 	var list []string
 	for _, v := range all {
 		for _, c := range challengesOf(v) {
@@ -119,10 +120,80 @@ func (all anyOf) Challenges() []string {
 	return list
 }
 
-func (all anyOf) stamp(h http.Header, r *http.Request) {
+func (all firstOf) stamp(h http.Header, r *http.Request) {
 	for _, v := range all {
 		if s, ok := v.(stamper); ok {
 			s.stamp(h, r)
 		}
 	}
+}
+
+// ErrNoCredentials is what a [Verifier] returns for a request that has none of the
+// credentials it looks for.
+var ErrNoCredentials = errors.New("auth: no credentials")
+
+// The codes of an [Error] (RFC 6750, section 3.1; RFC 9449, sections 7.1 and 9).
+const (
+	CodeInvalidRequest    = "invalid_request"    // 400: the credentials are malformed
+	CodeInvalidToken      = "invalid_token"      // 401: they are not, or no longer, good here
+	CodeInsufficientScope = "insufficient_scope" // 403: they are good, but not for this
+	CodeInvalidProof      = "invalid_dpop_proof" // 401
+	CodeUseNonce          = "use_dpop_nonce"     // 401: the proof needs the nonce of the header DPoP-Nonce
+)
+
+// An Error says why credentials were refused.
+type Error struct {
+	Code        string      // one of the Code constants; empty means CodeInvalidToken
+	Description string      // what the caller is told: no secrets, nothing of the credentials
+	Scheme      string      // whose challenge says it, such as "DPoP"; empty means the first
+	Header      http.Header // further headers of the answer; may be nil
+	Cause       error       // for logs; never sent
+}
+
+func (e *Error) Error() string {
+	text := "auth: " + e.code()
+	if e.Description != "" {
+		text += ": " + e.Description
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+func (e *Error) code() string {
+	if e.Code == "" {
+		return CodeInvalidToken
+	}
+	return e.Code
+}
+
+func (e *Error) status() int {
+	switch e.Code {
+	case CodeInvalidRequest:
+		return http.StatusBadRequest
+	case CodeInsufficientScope:
+		return http.StatusForbidden
+	default:
+		return http.StatusUnauthorized
+	}
+}
+
+// Invalid is the error for credentials that are not, or no longer, good here. The
+// caller is told the text.
+func Invalid(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidToken, Description: fmt.Sprintf(format, args...)}
+}
+
+// because sets the cause of e.
+func (e *Error) because(err error) *Error {
+	e.Cause = err
+	return e
+}
+
+func malformed(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Description: fmt.Sprintf(format, args...)}
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/network"
 )
 
 // reach is which networks, besides the public one, a server may send a client to.
@@ -96,15 +98,9 @@ func isLocalName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isLoopback reports whether a host is on this machine for sure, by its name.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && kindOf(ip) == loopback
-}
-
 // isSecure reports whether what is sent to a URL can be read by nobody else.
 func isSecure(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && network.IsLoopback(u.Hostname())
 }
 
 // parseURL parses a URL that came from elsewhere and may be used, as far as can be
@@ -127,7 +123,7 @@ func parseURL(s string) (*url.URL, error) {
 }
 
 // check says why a URL must not be requested, as far as can be seen from it.
-func (r reach) check(u *url.URL) error {
+func (r reach) checkURL(u *url.URL) error {
 	if _, err := parseURL(u.String()); err != nil {
 		return err
 	}

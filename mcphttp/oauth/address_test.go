@@ -60,7 +60,7 @@ func TestReachOfServer(t *testing.T) {
 	base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, tls.Listener.Addr().String())
 	}
-	grant := &oauth.AuthorizationCode{Receiver: oauth.NewReceiver("https://app.example/callback", visitReally)}
+	grant := &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("https://app.example/callback", visitReally)}
 
 	// It is at a loopback address, whatever its name, so it may name others there.
 	// What is dialled for them is checked by the transport's own dialer.

@@ -89,7 +89,7 @@ func TestAdvisoryCVE_2025_58444(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.login.metadata["authorization_endpoint"] = to
-		w.receiver = oauth.NewReceiver("https://app.example/callback", func(_ context.Context, to string) (url.Values, error) {
+		w.receiver = oauth.NewRedirector("https://app.example/callback", func(_ context.Context, to string) (url.Values, error) {
 			t.Errorf("the user was sent to %s", to)
 			return nil, errors.New("no")
 		})
@@ -194,7 +194,7 @@ func moved(t *testing.T, grant oauth.Grant) (w *world, rt *oauth.Transport, evil
 		return 201, map[string]any{"client_id": "id", "client_secret": "client-secret", "token_endpoint_auth_method": "client_secret_post"}
 	}
 	if code, ok := grant.(*oauth.AuthorizationCode); ok {
-		code.Receiver = w.receiver
+		code.Redirector = w.receiver
 	}
 	rt = w.transport(&oauth.Options{Grant: grant})
 	w.mustPost(rt, "", served)

@@ -343,10 +343,10 @@ func TestCredentialsOfAnother(t *testing.T) {
 		return "jwt", nil
 	}
 	for name, grant := range map[string]oauth.Grant{
-		"code":     &oauth.AuthorizationCode{Clients: []oauth.Client{client}, NoRegistration: true, Receiver: oauth.NewReceiver("https://app.example/", nil)},
+		"code":     &oauth.AuthorizationCode{Clients: []oauth.Client{client}, NoRegistration: true, Redirector: oauth.NewRedirector("https://app.example/", nil)},
 		"client":   &oauth.ClientCredentials{Client: client},
 		"workload": &oauth.WorkloadIdentity{Issuer: client.Issuer, Assertion: assert},
-		"enterprise": &oauth.Enterprise{Client: client, Subject: func(context.Context) (oauth.SubjectToken, error) {
+		"enterprise": &oauth.EnterpriseGrant{Client: client, Subject: func(context.Context) (oauth.SubjectToken, error) {
 			t.Error("a subject token was fetched")
 			return oauth.SubjectToken{}, nil
 		}},
@@ -364,7 +364,7 @@ func TestCredentialsOfAnother(t *testing.T) {
 // A client without an issuer stays with the first one.
 func TestFirstIssuer(t *testing.T) {
 	w := newWorld(t)
-	grant := &oauth.AuthorizationCode{Receiver: w.receiver, Clients: []oauth.Client{{ID: "id"}}, NoRegistration: true}
+	grant := &oauth.AuthorizationCode{Redirector: w.receiver, Clients: []oauth.Client{{ID: "id"}}, NoRegistration: true}
 	rt := w.transport(&oauth.Options{Grant: grant})
 	w.mustPost(rt, "", served)
 	next := newIssuer("https://next.example")
@@ -392,7 +392,7 @@ func TestSecretWithoutIssuer(t *testing.T) {
 		for kind, grant := range map[string]oauth.Grant{
 			"code":   &oauth.AuthorizationCode{Clients: []oauth.Client{{Issuer: loginURL, ID: "id", Secret: "s"}, client}},
 			"client": &oauth.ClientCredentials{Client: client},
-			"enterprise": &oauth.Enterprise{Client: client, Subject: func(context.Context) (oauth.SubjectToken, error) {
+			"enterprise": &oauth.EnterpriseGrant{Client: client, Subject: func(context.Context) (oauth.SubjectToken, error) {
 				return oauth.SubjectToken{}, errors.New("not reached")
 			}},
 		} {

@@ -4,6 +4,7 @@
 package oauth
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -38,7 +39,7 @@ type attempt struct {
 
 func (a *attempt) run() (*http.Response, error) {
 	for {
-		cred, err := a.t.fresh(a.req.Context())
+		cred, err := a.t.freshToken(a.req.Context())
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +47,7 @@ func (a *attempt) run() (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		again, err := a.consider(res, cred)
+		again, err := a.handleRefusal(res, cred)
 		if err != nil {
 			discard(res)
 			return nil, err
@@ -101,7 +102,7 @@ func (t *Transport) reachOf(addressed any, conn net.Conn) *reach {
 
 // consider says whether the request is to be sent again, after seeing to it that
 // there is a reason to.
-func (a *attempt) consider(res *http.Response, cred *credential) (again bool, err error) {
+func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again bool, err error) {
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
 		if a.body.once {
@@ -114,7 +115,7 @@ func (a *attempt) consider(res *http.Response, cred *credential) (again bool, er
 		return a.identify(d, res, cred)
 	case http.StatusForbidden:
 		d := readDemand(res.Header)
-		if d.code != "insufficient_scope" || a.body.once || cred == nil || a.quiet() {
+		if d.code != "insufficient_scope" || a.body.once || cred == nil || a.isQuiet() {
 			return false, nil
 		}
 		return a.stepUp(&d, cred)
@@ -129,13 +130,13 @@ func (a *attempt) identify(d demand, res *http.Response, cred *credential) (agai
 		return a.nonces <= maxNonces, nil
 	}
 	t := a.t
-	if a.renewals++; a.authorized || a.renewals > maxRenewals || t.pausing(cred) {
+	if a.renewals++; a.authorized || a.renewals > maxRenewals || t.isPausing(cred) {
 		if a.authorized {
-			t.useless()
+			t.noteRefused()
 		}
 		return false, nil
 	}
-	quiet := a.quiet()
+	quiet := a.isQuiet()
 	if quiet && cred == nil {
 		return false, nil
 	}
@@ -151,7 +152,9 @@ func (a *attempt) identify(d demand, res *http.Response, cred *credential) (agai
 
 // quiet reports whether no user is to be asked for the sake of the request: ending
 // a session is not worth it.
-func (a *attempt) quiet() bool { return a.req.Method == http.MethodDelete && !a.t.opts.Grant.silent() }
+func (a *attempt) isQuiet() bool {
+	return a.req.Method == http.MethodDelete && !a.t.opts.Grant.isSilent()
+}
 
 // stepUp gets a token of more scopes.
 func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
@@ -188,4 +191,67 @@ func discard(res *http.Response) {
 		_, _ = io.CopyN(io.Discard, res.Body, n) // nobody needs it
 	}
 	_ = res.Body.Close()
+}
+
+// A body is that of a request, for sending it more than once.
+type body struct {
+	get   func() (io.ReadCloser, error) // nil if there is none
+	once  bool                          // it can be sent a single time only
+	sent  bool                          // at least once
+	first io.ReadCloser                 // the request's own
+}
+
+// maxReplay is the length up to which a body is kept, to be sent again.
+const maxReplay = 1 << 20
+
+// newBody takes over the body of a request. A body without GetBody is read, so that it
+// can be sent again. One that is too long for that can be sent only once.
+func newBody(req *http.Request) (*body, error) {
+	switch {
+	case req.Body == nil || req.Body == http.NoBody:
+		return &body{}, nil
+	case req.GetBody != nil:
+		return &body{get: req.GetBody, first: req.Body}, nil
+	case req.ContentLength > maxReplay:
+		return onlyOnce(req.Body), nil
+	}
+	data, err := io.ReadAll(io.LimitReader(req.Body, maxReplay+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxReplay {
+		return onlyOnce(struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(data), req.Body), req.Body}), nil
+	}
+	get := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	return &body{get: get, first: req.Body}, nil
+}
+
+func onlyOnce(r io.ReadCloser) *body {
+	return &body{get: func() (io.ReadCloser, error) { return r, nil }, once: true, first: r}
+}
+
+// attach gives a request the body, from its beginning.
+func (b *body) attach(req *http.Request) (err error) {
+	if b.get != nil {
+		req.Body, err = b.get()
+		b.sent = true
+	}
+	return err
+}
+
+// close closes the request's own body. One that was sent itself was closed then.
+func (b *body) close() {
+	closed := b.once && b.sent // by the RoundTripper
+	if b.first != nil && !closed {
+		_ = b.first.Close()
+	}
+}
+
+func closeRequest(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
 }

@@ -41,7 +41,7 @@ func TestClientOrder(t *testing.T) {
 				delete(w.login.metadata, "registration_endpoint")
 			}
 			grant := test.grant
-			grant.Receiver = w.receiver
+			grant.Redirector = w.receiver
 			rt := w.transport(&oauth.Options{Grant: &grant})
 			if test.want == "" {
 				w.mustFail(rt, oauth.ErrNoClient)
@@ -64,7 +64,7 @@ func TestRefreshTokenOfAnotherClient(t *testing.T) {
 	w.login.refresh = "r"
 	w.mustPost(w.transport(nil), "", served)
 	w.login.revoke()
-	grant := &oauth.AuthorizationCode{Receiver: w.receiver, Clients: []oauth.Client{{Issuer: loginURL, ID: "arranged"}}}
+	grant := &oauth.AuthorizationCode{Redirector: w.receiver, Clients: []oauth.Client{{Issuer: loginURL, ID: "arranged"}}}
 	w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
 	if n := len(w.login.granted("refresh_token")); n != 0 {
 		t.Errorf("%d refreshes, want none", n)
@@ -77,7 +77,7 @@ func TestRegistration(t *testing.T) {
 	w.login.register = func(map[string]any) (int, map[string]any) {
 		return 201, map[string]any{"client_id": "id", "client_secret": "secret"}
 	}
-	grant := &oauth.AuthorizationCode{Receiver: oauth.NewReceiver("http://localhost:1/cb", w.visit), Registration: oauth.Registration{
+	grant := &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("http://localhost:1/cb", w.visit), Registration: oauth.Registration{
 		Name: "A program", URI: "https://app.example", LogoURI: "https://app.example/logo", Token: "initial", TokenIssuer: loginURL,
 	}}
 	w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
@@ -102,7 +102,7 @@ func TestRegistration(t *testing.T) {
 func TestInitialTokenOfAnother(t *testing.T) {
 	for _, issuer := range []string{"", "https://partner.example"} {
 		w := newWorld(t)
-		grant := &oauth.AuthorizationCode{Receiver: w.receiver, Registration: oauth.Registration{Token: "initial", TokenIssuer: issuer}}
+		grant := &oauth.AuthorizationCode{Redirector: w.receiver, Registration: oauth.Registration{Token: "initial", TokenIssuer: issuer}}
 		w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
 		if w.seen(loginURL, "initial") {
 			t.Errorf("the token of %q was sent to %s", issuer, loginURL)
@@ -136,7 +136,7 @@ func TestRegisteredAnew(t *testing.T) {
 		again := func(uri string, want int) {
 			t.Helper()
 			w.login.revoke()
-			grant := &oauth.AuthorizationCode{Receiver: oauth.NewReceiver(uri, w.visit)}
+			grant := &oauth.AuthorizationCode{Redirector: oauth.NewRedirector(uri, w.visit)}
 			w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
 			if n := len(w.login.clients); n != want {
 				t.Errorf("%d registrations, want %d", n, want)

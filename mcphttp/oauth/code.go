@@ -21,14 +21,14 @@ import (
 // server by the first of these that is possible: one of Clients, MetadataURL, and
 // Registration.
 type AuthorizationCode struct {
-	// Receiver takes the user to the authorization server and back. Nil means
+	// Redirector takes the user to the authorization server and back. Nil means
 	// &Loopback{}.
-	Receiver Receiver
+	Redirector Redirector
 	// Clients were registered beforehand, each at its issuer.
 	Clients []Client
 	// MetadataURL is where the program's metadata document is, which is its client_id
 	// at every authorization server that supports that. The document has to list the
-	// Receiver's redirect URI. "" means that there is none.
+	// Redirector's redirect URI. "" means that there is none.
 	MetadataURL string
 	// MetadataKey authenticates the program there, if its metadata says so. Nil means
 	// that it does not authenticate.
@@ -46,7 +46,7 @@ type AuthorizationCode struct {
 	RequireIssuer bool
 }
 
-func (a *AuthorizationCode) silent() bool { return false }
+func (a *AuthorizationCode) isSilent() bool { return false }
 
 func (a *AuthorizationCode) check() error {
 	for i := range a.Clients {
@@ -62,15 +62,15 @@ func (a *AuthorizationCode) prefers(issuer string) bool {
 }
 
 // receiver is the one that there is, or the default one.
-func (a *AuthorizationCode) receiver() Receiver {
-	if a.Receiver == nil {
+func (a *AuthorizationCode) redirector() Redirector {
+	if a.Redirector == nil {
 		return &Loopback{}
 	}
-	return a.Receiver
+	return a.Redirector
 }
 
 // client finds a client that needs no registration, or was registered before.
-func (a *AuthorizationCode) client(ctx context.Context, g *getting) (*Client, error) {
+func (a *AuthorizationCode) client(ctx context.Context, g *tokenRequest) (*Client, error) {
 	as := g.site.as
 	for i := range a.Clients {
 		if a.Clients[i].Issuer == as.Issuer {
@@ -83,7 +83,7 @@ func (a *AuthorizationCode) client(ctx context.Context, g *getting) (*Client, er
 			elsewhere = fmt.Errorf("%w: %w: the clients that were registered beforehand are for others than %q", ErrNoClient, ErrIssuer, as.Issuer)
 			continue
 		}
-		if elsewhere = g.t.only("", as.Issuer); elsewhere == nil {
+		if elsewhere = g.t.checkIssuer("", as.Issuer); elsewhere == nil {
 			return &a.Clients[i], nil
 		}
 	}
@@ -102,19 +102,19 @@ func (a *AuthorizationCode) client(ctx context.Context, g *getting) (*Client, er
 	return nil, errUnregistered
 }
 
-func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, error) {
+func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token, error) {
 	as := g.site.as
 	if silent := as.old && as.Challenges == nil; !silent && !slices.Contains(as.Challenges, "S256") {
 		return nil, fmt.Errorf("%w: that of %q does not promise PKCE with S256", ErrMetadata, as.Issuer)
 	}
 	to, err := parseURL(as.AuthorizationEndpoint)
 	if err == nil && origin(to) != g.t.home {
-		err = g.site.reach.check(to)
+		err = g.site.reach.checkURL(to)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("authorization_endpoint: %w", err)
 	}
-	way, err := a.receiver().Open(ctx, g.before(ctx))
+	way, err := a.redirector().Open(ctx, g.registeredURI(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, err
 	if err != nil {
 		return nil, err
 	}
-	r := &redirect{state: rand.Text(), verifier: oauth2.GenerateVerifier(), uri: way.RedirectURI(), as: as}
+	r := &authRequest{state: rand.Text(), verifier: oauth2.GenerateVerifier(), uri: way.RedirectURI(), as: as}
 	to.RawQuery = r.query(to.Query(), client, g)
 	params, err := way.Authorize(ctx, to.String())
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, err
 	}
 	code, err := r.code(params)
 	if err == nil && !r.isFrom(params) {
-		err = a.unnamed(ctx, g, to)
+		err = a.acceptUnnamed(ctx, g, to)
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *getting) (*token, err
 }
 
 // identify finds out who the client is, and registers it if that is needed.
-func (a *AuthorizationCode) identify(ctx context.Context, g *getting, redirectURI string) (*Client, error) {
+func (a *AuthorizationCode) identify(ctx context.Context, g *tokenRequest, redirectURI string) (*Client, error) {
 	client, err := a.client(ctx, g)
 	if !errors.Is(err, errUnregistered) {
 		if err != nil || !client.dynamic {
@@ -164,13 +164,13 @@ func (a *AuthorizationCode) identify(ctx context.Context, g *getting, redirectUR
 
 // A redirect is a user's way to the authorization server and back, with what binds
 // the two.
-type redirect struct {
+type authRequest struct {
 	state, verifier, uri string
 	as                   *serverMetadata
 }
 
 // query adds the authorization request to what the endpoint's URL has already.
-func (r *redirect) query(q url.Values, client *Client, g *getting) string {
+func (r *authRequest) query(q url.Values, client *Client, g *tokenRequest) string {
 	q.Set("response_type", "code")
 	q.Set("client_id", client.ID)
 	q.Set("redirect_uri", r.uri)
@@ -189,7 +189,7 @@ func (r *redirect) query(q url.Values, client *Client, g *getting) string {
 
 // code makes sure that a redirect is the answer to this request, by the server that
 // it was sent to (RFC 9207), before anything in it is looked at.
-func (r *redirect) code(params url.Values) (string, error) {
+func (r *authRequest) code(params url.Values) (string, error) {
 	for _, name := range []string{"state", "iss", "error", "code"} {
 		if len(params[name]) > 1 {
 			return "", fmt.Errorf("%w: it has %q more than once", ErrState, name)
@@ -214,7 +214,7 @@ func (r *redirect) code(params url.Values) (string, error) {
 
 // isFrom reports whether it is certain that a redirect comes from where its code is
 // sent to: it says so, or the user was sent to the origin that gets the code.
-func (r *redirect) isFrom(params url.Values) bool {
+func (r *authRequest) isFrom(params url.Values) bool {
 	return params.Has("iss") || sameOrigin(r.as.AuthorizationEndpoint, r.as.Issuer) || sameOrigin(r.as.AuthorizationEndpoint, r.as.TokenEndpoint)
 }
 
@@ -229,7 +229,7 @@ func sameOrigin(a, b string) bool {
 
 // unnamed is for a redirect that may come from another authorization server than the
 // one that gets its code.
-func (a *AuthorizationCode) unnamed(ctx context.Context, g *getting, page *url.URL) error {
+func (a *AuthorizationCode) acceptUnnamed(ctx context.Context, g *tokenRequest, page *url.URL) error {
 	as := g.site.as
 	if a.RequireIssuer {
 		return fmt.Errorf("%w: the redirect has no iss, and users of %q are sent to %s", ErrIssuer, as.Issuer, origin(page))

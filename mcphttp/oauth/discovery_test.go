@@ -187,7 +187,7 @@ func TestOldServer(t *testing.T) {
 func TestSeveralIssuers(t *testing.T) {
 	w := newWorld(t)
 	w.server.metadata["authorization_servers"] = []string{"https://first.example", loginURL}
-	grant := &oauth.AuthorizationCode{Receiver: w.receiver, Clients: []oauth.Client{{Issuer: loginURL, ID: "arranged"}}}
+	grant := &oauth.AuthorizationCode{Redirector: w.receiver, Clients: []oauth.Client{{Issuer: loginURL, ID: "arranged"}}}
 	w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
 	if got := w.login.authorizations()[0].Get("client_id"); got != "arranged" {
 		t.Errorf("client_id is %q", got)

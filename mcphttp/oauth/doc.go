@@ -18,7 +18,7 @@
 // calls [Transport.Authorize].
 //
 // How a token is got is a [Grant]: [AuthorizationCode], which is the default, asks a
-// user; [ClientCredentials], [WorkloadIdentity] and [Enterprise] need nobody. Tokens
+// user; [ClientCredentials], [WorkloadIdentity] and [EnterpriseGrant] need nobody. Tokens
 // and registrations outlive the process in a [Store], such as that of [NewFileStore].
 //
 // What a server says of where to go is not trusted. Its metadata must be about the

@@ -117,7 +117,7 @@ func (t *Transport) prove(c *call, p *prover) error {
 	if err != nil {
 		return err
 	}
-	proof, err := p.proof(c.method, u, t.nonces.of(u), "")
+	proof, err := p.proof(c.method, u, t.nonces.get(u), "")
 	c.header[http.CanonicalHeaderKey(headerProof)] = []string{proof}
 	return err
 }
@@ -128,7 +128,7 @@ func (t *Transport) sign(req *http.Request, cred *credential) error {
 		req.Header["Authorization"] = []string{"Bearer " + cred.Access}
 		return nil
 	}
-	proof, err := cred.proof.proof(req.Method, req.URL, t.nonces.of(req.URL), cred.Access)
+	proof, err := cred.proof.proof(req.Method, req.URL, t.nonces.get(req.URL), cred.Access)
 	req.Header["Authorization"] = []string{"DPoP " + cred.Access}
 	req.Header[http.CanonicalHeaderKey(headerProof)] = []string{proof}
 	return err
@@ -144,7 +144,7 @@ type nonces struct {
 // maxOrigins bounds of how many servers a nonce is kept.
 const maxOrigins = 8
 
-func (n *nonces) of(u *url.URL) string {
+func (n *nonces) get(u *url.URL) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.at[origin(u)]

@@ -53,7 +53,7 @@ func TestSlowUser(t *testing.T) {
 				w := newWorld(t)
 				w.serveMCP()
 				visit := w.visit
-				w.receiver = oauth.NewReceiver("https://app.example/callback", func(ctx context.Context, to string) (url.Values, error) {
+				w.receiver = oauth.NewRedirector("https://app.example/callback", func(ctx context.Context, to string) (url.Values, error) {
 					<-time.After(time.Minute)
 					return visit(ctx, to)
 				})

@@ -25,14 +25,15 @@ import (
 const (
 	maxDocument  = 1 << 20 // bytes of metadata, a registration, or a token response
 	maxRedirects = 3
+
+	requestTimeout = 30 * time.Second // for metadata, a registration or a token
 )
 
 // egress sends what goes to other places than the MCP server's endpoint.
 type egress struct {
-	base    http.RoundTripper // to the MCP server's own origin
-	far     http.RoundTripper // to all others
-	home    string            // the MCP server's origin
-	timeout time.Duration
+	base http.RoundTripper // to the MCP server's own origin
+	far  http.RoundTripper // to all others
+	home string            // the MCP server's origin
 }
 
 // destination is what the dialer has to know of the request it dials for.
@@ -106,7 +107,7 @@ type reply struct {
 // do sends a call and reads the reply. A redirect is followed only if nothing can
 // be lost by it: for a GET, within the origin.
 func (e *egress) do(ctx context.Context, c *call) (*reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	to := c.url
 	for hop := 0; ; hop++ {
@@ -146,7 +147,7 @@ func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, 
 	}
 	near := origin(u) == e.home
 	if !near && !c.anywhere {
-		if err := c.reach.check(u); err != nil {
+		if err := c.reach.checkURL(u); err != nil {
 			return nil, err
 		}
 	}
@@ -164,15 +165,15 @@ func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, 
 		req.Header.Set("Content-Type", kind)
 	}
 	if near {
-		return finish(e.base.RoundTrip(req))
+		return wrapSendError(e.base.RoundTrip(req))
 	}
 	proxy, err := http.ProxyFromEnvironment(req)
 	d := &destination{reach: c.reach, plain: u.Scheme != "https", anywhere: c.anywhere, proxied: err == nil && proxy != nil}
-	return finish(e.far.RoundTrip(req.WithContext(context.WithValue(ctx, destinationKey{}, d))))
+	return wrapSendError(e.far.RoundTrip(req.WithContext(context.WithValue(ctx, destinationKey{}, d))))
 }
 
 // finish names the request that failed, but not its query.
-func finish(res *http.Response, err error) (*http.Response, error) {
+func wrapSendError(res *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}

@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 }
 
 // code is that of the *Error in err, "" if there is none.
-func code(err error) string {
+func errorCode(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}

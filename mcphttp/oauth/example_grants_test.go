@@ -39,7 +39,7 @@ func ExampleNewFileStore() {
 
 	for range 2 {
 		auth := oauth.NewTransport(server.URL+"/mcp", &oauth.Options{
-			Grant:  &oauth.AuthorizationCode{Receiver: &oauth.Loopback{OpenBrowser: agreeing}},
+			Grant:  &oauth.AuthorizationCode{Redirector: &oauth.Loopback{OpenBrowser: agreeing}},
 			Store:  oauth.NewFileStore(dir),
 			Logger: slog.New(slog.DiscardHandler),
 		})
@@ -61,7 +61,7 @@ func ExampleNewMemoryStore() {
 
 	for range 2 {
 		auth := oauth.NewTransport(server.URL+"/mcp", &oauth.Options{
-			Grant:  &oauth.AuthorizationCode{Receiver: &oauth.Loopback{OpenBrowser: agreeing}},
+			Grant:  &oauth.AuthorizationCode{Redirector: &oauth.Loopback{OpenBrowser: agreeing}},
 			Store:  store,
 			Logger: slog.New(slog.DiscardHandler),
 		})
@@ -98,7 +98,7 @@ func ExampleWorkloadIdentity() {
 }
 
 // Who is logged in at the enterprise is not asked again.
-func ExampleEnterprise() {
+func ExampleEnterpriseGrant() {
 	server, login := protected()
 	defer server.Close()
 	defer login.Close()
@@ -111,7 +111,7 @@ func ExampleEnterprise() {
 	defer idp.Close()
 
 	auth := oauth.NewTransport(server.URL+"/mcp", &oauth.Options{
-		Grant: &oauth.Enterprise{
+		Grant: &oauth.EnterpriseGrant{
 			Provider: oauth.IdentityProvider{TokenEndpoint: idp.URL, Client: oauth.Client{ID: "editor"}},
 			Subject: func(context.Context) (oauth.SubjectToken, error) {
 				return oauth.SubjectToken{Token: "the ID token of the login"}, nil

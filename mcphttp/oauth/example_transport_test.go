@@ -49,7 +49,7 @@ func ExampleNewTransport() {
 
 	auth := oauth.NewTransport(server.URL+"/mcp", &oauth.Options{
 		Grant: &oauth.AuthorizationCode{
-			Receiver: &oauth.Loopback{OpenBrowser: func(_ context.Context, url string) error {
+			Redirector: &oauth.Loopback{OpenBrowser: func(_ context.Context, url string) error {
 				go func() { // a user, who agrees to everything
 					if res, err := http.Get(url); err == nil {
 						res.Body.Close()
@@ -101,9 +101,9 @@ func ExampleClientCredentials() {
 
 // A web application sends the user on, and gets the parameters of the redirect where
 // it serves its redirect URI.
-func ExampleNewReceiver() {
+func ExampleNewRedirector() {
 	redirects := make(chan url.Values) // filled by the application's handler
-	receiver := oauth.NewReceiver("https://app.example/callback", func(ctx context.Context, authorizationURL string) (url.Values, error) {
+	receiver := oauth.NewRedirector("https://app.example/callback", func(ctx context.Context, authorizationURL string) (url.Values, error) {
 		u, err := url.Parse(authorizationURL)
 		if err != nil {
 			return nil, err

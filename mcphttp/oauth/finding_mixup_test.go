@@ -28,7 +28,7 @@ func mixUp(t *testing.T) (w *world, evil *issuer) {
 // user there.
 func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 	w, evil := mixUp(t)
-	w.mustFail(w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Receiver: w.receiver, RequireIssuer: true}}), oauth.ErrIssuer)
+	w.mustFail(w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: w.receiver, RequireIssuer: true}}), oauth.ErrIssuer)
 	w.wantAuthorizations(1)
 	if n := w.asked("POST https://evil.example/token"); n != 0 || len(evil.granted("")) != 0 {
 		t.Errorf("the hostile one got %d codes", n)
@@ -67,7 +67,7 @@ func TestFindingS38RealServers(t *testing.T) {
 			w := newWorld(t)
 			w.login.metadata["authorization_response_iss_parameter_supported"] = false
 			arrange(w)
-			got, err := post(t.Context(), w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Receiver: w.receiver, RequireIssuer: strict}}), "", "hello")
+			got, err := post(t.Context(), w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: w.receiver, RequireIssuer: strict}}), "", "hello")
 			if err != nil || got != served {
 				t.Errorf("%s, RequireIssuer %v: %q, %v", name, strict, got, err)
 			}

@@ -226,7 +226,7 @@ func TestEnterprise(t *testing.T) {
 			asked := w.provider(test.issued)
 			w.server.challenge = `Bearer scope="a b"`
 			w.login.metadata["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"}
-			grant := &oauth.Enterprise{Provider: test.provider, Subject: subject, Client: oauth.Client{Issuer: loginURL, ID: "at-as", Secret: "s"}}
+			grant := &oauth.EnterpriseGrant{Provider: test.provider, Subject: subject, Client: oauth.Client{Issuer: loginURL, ID: "at-as", Secret: "s"}}
 			got, err := post(t.Context(), w.transport(&oauth.Options{Grant: grant}), "", "hello")
 			if !test.ok {
 				if err == nil || len(w.login.granted("")) != 0 {
@@ -256,7 +256,7 @@ func TestEnterprise(t *testing.T) {
 // A grant without its function is refused before anything is sent.
 func TestGrantWithoutFunction(t *testing.T) {
 	for name, grant := range map[string]oauth.Grant{
-		"Subject":   &oauth.Enterprise{Client: oauth.Client{Issuer: loginURL, ID: "id"}},
+		"Subject":   &oauth.EnterpriseGrant{Client: oauth.Client{Issuer: loginURL, ID: "id"}},
 		"Assertion": &oauth.WorkloadIdentity{Issuer: loginURL},
 	} {
 		w := newWorld(t)

@@ -51,7 +51,7 @@ func browse(t *testing.T, method, to string) (int, string) {
 }
 
 func TestLoopback(t *testing.T) {
-	var way oauth.Reception
+	var way oauth.Redirect
 	opened := 0
 	l := &oauth.Loopback{OpenBrowser: func(_ context.Context, to string) error {
 		opened++

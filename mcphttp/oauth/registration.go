@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/internal/network"
 )
 
 // A Registration is what a program says of itself when it registers at an
@@ -68,7 +70,7 @@ var errUnregistered = fmt.Errorf("%w at this authorization server", ErrNoClient)
 
 // registered is the registration that the store has, nil if it has none that is
 // still good.
-func (g *getting) registered(ctx context.Context) (*registration, error) {
+func (g *tokenRequest) registered(ctx context.Context) (*registration, error) {
 	var r registration
 	found, err := load(ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer}, &r)
 	if err != nil {
@@ -81,7 +83,7 @@ func (g *getting) registered(ctx context.Context) (*registration, error) {
 }
 
 // before is the redirect URI of the stored registration, "" if there is none.
-func (g *getting) before(ctx context.Context) string {
+func (g *tokenRequest) registeredURI(ctx context.Context) string {
 	if r, err := g.registered(ctx); err == nil && r != nil && len(r.RedirectURIs) > 0 {
 		return r.RedirectURIs[0]
 	}
@@ -90,8 +92,8 @@ func (g *getting) before(ctx context.Context) string {
 
 // forget removes a registration of which the authorization server knows nothing any
 // more.
-func (g *getting) forget(ctx context.Context, err error) {
-	if code(err) != codeInvalidClient {
+func (g *tokenRequest) forget(ctx context.Context, err error) {
+	if errorCode(err) != codeInvalidClient {
 		return
 	}
 	if err := g.t.opts.Store.Save(ctx, StoreKey{Issuer: g.site.as.Issuer}, nil); err != nil {
@@ -100,7 +102,7 @@ func (g *getting) forget(ctx context.Context, err error) {
 }
 
 // register registers the client.
-func (g *getting) register(ctx context.Context, how *Registration, redirectURI string) (*Client, error) {
+func (g *tokenRequest) register(ctx context.Context, how *Registration, redirectURI string) (*Client, error) {
 	as := g.site.as
 	if as.RegistrationEndpoint == "" {
 		return nil, fmt.Errorf("%w: %q takes no registrations, so one has to be made by hand and configured", ErrNoClient, as.Issuer)
@@ -153,7 +155,7 @@ func registrationMethod(supported []string) string {
 
 func applicationType(redirectURI string) string {
 	u, err := url.Parse(redirectURI)
-	if err == nil && u.Scheme == "https" && !isLoopback(u.Hostname()) {
+	if err == nil && u.Scheme == "https" && !network.IsLoopback(u.Hostname()) {
 		return "web"
 	}
 	return "native"

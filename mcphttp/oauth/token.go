@@ -27,7 +27,7 @@ const (
 )
 
 // getting is the getting of one token.
-type getting struct {
+type tokenRequest struct {
 	t      *Transport
 	site   *site
 	scopes []string
@@ -68,14 +68,14 @@ type endpoint struct {
 	configured  bool     // by the user
 }
 
-func (g *getting) endpoint() *endpoint {
+func (g *tokenRequest) endpoint() *endpoint {
 	as := g.site.as
 	return &endpoint{url: as.TokenEndpoint, issuer: as.Issuer, methods: as.AuthMethods, algorithms: as.AuthAlgorithms}
 }
 
 // ask sends a request to a token endpoint, and again if it wants a nonce in the
 // proof. An error of the server's is an *Error.
-func (g *getting) ask(ctx context.Context, to *endpoint, client *Client, proof *prover, form url.Values) (*tokenReply, error) {
+func (g *tokenRequest) postToken(ctx context.Context, to *endpoint, client *Client, proof *prover, form url.Values) (*tokenReply, error) {
 	for try := 0; ; try++ {
 		c := &call{method: http.MethodPost, url: to.url, header: http.Header{}, reach: g.site.reach, anywhere: to.configured}
 		c.form = maps.Clone(form)
@@ -95,7 +95,7 @@ func (g *getting) ask(ctx context.Context, to *endpoint, client *Client, proof *
 		if u, parseErr := url.Parse(to.url); parseErr == nil {
 			g.t.nonces.keep(u, r.header)
 		}
-		if proof != nil && code(err) == codeUseNonce && r.header.Get(headerNonce) != "" && try < maxNonces {
+		if proof != nil && errorCode(err) == codeUseNonce && r.header.Get(headerNonce) != "" && try < maxNonces {
 			continue
 		}
 		return answer, err
@@ -128,14 +128,14 @@ func isHeaderValue(s string) bool {
 
 // token gets an access token for the server, with what every such request has
 // added to the form.
-func (g *getting) token(ctx context.Context, client *Client, form url.Values) (*token, error) {
+func (g *tokenRequest) token(ctx context.Context, client *Client, form url.Values) (*token, error) {
 	as := g.site.as
 	form.Set("resource", g.site.resource)
 	if len(g.scopes) > 0 && form.Get("grant_type") != grantCode && form.Get("grant_type") != grantRefresh {
 		form.Set("scope", strings.Join(g.scopes, " "))
 	}
 	now := time.Now()
-	answer, err := g.ask(ctx, g.endpoint(), client, g.proof, form)
+	answer, err := g.postToken(ctx, g.endpoint(), client, g.proof, form)
 	if err != nil {
 		return nil, err
 	}
@@ -163,15 +163,15 @@ func (g *getting) token(ctx context.Context, client *Client, form url.Values) (*
 
 // The grants (RFC 6749, 7523, 8693).
 const (
-	grantCode     = "authorization_code"
-	grantRefresh  = "refresh_token"
-	grantClient   = "client_credentials"
-	grantBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer" //nolint:gosec // a name
-	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+	grantCode              = "authorization_code"
+	grantRefresh           = "refresh_token"
+	grantClientCredentials = "client_credentials"
+	grantJWTBearer         = "urn:ietf:params:oauth:grant-type:jwt-bearer" //nolint:gosec // a name
+	grantExchange          = "urn:ietf:params:oauth:grant-type:token-exchange"
 )
 
 // bind sees to it that what is got is bound to a key, if that is wanted.
-func (g *getting) bind(used *credential, n *need) error {
+func (g *tokenRequest) bind(used *credential, n *need) error {
 	algorithms := g.site.as.DPoPAlgorithms
 	if !g.t.opts.DPoP && !n.dpop && !g.site.dpop && (used == nil || used.proof == nil) {
 		return nil
@@ -193,7 +193,7 @@ func (g *getting) bind(used *credential, n *need) error {
 // only makes sure that what was arranged with one authorization server goes to no
 // other. With none configured, which is for clients without a secret, it is the first
 // that is named.
-func (t *Transport) only(configured, issuer string) error {
+func (t *Transport) checkIssuer(configured, issuer string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if configured == "" {

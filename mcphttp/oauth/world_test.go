@@ -339,7 +339,7 @@ type world struct {
 	t        *testing.T
 	server   *resource
 	login    *issuer
-	receiver oauth.Receiver
+	receiver oauth.Redirector
 	store    oauth.Store
 }
 
@@ -355,7 +355,7 @@ func newWorld(t *testing.T) *world {
 	}}
 	w := &world{t: t, server: server, login: login, store: oauth.NewMemoryStore()}
 	w.network = &network{hosts: map[string]http.Handler{origin(serverURL): server, loginURL: login}}
-	w.receiver = oauth.NewReceiver("https://app.example/callback", w.visit)
+	w.receiver = oauth.NewRedirector("https://app.example/callback", w.visit)
 	return w
 }
 
@@ -392,7 +392,7 @@ func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 		o.Store = w.store
 	}
 	if o.Grant == nil {
-		o.Grant = &oauth.AuthorizationCode{Receiver: w.receiver}
+		o.Grant = &oauth.AuthorizationCode{Redirector: w.receiver}
 	}
 	o.Logger = slog.New(slog.DiscardHandler)
 	t := oauth.NewTransport(w.server.url, &o)

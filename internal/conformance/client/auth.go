@@ -104,7 +104,7 @@ func (g *given) grant(scenario string) (oauth.Grant, error) {
 		client.Key = &oauth.Key{Signer: key, Algorithm: g.Algorithm}
 		return &oauth.ClientCredentials{Client: client}, err
 	case "auth/enterprise-managed-authorization":
-		return &oauth.Enterprise{
+		return &oauth.EnterpriseGrant{
 			Provider: oauth.IdentityProvider{Issuer: g.ProviderIssuer, TokenEndpoint: g.ProviderEndpoint, Client: oauth.Client{ID: g.ProviderClientID}},
 			Subject: func(context.Context) (oauth.SubjectToken, error) {
 				return oauth.SubjectToken{Token: g.ProviderIDToken}, nil
@@ -117,7 +117,7 @@ func (g *given) grant(scenario string) (oauth.Grant, error) {
 		}, nil
 	}
 	code := &oauth.AuthorizationCode{
-		Receiver:     oauth.NewReceiver("http://localhost:3333/callback", consent),
+		Redirector:   oauth.NewRedirector("http://localhost:3333/callback", consent),
 		MetadataURL:  metadataURL,
 		Registration: oauth.Registration{Name: "psi-conformance"},
 	}

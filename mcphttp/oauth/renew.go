@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -35,54 +37,41 @@ const (
 	authorized
 )
 
-// A flight is getting a token. There is one at a time, for all who wait.
-type flight struct {
-	done chan struct{}
-	how  outcome
-	err  error
-}
-
 // fresh is the token to send a request with, nil if there is none yet. One that is
 // about to end is renewed, if that bothers nobody. If that fails, the server may
 // judge the old one.
-func (t *Transport) fresh(ctx context.Context) (*credential, error) {
+func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 	cred := t.current()
-	if cred == nil || cred.Refresh == "" && !t.opts.Grant.silent() || !cred.expired(time.Now()) || t.pausing(cred) {
+	if cred == nil || cred.Refresh == "" && !t.opts.Grant.isSilent() || !cred.expired(time.Now()) || t.isPausing(cred) {
 		return cred, nil
 	}
-	n := &need{keepScopes: true, refreshOnly: !t.opts.Grant.silent()}
+	n := &need{keepScopes: true, refreshOnly: !t.opts.Grant.isSilent()}
 	if _, err := t.renew(ctx, cred, n); err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	return t.current(), nil
 }
 
-// renew waits until there is another token than the one that was used, if any.
+// renew waits until there is another token than the one that was used, if any. All
+// requests that used the same token share one renewal. It continues when they have
+// left, because a refresh token that was used is lost without the response.
 func (t *Transport) renew(ctx context.Context, used *credential, n *need) (outcome, error) {
-	t.mu.Lock()
-	if t.cred != used {
-		t.mu.Unlock()
+	if t.current() != used {
 		return superseded, nil
 	}
-	f := t.flight
-	if f == nil {
-		f = &flight{done: make(chan struct{})}
-		t.flight = f
-		go t.fly(context.WithoutCancel(ctx), f, used, n)
+	defer mcp.PauseTimeout(ctx)() // a user may have to log in
+	how, err := t.renewals.Do(ctx, used, func(ctx context.Context) (outcome, error) { return t.replace(ctx, used, n) })
+	if err != nil && !errors.Is(err, mcp.ErrUnauthorized) { // ctx was done first
+		err = unauthorized(fmt.Errorf("oauth: not authorized yet: %w", err))
 	}
-	t.mu.Unlock()
-	defer mcp.PauseTimeout(ctx)() // a person may have to log in
-	select {
-	case <-f.done:
-		return f.how, f.err
-	case <-ctx.Done():
-		return nothing, unauthorized(fmt.Errorf("oauth: not authorized yet: %w", context.Cause(ctx)))
-	}
+	return how, err
 }
 
-// fly gets a token on a context of its own: a refresh token that was used is lost
-// if its successor is not waited for.
-func (t *Transport) fly(ctx context.Context, f *flight, used *credential, n *need) {
+// replace replaces the token that was used, within LoginTimeout and until Close.
+func (t *Transport) replace(ctx context.Context, used *credential, n *need) (outcome, error) {
+	if t.current() != used {
+		return superseded, nil // by the renewal before
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(t.life, func() { cancel(context.Cause(t.life)) })()
@@ -94,15 +83,14 @@ func (t *Transport) fly(ctx context.Context, f *flight, used *credential, n *nee
 	}
 	if err != nil {
 		t.opts.Logger.WarnContext(ctx, "oauth: not authorized", "server", t.server.Redacted(), "error", err)
-		err = unauthorized(err)
+		return how, unauthorized(err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err == nil && cred != nil {
+	if cred != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		t.cred = cred
 	}
-	f.how, f.err, t.flight = how, err, nil
-	close(f.done)
+	return how, nil
 }
 
 // obtainSafely contains panics in what users have written: grants call back.
@@ -119,7 +107,7 @@ func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need)
 // obtain gets a token by the gentlest means.
 func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*credential, outcome, error) {
 	if used != nil && !n.stepUp && !n.skipRefresh {
-		cred, how, err := t.revive(ctx, used)
+		cred, how, err := t.reuseOrRefresh(ctx, used)
 		if cred != nil || err != nil {
 			return cred, how, err
 		}
@@ -127,7 +115,7 @@ func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*cre
 	if n.refreshOnly {
 		return withoutRefresh(used), nothing, nil
 	}
-	where, err := t.whereabouts(ctx, used, n)
+	where, err := t.findSite(ctx, used, n)
 	if err != nil {
 		return nil, nothing, err
 	}
@@ -136,7 +124,7 @@ func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*cre
 			return cred, adopted, nil
 		}
 	}
-	g := &getting{t: t, site: where, scopes: t.choose(where, used, n)}
+	g := &tokenRequest{t: t, site: where, scopes: t.chooseScopes(where, used, n)}
 	if err := g.bind(used, n); err != nil {
 		return nil, nothing, err
 	}
@@ -160,7 +148,7 @@ func withoutRefresh(used *credential) *credential {
 }
 
 // whereabouts is where to get a token: for more scopes, where the last one was from.
-func (t *Transport) whereabouts(ctx context.Context, used *credential, n *need) (*site, error) {
+func (t *Transport) findSite(ctx context.Context, used *credential, n *need) (*site, error) {
 	if n.stepUp {
 		return used.site, nil
 	}
@@ -171,7 +159,7 @@ func (t *Transport) whereabouts(ctx context.Context, used *credential, n *need) 
 }
 
 // choose says which scopes to ask for (basic/authorization, scope selection).
-func (t *Transport) choose(where *site, used *credential, n *need) []string {
+func (t *Transport) chooseScopes(where *site, used *credential, n *need) []string {
 	var wanted []string
 	switch {
 	case n.stepUp:
@@ -184,7 +172,7 @@ func (t *Transport) choose(where *site, used *credential, n *need) []string {
 	if n.keepScopes && used != nil && used.Issuer == where.as.Issuer {
 		wanted = scopeSet(wanted, used.Wanted) // what was stepped up to
 	}
-	if len(wanted) > 0 && !t.opts.Grant.silent() && slices.Contains(where.as.Scopes, scopeOffline) {
+	if len(wanted) > 0 && !t.opts.Grant.isSilent() && slices.Contains(where.as.Scopes, scopeOffline) {
 		wanted = scopeSet(wanted, []string{scopeOffline})
 	}
 	return wanted
@@ -203,14 +191,14 @@ func (t *Transport) note(near reach, version string) {
 
 // useless notes that the server has refused a request with a token that was got for
 // it: another would be of no more use.
-func (t *Transport) useless() {
+func (t *Transport) noteRefused() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused = time.Now()
 }
 
 // pausing reports whether there is no use in another token, for now.
-func (t *Transport) pausing(cred *credential) bool {
+func (t *Transport) isPausing(cred *credential) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cred != nil && cred == t.cred && !t.refused.IsZero() && time.Since(t.refused) < pause
@@ -242,4 +230,100 @@ func (t *Transport) isFutile(scopes []string) bool {
 
 func futileKey(scopes []string) string {
 	return strings.Join(slices.Sorted(slices.Values(scopes)), " ")
+}
+
+// revive makes a token of one that was used: the store's, if another process has
+// been here, or one that its refresh token gives. It is nil if there is none, and an
+// error if that may be otherwise in a moment.
+func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*credential, outcome, error) {
+	if cred := t.adopt(ctx, used.site, used); cred != nil {
+		return cred, adopted, nil
+	}
+	if used.Refresh == "" {
+		return nil, nothing, nil
+	}
+	cred, err := t.refresh(ctx, used)
+	if err == nil {
+		return cred, refreshed, nil
+	}
+	if !isFinal(err) {
+		return nil, nothing, err
+	}
+	t.opts.Logger.DebugContext(ctx, "oauth: refresh token refused", "server", t.server.Redacted(), "error", err)
+	if cred := t.adopt(ctx, used.site, used); cred != nil {
+		return cred, adopted, nil // another process was faster with the refresh token
+	}
+	return nil, nothing, nil
+}
+
+// isFinal reports whether a refresh token has no more to give.
+func isFinal(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status/100 == 4 && e.Status != http.StatusTooManyRequests || errors.Is(err, ErrNoClient)
+}
+
+// refresh asks for another token of the same scopes.
+func (t *Transport) refresh(ctx context.Context, used *credential) (*credential, error) {
+	g := &tokenRequest{t: t, site: used.site, scopes: used.Wanted, proof: used.proof}
+	client, err := used.by, error(nil)
+	if client == nil {
+		client, err = t.opts.Grant.client(ctx, g)
+	}
+	if err == nil && client.ID != used.Client {
+		err = fmt.Errorf("%w: the refresh token is another client's", ErrNoClient)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tok, err := g.token(ctx, client, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {used.Refresh}})
+	if err != nil {
+		g.forget(ctx, err)
+		return nil, err
+	}
+	if tok.Refresh == "" {
+		tok.Refresh = used.Refresh
+	}
+	if tok.Scopes == nil {
+		tok.Scopes = used.Scopes
+	}
+	t.opts.Logger.DebugContext(ctx, "oauth: token refreshed", "server", t.server.Redacted(), "issuer", used.Issuer)
+	t.remember(ctx, tok)
+	return &credential{token: tok, proof: g.proof, site: used.site}, nil
+}
+
+// key is that of the server's tokens: they are for it alone, even if it calls
+// itself by a name that it shares with others.
+func (t *Transport) key(issuer string) StoreKey { return StoreKey{issuer, canonical(t.server)} }
+
+// remember saves a token. That it cannot be is the operator's problem, not the
+// request's.
+func (t *Transport) remember(ctx context.Context, tok *token) {
+	if err := save(ctx, t.opts.Store, t.key(tok.Issuer), tok); err != nil {
+		t.opts.Logger.WarnContext(ctx, "oauth: the token is not remembered", "error", err)
+	}
+}
+
+// adopt takes the store's token, if it is good for anything and another one than
+// was used.
+func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *credential {
+	var tok token
+	found, err := load(ctx, t.opts.Store, t.key(where.as.Issuer), &tok)
+	if err != nil {
+		t.opts.Logger.WarnContext(ctx, "oauth: the stored token cannot be read", "error", err)
+	}
+	switch {
+	case !found || err != nil, !isHeaderValue(tok.Access), tok.Issuer != where.as.Issuer, tok.Resource != where.resource:
+		return nil
+	case used != nil && used.Access == tok.Access, tok.Refresh == "" && tok.expired(time.Now()):
+		return nil
+	}
+	cred := &credential{token: &tok, site: where}
+	if tok.DPoP {
+		if cred.proof = t.proverOf(&tok); cred.proof == nil {
+			return nil
+		}
+	} else if t.opts.DPoP {
+		return nil
+	}
+	return cred
 }

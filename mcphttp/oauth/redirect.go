@@ -11,10 +11,54 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os/exec"
+	"runtime"
 	"time"
 )
 
-// Loopback is a [Receiver] for programs that run on the user's machine: it opens a
+// A Redirector takes users to authorization servers and back. It is used by several
+// transports at once if they share it.
+type Redirector interface {
+	// Open prepares for one authorization. Before is the redirect URI with which the
+	// program is registered already, "" if there is none; another one means that it
+	// has to register anew.
+	Open(ctx context.Context, before string) (Redirect, error)
+}
+
+// A Redirect is the way of one user to an authorization server and back.
+type Redirect interface {
+	// RedirectURI is where the authorization server sends the user to.
+	RedirectURI() string
+	// Authorize takes the user to a URL, which is https, or http on this machine, and
+	// returns the parameters with which the user comes back to the redirect URI. They
+	// are checked by the caller. It returns when ctx ends.
+	Authorize(ctx context.Context, authorizationURL string) (url.Values, error)
+	// Close ends the reception. It is called once.
+	Close() error
+}
+
+// NewRedirector makes a Redirector of a function that is a Redirect's Authorize, and a
+// redirect URI that is always the same: for programs that have a page for it.
+func NewRedirector(redirectURI string, authorize func(ctx context.Context, authorizationURL string) (url.Values, error)) Redirector {
+	return &fixed{redirectURI, authorize}
+}
+
+type fixed struct {
+	uri       string
+	authorize func(ctx context.Context, authorizationURL string) (url.Values, error)
+}
+
+func (f *fixed) Open(context.Context, string) (Redirect, error) { return f, nil }
+
+func (f *fixed) RedirectURI() string { return f.uri }
+
+func (f *fixed) Authorize(ctx context.Context, authorizationURL string) (url.Values, error) {
+	return f.authorize(ctx, authorizationURL)
+}
+
+func (f *fixed) Close() error { return nil }
+
+// Loopback is a [Redirector] for programs that run on the user's machine: it opens a
 // browser, and listens on 127.0.0.1 for the way back (RFC 8252). The zero Loopback
 // is ready to use.
 type Loopback struct {
@@ -30,8 +74,8 @@ type Loopback struct {
 	Done string
 }
 
-// Open implements [Receiver].
-func (l *Loopback) Open(ctx context.Context, before string) (Reception, error) {
+// Open implements [Redirector].
+func (l *Loopback) Open(ctx context.Context, before string) (Redirect, error) {
 	u, err := url.Parse(cmp.Or(l.RedirectURI, "http://127.0.0.1/callback"))
 	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("oauth: Loopback.RedirectURI is %q, want http://127.0.0.1:port/path", l.RedirectURI)
@@ -48,7 +92,7 @@ func (l *Loopback) Open(ctx context.Context, before string) (Reception, error) {
 	bound := *u
 	bound.Host = u.Hostname() + ":" + port
 	bound.Path = cmp.Or(u.Path, "/")
-	return &waiting{opts: l, uri: &bound, listener: listener, came: make(chan url.Values, 1)}, nil
+	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, came: make(chan url.Values, 1)}, nil
 }
 
 // listen takes the port that is configured, or the one of before, or any.
@@ -66,7 +110,7 @@ func (l *Loopback) listen(ctx context.Context, u *url.URL, before string) (net.L
 }
 
 // waiting is for a user who is at the authorization server.
-type waiting struct {
+type loopbackRedirect struct {
 	opts     *Loopback
 	uri      *url.URL
 	listener net.Listener
@@ -74,12 +118,12 @@ type waiting struct {
 	came     chan url.Values
 }
 
-func (w *waiting) RedirectURI() string { return w.uri.String() }
+func (w *loopbackRedirect) RedirectURI() string { return w.uri.String() }
 
-func (w *waiting) Close() error { return w.listener.Close() }
+func (w *loopbackRedirect) Close() error { return w.listener.Close() }
 
-// Authorize implements [Reception].
-func (w *waiting) Authorize(ctx context.Context, authorizationURL string) (url.Values, error) {
+// Authorize implements [Redirect].
+func (w *loopbackRedirect) Authorize(ctx context.Context, authorizationURL string) (url.Values, error) {
 	u, err := parseURL(authorizationURL)
 	if err != nil {
 		return nil, err
@@ -120,7 +164,7 @@ func (w *waiting) Authorize(ctx context.Context, authorizationURL string) (url.V
 
 // serve takes the first request that comes back from this authorization. Any page
 // can make a browser send others.
-func (w *waiting) serve(res http.ResponseWriter, req *http.Request) {
+func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 	h := res.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
@@ -145,4 +189,26 @@ func (w *waiting) serve(res http.ResponseWriter, req *http.Request) {
 	default: // only the first counts
 	}
 	fmt.Fprintln(res, cmp.Or(w.opts.Done, "You may close this page now."))
+}
+
+// OpenBrowser opens a URL, https or http to this machine, in the user's browser. It
+// does not wait for the browser to end. No shell sees the URL.
+func OpenBrowser(ctx context.Context, url string) error {
+	u, err := parseURL(url)
+	if err != nil {
+		return err
+	}
+	name, args := "xdg-open", []string{u.String()}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", u.String()}
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), name, args...) //nolint:gosec // the URL was checked, and is one argument
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // so that it leaves nothing behind
+	return nil
 }
