@@ -28,6 +28,7 @@ var ErrNotDelivered = errors.New("mcp: notification not delivered")
 // call is what all copies of one request share while it is being served.
 type call struct {
 	session    *Session
+	accepted   []string                        // URIs that a listener was subscribed to until now, sorted: they are not checked again
 	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that served it
 	sender     senderNotifier                  // the notifier of a legacy request
 

@@ -4,8 +4,8 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 )
 
@@ -14,6 +14,68 @@ import (
 type Change struct {
 	Method string
 	URI    string // only for NotificationResourceUpdated
+}
+
+// changeLists describes the lists whose changes are announced.
+var changeLists = [...]struct {
+	change    Change
+	entries   string   // what is registered in the list
+	methods   []string // that return the list
+	wanted    func(*SubscriptionFilter) *bool
+	announced func(*ServerCapabilities) bool
+}{
+	{
+		Change{Method: NotificationToolsListChanged}, "tool", []string{MethodListTools},
+		func(f *SubscriptionFilter) *bool { return &f.ToolsListChanged },
+		func(c *ServerCapabilities) bool { return c.Tools != nil && c.Tools.ListChanged },
+	},
+	{
+		Change{Method: NotificationPromptsListChanged}, "prompt", []string{MethodListPrompts},
+		func(f *SubscriptionFilter) *bool { return &f.PromptsListChanged },
+		func(c *ServerCapabilities) bool { return c.Prompts != nil && c.Prompts.ListChanged },
+	},
+	{
+		Change{Method: NotificationResourcesListChanged}, "resource", []string{MethodListResources, MethodListResourceTemplates},
+		func(f *SubscriptionFilter) *bool { return &f.ResourcesListChanged },
+		func(c *ServerCapabilities) bool { return c.Resources != nil && c.Resources.ListChanged },
+	},
+}
+
+// changeOfEntries returns the change of the list that has entries of a kind such as
+// "tool". It is zero for entries that are in no list.
+func changeOfEntries(kind string) (c Change) {
+	for _, list := range changeLists {
+		if list.entries == kind {
+			c = list.change
+		}
+	}
+	return c
+}
+
+// changeOfList returns the change of the list that a method such as tools/list returns.
+func changeOfList(method string) (c Change) {
+	for _, list := range changeLists {
+		if slices.Contains(list.methods, method) {
+			c = list.change
+		}
+	}
+	return c
+}
+
+// allLists returns a filter that names all lists.
+func allLists() (f SubscriptionFilter) {
+	for _, list := range changeLists {
+		*list.wanted(&f) = true
+	}
+	return f
+}
+
+// announcedLists returns the lists of a filter whose changes the server announces.
+func (c *ServerCapabilities) announcedLists(f SubscriptionFilter) (announced SubscriptionFilter) {
+	for _, list := range changeLists {
+		*list.wanted(&announced) = *list.wanted(&f) && list.announced(c)
+	}
+	return announced
 }
 
 // params returns the params of the notification about the change. Legacy notifications
@@ -30,148 +92,104 @@ func (c Change) params(meta Meta) any {
 
 // parseChange returns the change that a notification announces, and false if it
 // announces none.
-func parseChange(method string, params json.RawMessage) (c Change, ok bool, err error) {
-	c.Method = method
-	if method != NotificationResourceUpdated {
-		return c, listsNotifiedBy(method) != 0, nil
+func parseChange(method string, params json.RawMessage) (c Change, ok bool) {
+	if method == NotificationResourceUpdated {
+		var p ResourceUpdatedParams
+		err := unmarshal(params, &p)
+		return Change{method, p.URI}, err == nil
 	}
-	var p ResourceUpdatedParams
-	err = unmarshal(params, &p)
-	c.URI = p.URI
-	return c, true, err
+	for _, list := range changeLists {
+		ok = ok || list.change.Method == method
+	}
+	return Change{Method: method}, ok
 }
 
-// changeKinds is a set of kinds of changes.
-type changeKinds uint8
-
-const (
-	toolsChanged changeKinds = 1 << iota
-	promptsChanged
-	resourcesChanged
-	mountsChanged // internal: a mux has other mounts, so its listeners must listen to others
-
-	listsChanged = toolsChanged | promptsChanged | resourcesChanged
-)
-
-// changeTable describes the lists whose changes are announced, in the order in which
-// their notifications are sent.
-var changeTable = [...]listChange{
-	{
-		toolsChanged, "tool", []string{MethodListTools}, NotificationToolsListChanged,
-		func(f *SubscriptionFilter) *bool { return &f.ToolsListChanged },
-		func(c *ServerCapabilities) bool { return c.Tools != nil && c.Tools.ListChanged },
-	},
-	{
-		promptsChanged, "prompt", []string{MethodListPrompts}, NotificationPromptsListChanged,
-		func(f *SubscriptionFilter) *bool { return &f.PromptsListChanged },
-		func(c *ServerCapabilities) bool { return c.Prompts != nil && c.Prompts.ListChanged },
-	},
-	{
-		resourcesChanged, "resource", []string{MethodListResources, MethodListResourceTemplates}, NotificationResourcesListChanged,
-		func(f *SubscriptionFilter) *bool { return &f.ResourcesListChanged },
-		func(c *ServerCapabilities) bool { return c.Resources != nil && c.Resources.ListChanged },
-	},
+// changeNotifier is a Notifier that reads the notifications of a subscription.
+type changeNotifier struct {
+	acknowledged func(ctx context.Context, accepted SubscriptionFilter)
+	changed      func(ctx context.Context, c Change) error
 }
 
-type listChange struct {
-	kind         changeKinds
-	entries      string   // what is in the list
-	methods      []string // that return the list
-	notification string
-	wanted       func(*SubscriptionFilter) *bool
-	announced    func(*ServerCapabilities) bool
+// Notify implements [Notifier]. An acknowledgement that cannot be read accepts nothing.
+func (n *changeNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if method == NotificationAcknowledged {
+		var p AcknowledgedParams
+		_ = unmarshal(params, &p)
+		n.acknowledged(ctx, p.Notifications)
+		return nil
+	}
+	if c, ok := parseChange(method, params); ok {
+		return n.changed(ctx, c)
+	}
+	return nil
 }
 
-func findChanges(match func(listChange) bool) (found changeKinds) {
-	for _, list := range changeTable {
-		if match(list) {
-			found |= list.kind
+// changeSet is a set of changes. Nil is an empty set.
+type changeSet map[Change]struct{}
+
+// everythingIn returns all changes that a filter covers. They stand for changes that may
+// have been missed.
+func everythingIn(f *SubscriptionFilter) changeSet {
+	s := changeSet{}
+	for _, list := range changeLists {
+		if *list.wanted(f) {
+			s.add(list.change)
 		}
 	}
-	return found
-}
-
-// listsOfEntries returns the lists that have entries of a kind such as "tool".
-func listsOfEntries(kind string) changeKinds {
-	return findChanges(func(list listChange) bool { return list.entries == kind })
-}
-
-// listsReturnedBy returns the list that a method such as tools/list returns.
-func listsReturnedBy(method string) changeKinds {
-	return findChanges(func(list listChange) bool { return slices.Contains(list.methods, method) })
-}
-
-// listsNotifiedBy returns the list whose changes a notification announces.
-func listsNotifiedBy(method string) changeKinds {
-	return findChanges(func(list listChange) bool { return list.notification == method })
-}
-
-// lists returns the lists that the filter names.
-func (f *SubscriptionFilter) lists() changeKinds {
-	return findChanges(func(list listChange) bool { return *list.wanted(f) })
-}
-
-// setLists makes the filter name these lists and no others.
-func (f *SubscriptionFilter) setLists(kinds changeKinds) {
-	for _, list := range changeTable {
-		*list.wanted(f) = kinds&list.kind != 0
-	}
-}
-
-// announcedLists returns the lists whose changes the server announces.
-func (c *ServerCapabilities) announcedLists() changeKinds {
-	return findChanges(func(list listChange) bool { return list.announced(c) })
-}
-
-// changeSet is a set of changes. The zero changeSet is empty.
-type changeSet struct {
-	kinds changeKinds
-	uris  map[string]struct{} // of the resources that were updated
-}
-
-// everythingIn returns all changes that a filter covers: they stand for changes that
-// may have been missed.
-func everythingIn(f *SubscriptionFilter) changeSet {
-	s := changeSet{kinds: f.lists()}
 	for _, uri := range f.ResourceSubscriptions {
-		s.addURI(uri)
+		s.add(Change{NotificationResourceUpdated, uri})
 	}
 	return s
 }
 
 func (s *changeSet) add(c Change) {
-	if c.Method == NotificationResourceUpdated {
-		s.addURI(c.URI)
-		return
+	if *s == nil {
+		*s = changeSet{}
 	}
-	s.kinds |= listsNotifiedBy(c.Method)
+	(*s)[c] = struct{}{}
 }
 
-func (s *changeSet) merge(other changeSet) {
-	s.kinds |= other.kinds
-	for uri := range other.uris {
-		s.addURI(uri)
-	}
+func (s changeSet) has(c Change) bool {
+	_, ok := s[c]
+	return ok
 }
 
-func (s *changeSet) addURI(uri string) {
-	if s.uris == nil {
-		s.uris = map[string]struct{}{}
-	}
-	s.uris[uri] = struct{}{}
-}
-
-// changes returns the changes in the order in which they are announced: lists, then
-// resources by URI.
-func (s *changeSet) changes() []Change {
-	changes := make([]Change, 0, len(changeTable)+len(s.uris))
-	for _, list := range changeTable {
-		if s.kinds&list.kind != 0 {
-			changes = append(changes, Change{Method: list.notification})
+// sorted returns the changes in the order in which they are sent: lists, then resources
+// by URI.
+func (s changeSet) sorted() []Change {
+	changes := make([]Change, 0, len(s))
+	for _, list := range changeLists {
+		if s.has(list.change) {
+			changes = append(changes, list.change)
 		}
 	}
-	for _, uri := range slices.Sorted(maps.Keys(s.uris)) {
+	var uris []string
+	for c := range s {
+		if c.Method == NotificationResourceUpdated {
+			uris = append(uris, c.URI)
+		}
+	}
+	slices.Sort(uris)
+	for _, uri := range uris {
 		changes = append(changes, Change{NotificationResourceUpdated, uri})
 	}
 	return changes
+}
+
+// sendChanges sends the notifications of a subscription to the sender of its request.
+func (r *Request) sendChanges(ctx context.Context, meta Meta, s changeSet) error {
+	for _, c := range s.sorted() {
+		if err := r.Notify(ctx, c.Method, c.params(meta)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wake signals a channel that has one place, without waiting.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -17,8 +17,8 @@ func (e *legacyClient) received(m Message, about ID) {
 	case m.Request.Method == NotificationCancelled:
 		e.withdrawn(m.Request)
 	default:
-		if c, ok, err := parseChange(m.Request.Method, m.Request.Params()); ok && err == nil {
-			e.publish(c)
+		if c, ok := parseChange(m.Request.Method, m.Request.Params()); ok {
+			e.hub.publish(c)
 		}
 		e.conn.notified(m.Request, about)
 	}

@@ -23,7 +23,7 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 		return nil, err
 	}
 	defer e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
-	s := newSubscription(req, *accepted)
+	s := newSubscription(req, accepted)
 	if err := e.hub.add(s.listener); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 		case <-e.conn.wire.Done():
 			return nil, e.conn.wire.Err()
 		case <-s.listener.wake:
-			if err := s.send(ctx, s.listener.drain()); err != nil {
+			if err := req.sendChanges(ctx, s.meta, s.listener.drain()); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		}
@@ -49,10 +49,9 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 
 // accept subscribes to the resources of a filter, and returns the part of it that the
 // server can serve.
-func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*SubscriptionFilter, error) {
+func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (SubscriptionFilter, error) {
 	caps := e.conn.Server().Capabilities
-	accepted := new(SubscriptionFilter)
-	accepted.setLists(f.lists() & caps.announcedLists())
+	accepted := caps.announcedLists(*f)
 	if caps.Resources == nil || !caps.Resources.Subscribe {
 		return accepted, nil
 	}
@@ -60,7 +59,7 @@ func (e *legacyClient) accept(ctx context.Context, f *SubscriptionFilter) (*Subs
 		if err := e.subscribe(ctx, uri); err != nil {
 			if ctx.Err() != nil {
 				e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
-				return nil, err
+				return accepted, err
 			}
 			continue // left out of the acknowledgement
 		}
@@ -173,28 +172,18 @@ func (e *legacyClient) unsubscribe(ctx context.Context, uri string) {
 	}
 }
 
-// publish passes a change on to listeners.
-func (e *legacyClient) publish(c Change) {
-	if c.Method == NotificationResourceUpdated {
-		e.hub.publishUpdate(c.URI)
-		return
-	}
-	e.hub.publishLists(listsNotifiedBy(c.Method))
-}
-
 // publishEverything counts everything as changed, because notifications may have been
 // lost.
 func (e *legacyClient) publishEverything() {
 	var filter SubscriptionFilter
 	if server := e.conn.Server(); server != nil {
-		filter.setLists(server.Capabilities.announcedLists())
+		filter = server.Capabilities.announcedLists(allLists())
 	}
 	e.mu.Lock()
 	filter.ResourceSubscriptions = sortedKeys(e.subscribed)
 	e.mu.Unlock()
-	everything := everythingIn(&filter)
-	for _, c := range everything.changes() {
-		e.publish(c)
+	for _, c := range everythingIn(&filter).sorted() {
+		e.hub.publish(c)
 		e.conn.tellLater(c.Method, c.params(nil))
 	}
 }

@@ -245,7 +245,9 @@ func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) 
 		case <-f.wake:
 			f.send(ctx)
 		case <-ended:
-			f.send(ctx)
+			if e.conn.ctx.Err() == nil {
+				f.send(ctx)
+			}
 			return f, r, err
 		}
 	}

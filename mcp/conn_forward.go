@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"maps"
 	"sync"
 )
 
@@ -43,8 +44,8 @@ func (f *forwarder) receive(note *Request) bool {
 		}
 		return true
 	}
-	c, ok, err := parseChange(note.Method, note.Params())
-	if ok && err == nil {
+	c, ok := parseChange(note.Method, note.Params())
+	if ok {
 		f.add(c)
 	}
 	return ok
@@ -56,7 +57,7 @@ func (f *forwarder) accept(filter *SubscriptionFilter) {
 	defer f.mu.Unlock()
 	if f.accepted == nil {
 		f.accepted = filter
-		f.signal()
+		wake(f.wake)
 	}
 }
 
@@ -64,52 +65,42 @@ func (f *forwarder) accept(filter *SubscriptionFilter) {
 func (f *forwarder) add(c Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.pending.uris) >= maxUpdates || f.bytes+len(c.URI) > maxNoteBytes {
+	if len(f.pending) >= maxUpdates || f.bytes+len(c.URI) > maxNoteBytes {
 		f.missed = true
 	} else {
 		f.pending.add(c)
 		f.bytes += len(c.URI)
 	}
-	f.signal()
+	wake(f.wake)
 }
 
-func (f *forwarder) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
-
-// send sends what waits. The sender may be gone: errors do not matter.
+// send sends what waits. If that fails, the sender is gone.
 func (f *forwarder) send(ctx context.Context) {
-	acknowledgement, set := f.drain()
+	acknowledgement, changes := f.drain()
 	if acknowledgement != nil {
 		_ = f.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *acknowledgement, Meta: f.meta})
 	}
-	for _, c := range set.changes() {
-		if ctx.Err() == nil {
-			_ = f.req.Notify(ctx, c.Method, c.params(f.meta))
-		}
-	}
+	_ = f.req.sendChanges(ctx, f.meta, changes)
 }
 
 // drain returns what waits, and removes it. The acknowledgement is nil after the first
 // time.
-func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, set changeSet) {
+func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes changeSet) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.accepted == nil {
-		return nil, changeSet{}
+		return nil, nil
 	}
 	if !f.acknowledged {
 		acknowledgement, f.acknowledged = f.accepted, true
 	}
-	set = f.pending
+	changes = f.pending
 	if f.missed {
-		set.merge(everythingIn(f.accepted))
+		changes = everythingIn(f.accepted)
+		maps.Copy(changes, f.pending)
 	}
-	f.pending, f.bytes, f.missed = changeSet{}, 0, false
-	return acknowledgement, set
+	f.pending, f.bytes, f.missed = nil, 0, false
+	return acknowledgement, changes
 }
 
 // isAccepted reports whether the server has acknowledged the subscription.

@@ -23,6 +23,16 @@ func newNoteQueue(c *Conn, onDrop func()) *serialQueue {
 	return q
 }
 
+// callSafely calls a function of the program, and logs a panic in it.
+func (c *Conn) callSafely(fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.logPanic(v)
+		}
+	}()
+	fn()
+}
+
 // logPanic logs a panic of a function of the program.
 func (c *Conn) logPanic(v any) { _ = panicked(c.ctx, newRequest(), v, c.client.opts.Logger) }
 

@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 )
 
@@ -34,10 +33,24 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Subscription{cancel: cancel, done: make(chan struct{})}
 	acknowledged := make(chan SubscriptionFilter, 1)
+	notifier := &changeNotifier{
+		acknowledged: func(_ context.Context, f SubscriptionFilter) {
+			select {
+			case acknowledged <- f:
+			default: // another one
+			}
+		},
+		changed: func(_ context.Context, ch Change) error {
+			if ctx.Err() == nil {
+				c.callSafely(func() { fn(ch) })
+			}
+			return context.Cause(ctx)
+		},
+	}
 	go func() {
 		defer close(s.done)
 		defer cancel(nil)
-		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, &subscriber{c, fn, acknowledged}, c.client.opts.Logger)
+		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, notifier, c.client.opts.Logger)
 	}()
 	select {
 	case s.Accepted = <-acknowledged:
@@ -82,33 +95,4 @@ func (s *Subscription) Err() error {
 		return nil
 	}
 	return s.err
-}
-
-// subscriber calls the function of a subscription.
-type subscriber struct {
-	conn         *Conn
-	fn           func(Change)
-	acknowledged chan<- SubscriptionFilter // has one place
-}
-
-// Notify implements [Notifier].
-func (s *subscriber) Notify(_ context.Context, method string, params json.RawMessage) error {
-	if method == NotificationAcknowledged {
-		return notifyAcknowledged(s.acknowledged, params)
-	}
-	c, ok, err := parseChange(method, params)
-	if ok && err == nil {
-		s.call(c)
-	}
-	return err
-}
-
-// call calls the function. A panic in it does not end the subscription.
-func (s *subscriber) call(c Change) {
-	defer func() {
-		if v := recover(); v != nil {
-			_ = panicked(s.conn.ctx, newRequest(), v, s.conn.client.opts.Logger)
-		}
-	}()
-	s.fn(c)
 }

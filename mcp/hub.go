@@ -17,18 +17,17 @@ type hub struct {
 
 	mu        sync.Mutex // locked before that of a listener
 	listeners map[*listener]struct{}
-	callers   map[caller]int // listeners of each authenticated caller
-	throttles [len(changeTable)]throttle
-}
-
-// throttle limits how often the changes of one list are announced.
-type throttle struct {
-	last      time.Time
-	scheduled bool // the next announcement is due at the end of the interval
+	callers   map[caller]int       // listeners of each authenticated caller
+	announced map[Change]time.Time // when the change of a list was announced last
+	scheduled map[Change]bool      // the next announcement is due at the end of the interval
 }
 
 func newHub(interval time.Duration, perCaller int) *hub {
-	return &hub{interval: interval, perCaller: perCaller, listeners: map[*listener]struct{}{}, callers: map[caller]int{}}
+	return &hub{
+		interval: interval, perCaller: perCaller,
+		listeners: map[*listener]struct{}{}, callers: map[caller]int{},
+		announced: map[Change]time.Time{}, scheduled: map[Change]bool{},
+	}
 }
 
 // caller identifies an authenticated caller. It is zero for all others.
@@ -67,133 +66,111 @@ func (h *hub) remove(l *listener) {
 	}
 }
 
-// publishLists announces that lists have changed: at once if the last announcement was
-// an interval ago, otherwise at the end of the interval, together with other changes.
-func (h *hub) publishLists(kinds changeKinds) {
+// publish announces a change, unless it is zero. A list that changes again is announced at the end of the
+// interval, together with other changes of it until then.
+func (h *hub) publish(c Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.listeners) == 0 {
-		return
-	}
-	for i, list := range changeTable {
-		if kinds&list.kind != 0 {
-			h.scheduleLocked(list.kind, &h.throttles[i])
-		}
-	}
+	h.publishLocked(c)
 }
 
-func (h *hub) scheduleLocked(list changeKinds, t *throttle) {
-	if t.scheduled {
-		return
-	}
-	announce := func() {
-		t.last, t.scheduled = time.Now(), false
-		for l := range h.listeners {
-			l.addKinds(list)
-		}
-	}
-	wait := h.interval - time.Since(t.last)
-	if wait <= 0 {
-		announce()
-		return
-	}
-	t.scheduled = true
-	time.AfterFunc(wait, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		announce()
-	})
-}
-
-// publishUpdate announces that a resource was updated.
-func (h *hub) publishUpdate(uri string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for l := range h.listeners {
-		l.addUpdate(uri)
-	}
-}
-
-// publishMounts tells the listeners of a mux that it has other mounts.
+// publishMounts announces that a mux has other mounts: its listeners must listen to
+// them, and all lists have changed.
 func (h *hub) publishMounts() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		l.addKinds(mountsChanged)
+		wake(l.remounted)
+	}
+	for _, list := range changeLists {
+		h.publishLocked(list.change)
 	}
 }
 
-// maxUpdates bounds the updates that wait to be sent to a listener. Beyond it, the
+func (h *hub) publishLocked(c Change) {
+	switch {
+	case c.Method == NotificationResourceUpdated:
+		h.announceLocked(c)
+		return
+	case c == (Change{}), len(h.listeners) == 0, h.scheduled[c]:
+		return
+	}
+	wait := h.interval - time.Since(h.announced[c])
+	if wait <= 0 {
+		h.announceLocked(c)
+		return
+	}
+	h.scheduled[c] = true
+	time.AfterFunc(wait, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.announceLocked(c)
+	})
+}
+
+func (h *hub) announceLocked(c Change) {
+	if c.Method != NotificationResourceUpdated {
+		h.announced[c], h.scheduled[c] = time.Now(), false
+	}
+	for l := range h.listeners {
+		l.add(c)
+	}
+}
+
+// maxUpdates bounds the changes that wait to be sent to a listener. Beyond it, the
 // subscribed URI stands for those below it.
 const maxUpdates = 1024
 
 // listener collects the changes that one subscription covers until they are sent.
 type listener struct {
 	caller      caller
-	kinds       changeKinds
-	uris        map[string]struct{} // subscribed
-	directories bool                // some of uris cover what is below them
-	wake        chan struct{}       // receives when there are changes to drain; has one place
+	covered     changeSet
+	directories bool          // some of the subscribed URIs cover what is below them
+	wake        chan struct{} // receives when there are changes to drain
+	remounted   chan struct{} // receives when there are other mounts
 
 	mu      sync.Mutex
 	pending changeSet
 }
 
 func newListener(p *Principal, f *SubscriptionFilter) *listener {
-	l := &listener{caller: callerOf(p), kinds: mountsChanged | f.lists(), uris: everythingIn(f).uris, wake: make(chan struct{}, 1)}
-	for uri := range l.uris {
+	l := &listener{caller: callerOf(p), covered: everythingIn(f), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
+	for _, uri := range f.ResourceSubscriptions {
 		l.directories = l.directories || strings.HasSuffix(uri, "/")
 	}
 	return l
 }
 
-func (l *listener) addKinds(kinds changeKinds) {
-	if kinds &= l.kinds; kinds == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pending.kinds |= kinds
-	l.signal()
-}
-
-func (l *listener) addUpdate(uri string) {
-	subscribed, ok := l.covering(uri)
+func (l *listener) add(c Change) {
+	covering, ok := l.covering(c)
 	if !ok {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending.uris) >= maxUpdates {
-		uri = subscribed
+	if len(l.pending) >= maxUpdates {
+		c = covering
 	}
-	l.pending.addURI(uri)
-	l.signal()
+	l.pending.add(c)
+	wake(l.wake)
 }
 
-// covering returns the subscribed URI that covers uri: uri itself, or a directory above
-// it. Its cost does not depend on the number of subscribed URIs, because publishing
-// calls it for every listener.
-func (l *listener) covering(uri string) (subscribed string, ok bool) {
-	if _, ok := l.uris[uri]; ok {
-		return uri, true
+// covering returns the change subscribed to that covers c: c itself, or that of a
+// directory above it. Its cost does not depend on the number of subscribed URIs, because
+// publishing calls it for every listener.
+func (l *listener) covering(c Change) (covering Change, ok bool) {
+	if l.covered.has(c) {
+		return c, true
 	}
-	for end := 0; l.directories && end < len(uri); end++ {
-		if uri[end] != '/' {
+	for end := 0; l.directories && end < len(c.URI); end++ {
+		if c.URI[end] != '/' {
 			continue
 		}
-		if _, ok := l.uris[uri[:end+1]]; ok {
-			return uri[:end+1], true
+		if directory := (Change{c.Method, c.URI[:end+1]}); l.covered.has(directory) {
+			return directory, true
 		}
 	}
-	return "", false
-}
-
-func (l *listener) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	return Change{}, false
 }
 
 // drain returns the changes that wait, and removes them.
@@ -201,6 +178,6 @@ func (l *listener) drain() changeSet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.pending
-	l.pending = changeSet{}
+	l.pending = nil
 	return s
 }

@@ -65,8 +65,8 @@ type Legacy struct {
 	cancel context.CancelCauseFunc
 
 	mu            sync.Mutex
-	era           legacyEra   // zero before initialize
-	listsAccepted changeKinds // lists whose changes the handler announces to the last feed
+	era           legacyEra          // zero before initialize
+	accepted      SubscriptionFilter // what the handler has accepted last of a feed
 	info, caps    json.RawMessage
 	level         LoggingLevel
 	inflight      inflight

@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/go-psi/psi/internal/digest"
@@ -41,16 +40,19 @@ func (l *Legacy) listenRequest(from Origin, f SubscriptionFilter) *Request {
 	return req
 }
 
-// run has the handler serve the request until ctx is done. The URIs that were accepted
-// before are not checked again the first time.
-func (r *feedRequest) run(ctx context.Context, before []string) {
+// run has the handler serve the request until ctx is done.
+func (r *feedRequest) run(ctx context.Context) {
 	defer close(r.done)
+	l := r.feed.legacy
+	notifier := &changeNotifier{
+		acknowledged: r.acknowledge,
+		changed:      func(ctx context.Context, c Change) error { return sendLegacyChange(ctx, r.feed.out, c) },
+	}
 	listenAgain(ctx, func(again bool) error {
-		l, serveCtx := r.feed.legacy, ctx
-		if !again {
-			serveCtx = withAccepted(ctx, r.req, before)
+		if again {
+			r.req.call.accepted = nil
 		}
-		_, err := Serve(serveCtx, l.handler, r.req, r, l.opts.Logger)
+		_, err := Serve(ctx, l.handler, r.req, notifier, l.opts.Logger)
 		refused := err != nil && ctx.Err() == nil && CodeOf(err) != CodeMethodNotFound
 		if refused && !again {
 			l.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(l.opts.ID), "error", err)
@@ -65,39 +67,19 @@ func (r *feedRequest) run(ctx context.Context, before []string) {
 	})
 }
 
-// Notify implements [Notifier]. Legacy notifications have no subscription id.
-func (r *feedRequest) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	if method == NotificationAcknowledged {
-		r.acknowledge(ctx, params)
-		return nil
-	}
-	c, ok, err := parseChange(method, params)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return r.feed.out.Send(ctx, AppendNotification(nil, method, nil))
-	}
-	return sendChange(ctx, r.feed.out, c)
-}
-
-// acknowledge notes what the handler has accepted. Between an early end and the
-// acknowledgement that follows, anything may have changed.
-func (r *feedRequest) acknowledge(ctx context.Context, params json.RawMessage) {
-	var p AcknowledgedParams
-	_ = unmarshal(params, &p) // if it cannot be read, nothing was accepted
-	slices.Sort(p.Notifications.ResourceSubscriptions)
+// acknowledge notes what the handler has accepted. If the handler has responded before,
+// it has ended the subscription since, and anything may have changed.
+func (r *feedRequest) acknowledge(ctx context.Context, accepted SubscriptionFilter) {
+	slices.Sort(accepted.ResourceSubscriptions)
 	l := r.feed.legacy
-	late := false
+	again := false
 	r.onFeed(func() {
-		late = r.responded
-		r.accepted = p.Notifications.ResourceSubscriptions
-		l.mu.Lock()
-		l.listsAccepted = p.Notifications.lists()
-		l.mu.Unlock()
+		again = r.responded
+		r.accepted = accepted.ResourceSubscriptions
+		l.setAccepted(accepted)
 		r.respond(ctx)
 	})
-	if late {
+	if again {
 		l.Missed(ctx)
 	}
 }

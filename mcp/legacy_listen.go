@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 )
@@ -59,7 +58,7 @@ type feed struct {
 
 func (f *feed) run(ctx context.Context) {
 	defer close(f.done)
-	f.current = f.start(ctx, f.legacy.filter(), nil)
+	f.current = f.start(ctx, nil)
 	f.await(f.current, nil)
 	for {
 		select {
@@ -74,11 +73,15 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// start sends a request to the handler.
-func (f *feed) start(ctx context.Context, filter SubscriptionFilter, before []string) *feedRequest {
+// start sends a request for the subscriptions that the session has now to the handler,
+// which does not check again those that it has accepted before.
+func (f *feed) start(ctx context.Context, acceptedBefore []string) *feedRequest {
+	filter := allLists()
+	filter.ResourceSubscriptions = f.legacy.subscribedURIs()
 	ctx, cancel := context.WithCancel(ctx)
 	r := &feedRequest{feed: f, req: f.legacy.listenRequest(f.from, filter), cancel: cancel, done: make(chan struct{})}
-	go r.run(ctx, before)
+	r.req.call.accepted = acceptedBefore
+	go r.run(ctx)
 	return r
 }
 
@@ -112,11 +115,10 @@ func (f *feed) stop(r *feedRequest) {
 // that there is no gap. It stays if the handler refuses the new one, or if the caller,
 // who waits, gives up.
 func (f *feed) replace(ctx, caller context.Context) error {
-	filter := f.legacy.filter()
-	if slices.Equal(f.current.accepted, filter.ResourceSubscriptions) {
+	if slices.Equal(f.current.accepted, f.legacy.subscribedURIs()) {
 		return nil
 	}
-	next := f.start(ctx, filter, f.current.accepted)
+	next := f.start(ctx, f.current.accepted)
 	f.await(next, caller.Done())
 	err := next.err
 	if !next.responded {
@@ -152,24 +154,23 @@ func (l *Legacy) resubscribe(ctx context.Context) error {
 	}
 }
 
-// Missed sends a notification about everything that the session is subscribed to, through
-// the last Listen started: for a client that comes back and may have missed changes.
+// Missed sends a notification about everything that the session receives changes of,
+// through the last Listen started: for a client that comes back and may have missed some.
 func (l *Legacy) Missed(ctx context.Context) {
-	filter := l.filter()
-	everything := everythingIn(&filter)
 	l.mu.Lock()
-	f := l.feed
-	everything.kinds &= l.listsAccepted
+	f, everything := l.feed, everythingIn(&l.accepted)
 	l.mu.Unlock()
 	if f == nil {
 		return
 	}
-	for _, c := range everything.changes() {
-		_ = sendChange(ctx, f.out, c) // if it fails, the client is gone
+	for _, c := range everything.sorted() {
+		_ = sendLegacyChange(ctx, f.out, c) // if it fails, the client is gone
 	}
 }
 
-func sendChange(ctx context.Context, out Sender, c Change) error {
+// sendLegacyChange sends the notification about a change without a subscription id, which
+// the era does not have.
+func sendLegacyChange(ctx context.Context, out Sender, c Change) error {
 	params, err := rawParams(c.params(nil))
 	if err != nil {
 		return err
@@ -191,11 +192,8 @@ func (l *Legacy) detach(f *feed) {
 	}
 }
 
-// filter returns everything that the session wants to receive.
-func (l *Legacy) filter() (f SubscriptionFilter) {
+func (l *Legacy) setAccepted(f SubscriptionFilter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f.setLists(listsChanged)
-	f.ResourceSubscriptions = slices.Sorted(maps.Keys(l.subscriptions))
-	return f
+	l.accepted = f
 }

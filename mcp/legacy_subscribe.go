@@ -5,7 +5,7 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -62,6 +62,12 @@ func (l *Legacy) addSubscription(uri string) (known bool, err error) {
 	return known, nil
 }
 
+func (l *Legacy) subscribedURIs() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.subscriptions))
+}
+
 func (l *Legacy) removeSubscription(uri string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,42 +83,18 @@ const maxSubscriptions = 1000
 func (l *Legacy) isAccepted(ctx context.Context, from Origin, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &probe{acknowledged: make(chan SubscriptionFilter, 1), cancel: cancel}
+	acknowledged, accepted := false, false
+	notifier := &changeNotifier{
+		acknowledged: func(_ context.Context, f SubscriptionFilter) {
+			acknowledged, accepted = true, slices.Contains(f.ResourceSubscriptions, uri)
+			cancel()
+		},
+		changed: func(context.Context, Change) error { return ErrNotDelivered },
+	}
 	req := l.listenRequest(from, SubscriptionFilter{ResourceSubscriptions: []string{uri}})
-	_, err := Serve(ctx, l.handler, req, p, l.opts.Logger)
-	select {
-	case f := <-p.acknowledged:
-		return slices.Contains(f.ResourceSubscriptions, uri), nil
-	default:
-		return false, err
+	_, err := Serve(ctx, l.handler, req, notifier, l.opts.Logger)
+	if acknowledged {
+		err = nil // the handler was cancelled
 	}
-}
-
-// probe cancels a subscription once it is acknowledged.
-type probe struct {
-	acknowledged chan SubscriptionFilter // has one place
-	cancel       context.CancelFunc
-}
-
-// Notify implements [Notifier].
-func (p *probe) Notify(_ context.Context, method string, params json.RawMessage) error {
-	defer p.cancel()
-	if method != NotificationAcknowledged {
-		return ErrNotDelivered
-	}
-	return notifyAcknowledged(p.acknowledged, params)
-}
-
-// notifyAcknowledged sends the filter in an acknowledgement to a channel, which has room
-// for the first.
-func notifyAcknowledged(first chan<- SubscriptionFilter, params json.RawMessage) error {
-	var p AcknowledgedParams
-	if err := unmarshal(params, &p); err != nil {
-		return err
-	}
-	select {
-	case first <- p.Notifications:
-	default:
-	}
-	return nil
+	return accepted, err
 }

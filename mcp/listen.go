@@ -25,16 +25,18 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			s.sendRest(ctx)
+			// Changes that came together with the end may be missed by a subscription that
+			// replaces this one. A client that cancelled gets nothing more.
+			if !wasCancelled(ctx) {
+				_ = s.sendVisible(context.WithoutCancel(ctx)) // if it fails, the client is gone
+			}
 			return s.result(ctx)
 		case ack := <-s.mounts.acks:
 			s.mounts.catchUp(ack)
+		case <-s.listener.remounted:
+			s.mounts.refresh(ctx)
 		case <-s.listener.wake:
-			changes := s.listener.drain()
-			if changes.kinds&mountsChanged != 0 {
-				s.mounts.refresh(ctx)
-			}
-			if err := s.send(ctx, s.visible(ctx, changes)); err != nil {
+			if err := s.sendVisible(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -78,67 +80,30 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 	s := g.load()
 	caps := *s.capabilities
 	s.addMounted(ctx, func() *Request { return req.derive(MethodDiscover, nil) }, &caps)
-	accepted.setLists(f.lists() & caps.announcedLists())
+	accepted = caps.announcedLists(*f)
 	if caps.Resources == nil || !caps.Resources.Subscribe {
 		return accepted
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		if wasAccepted(ctx, req, uri) || g.maySubscribe(ctx, req, uri) {
+		if _, before := slices.BinarySearch(req.call.accepted, uri); before || g.maySubscribe(ctx, req, uri) {
 			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
 		}
 	}
 	return accepted
 }
 
-type acceptedKey struct{}
-
-// acceptedBefore are the URIs, sorted, that the sender of a call was subscribed to until
-// now.
-type acceptedBefore struct {
-	call *call
-	uris []string
-}
-
-// withAccepted returns a context in which the sender of req keeps its subscriptions to
-// uris, which are sorted, without another check: a session that subscribes to one more
-// resource does not have all others read again.
-func withAccepted(ctx context.Context, req *Request, uris []string) context.Context {
-	return context.WithValue(ctx, acceptedKey{}, &acceptedBefore{req.call, uris})
-}
-
-// wasAccepted is false for requests derived from that of the sender: a mounted server has
-// other URIs.
-func wasAccepted(ctx context.Context, req *Request, uri string) bool {
-	before, _ := ctx.Value(acceptedKey{}).(*acceptedBefore)
-	if before == nil || before.call != req.call {
-		return false
-	}
-	_, found := slices.BinarySearch(before.uris, uri)
-	return found
-}
-
-// visible returns the changes to send. A resource below a subscribed directory may have a
-// registration of its own, with other permissions: if the caller may not subscribe to
-// it, or it is gone, the directory stands for it.
-func (s *muxSubscription) visible(ctx context.Context, set changeSet) changeSet {
-	visible := changeSet{kinds: set.kinds}
-	for uri := range set.uris {
-		if subscribed, ok := s.listener.covering(uri); ok && subscribed != uri && !s.registry.maySubscribe(ctx, s.req, uri) {
-			uri = subscribed
+// sendVisible sends the changes that wait. A resource below a subscribed directory may
+// have a registration of its own, with other permissions: if the caller may not subscribe
+// to it, or it is gone, the directory stands for it.
+func (s *muxSubscription) sendVisible(ctx context.Context) error {
+	visible := changeSet{}
+	for c := range s.listener.drain() {
+		if covering, _ := s.listener.covering(c); covering != c && !s.registry.maySubscribe(ctx, s.req, c.URI) {
+			c = covering
 		}
-		visible.addURI(uri)
+		visible.add(c)
 	}
-	return visible
-}
-
-// sendRest sends the changes that came together with the end: a subscription that
-// replaces this one may have missed them. A client that cancelled gets nothing more.
-func (s *muxSubscription) sendRest(ctx context.Context) {
-	if wasCancelled(ctx) {
-		return
-	}
-	ctx = context.WithoutCancel(ctx)
-	_ = s.send(ctx, s.visible(ctx, s.listener.drain())) // if it fails, the client is gone
+	return s.req.sendChanges(ctx, s.meta, visible)
 }
 
 // subscription sends the changes of one listener to the sender of a request.
@@ -157,15 +122,6 @@ func newSubscription(req *Request, accepted SubscriptionFilter) subscription {
 
 func (s *subscription) acknowledge(ctx context.Context) error {
 	return s.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: s.accepted, Meta: s.meta})
-}
-
-func (s *subscription) send(ctx context.Context, set changeSet) error {
-	for _, c := range set.changes() {
-		if err := s.req.Notify(ctx, c.Method, c.params(s.meta)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // result returns the result of a subscription whose context is done. It is an error

@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -86,10 +85,9 @@ func (ls *mountListeners) catchUp(ack mountAck) {
 	if ack.ended {
 		return
 	}
-	ls.listener.addKinds(listsChanged)
-	for uri := range ls.listener.uris {
-		if ack.accepts(uri) {
-			ls.listener.addUpdate(uri)
+	for c := range ls.listener.covered {
+		if c.URI == "" || ack.accepts(c.URI) {
+			ls.listener.add(c)
 		}
 	}
 }
@@ -136,57 +134,42 @@ func (ls *mountListeners) stop() {
 
 // listen subscribes to a mount, again and again, until ctx is done.
 func (ls *mountListeners) listen(ctx context.Context, m *mount) {
-	n := &mountNotifier{ls, m, ctx.Done()}
-	filter := ls.filter
-	filter.ResourceSubscriptions = nil
-	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner, ok := m.innerName("resource", uri); ok {
-			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, inner)
+	report := func(ack mountAck) {
+		select {
+		case ls.acks <- ack:
+		case <-ctx.Done():
 		}
 	}
-	params := mustMarshal(&ListenParams{Notifications: filter})
+	notifier := &changeNotifier{
+		acknowledged: func(_ context.Context, f SubscriptionFilter) {
+			report(mountAck{mount: m, accepted: f.ResourceSubscriptions})
+		},
+		changed: func(_ context.Context, c Change) error {
+			if c.Method == NotificationResourceUpdated {
+				c.URI = m.uriPrefix + c.URI
+			}
+			ls.listener.add(c)
+			return nil
+		},
+	}
+	params := mustMarshal(&ListenParams{Notifications: ls.filterFor(m)})
 	listenAgain(ctx, func(bool) error {
 		req := ls.req.derive(MethodListen, params)
 		req.ID = ls.req.ID
-		_, err := Serve(contextWithRequest(ctx, req), m.serve, req, n, ls.registry.opts.Logger)
-		n.report(mountAck{mount: m, ended: true})
+		_, err := Serve(contextWithRequest(ctx, req), m.serve, req, notifier, ls.registry.opts.Logger)
+		report(mountAck{mount: m, ended: true})
 		return err
 	})
 }
 
-// mountNotifier receives the notifications of a mount.
-type mountNotifier struct {
-	listeners *mountListeners
-	mount     *mount
-	done      <-chan struct{} // closed when the subscription to the mount is to end
-}
-
-// Notify implements [Notifier].
-func (n *mountNotifier) Notify(_ context.Context, method string, params json.RawMessage) error {
-	if method == NotificationAcknowledged {
-		var p AcknowledgedParams
-		if err := unmarshal(params, &p); err != nil {
-			return err
+// filterFor returns the filter with the URIs of a mount, as the mount knows them.
+func (ls *mountListeners) filterFor(m *mount) SubscriptionFilter {
+	f := ls.filter
+	f.ResourceSubscriptions = nil
+	for _, uri := range ls.filter.ResourceSubscriptions {
+		if inner, ok := m.innerName("resource", uri); ok {
+			f.ResourceSubscriptions = append(f.ResourceSubscriptions, inner)
 		}
-		n.report(mountAck{mount: n.mount, accepted: p.Notifications.ResourceSubscriptions})
-		return nil
 	}
-	c, ok, err := parseChange(method, params)
-	switch l := n.listeners.listener; {
-	case err != nil || !ok:
-		return err
-	case c.Method == NotificationResourceUpdated:
-		l.addUpdate(n.mount.uriPrefix + c.URI)
-	default:
-		l.addKinds(listsNotifiedBy(c.Method))
-	}
-	return nil
-}
-
-// report sends an acknowledgement to the goroutine of the subscription.
-func (n *mountNotifier) report(ack mountAck) {
-	select {
-	case n.listeners.acks <- ack:
-	case <-n.done:
-	}
+	return f
 }

@@ -21,15 +21,15 @@ type mount struct {
 	parent    *registry
 
 	mu        sync.Mutex
-	warned    map[string]struct{}  // what was logged of its lists
-	late      map[changeKinds]late // of lists
+	warned    map[string]struct{} // what was logged of its lists
+	late      map[Change]late     // of lists
 	unmounted bool
 }
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	return &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":",
-		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry, late: map[changeKinds]late{},
+		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry, late: map[Change]late{},
 	}
 }
 
@@ -78,7 +78,6 @@ func (m *Mux) Mount(prefix string, h Handler) {
 		m.mounts[prefix] = mt
 	})
 	m.hub.publishMounts()
-	m.hub.publishLists(listsChanged)
 }
 
 // Unmount takes away what is mounted under prefix; it does nothing if there is
@@ -96,7 +95,6 @@ func (m *Mux) Unmount(prefix string) {
 		}
 	})
 	m.hub.publishMounts()
-	m.hub.publishLists(listsChanged)
 }
 
 // mustBeDisjoint panics if a name could belong to the mount and to something else.

@@ -29,15 +29,15 @@ type asked struct {
 	ctx    context.Context // of who waits
 	leave  func()          // who waits leaves before there is an answer
 	stay   func() bool     // the request goes on when ctx is done
-	kind   changeKinds     // the list that is asked for, 0 if none is
+	list   Change          // of the list that is asked for; zero if none is
 	answer chan outcome    // of one place
 }
 
 // ask sends a request to the mount, on a goroutine of its own: the others are asked at
 // the same time, and one that does not return when its context is done holds up nobody.
 // A limit of zero or less is none. Another mux bounds by itself what it waits for.
-func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, kind changeKinds) *asked {
-	a := &asked{mount: mt, ctx: ctx, kind: kind, answer: make(chan outcome, 1)}
+func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, list Change) *asked {
+	a := &asked{mount: mt, ctx: ctx, list: list, answer: make(chan outcome, 1)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := func() {}
 	if _, isMux := mt.handler.(*Mux); !isMux && limit > 0 {
@@ -72,7 +72,7 @@ func (a *asked) wait() (Result, error) {
 	default:
 	}
 	cause := context.Cause(a.ctx)
-	if _, late := errors.AsType[*TimeoutError](cause); late && a.kind != 0 && a.stay() && a.mount.isMissing(a.kind, a.leave) {
+	if _, late := errors.AsType[*TimeoutError](cause); late && a.list != (Change{}) && a.stay() && a.mount.isMissing(a.list, a.leave) {
 		go a.returns()
 	} else {
 		a.leave()
@@ -96,38 +96,38 @@ func (a *asked) returns() {
 	case <-timer.C:
 		o.err = context.DeadlineExceeded
 	}
-	pause := a.mount.isBack(a.kind, o.err == nil)
+	pause := a.mount.isBack(a.list, o.err == nil)
 	if o.err == nil {
-		time.AfterFunc(pause, func() { a.mount.parent.hub.publishLists(a.kind) })
+		time.AfterFunc(pause, func() { a.mount.parent.hub.publish(a.list) })
 	}
 }
 
 // isMissing notes that a list was sent without the mount's part, which is waited for
 // until leave is called. It reports whether nobody waits for it yet.
-func (mt *mount) isMissing(kind changeKinds, leave func()) bool {
+func (mt *mount) isMissing(list Change, leave func()) bool {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
-	late := mt.late[kind]
+	late := mt.late[list]
 	if mt.unmounted || late.leave != nil {
 		return false
 	}
 	late.leave = leave
-	mt.late[kind] = late
+	mt.late[list] = late
 	return true
 }
 
 // isBack undoes isMissing, and returns after which pause the change is announced, if it
 // is to be.
-func (mt *mount) isBack(kind changeKinds, announce bool) (pause time.Duration) {
+func (mt *mount) isBack(list Change, announce bool) (pause time.Duration) {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
-	late := mt.late[kind]
+	late := mt.late[list]
 	late.leave = nil
 	if announce {
 		pause = max(0, time.Until(late.announced.Add(maxPause)))
 		late.announced = time.Now().Add(pause)
 	}
-	mt.late[kind] = late
+	mt.late[list] = late
 	return pause
 }
 
@@ -154,7 +154,7 @@ type late struct {
 func (s *snapshot) addMounted(ctx context.Context, discover func() *Request, caps *ServerCapabilities) {
 	all := make([]*asked, len(s.mounts))
 	for i, m := range s.mounts {
-		all[i] = m.ask(ctx, discover(), m.parent.opts.patience(), 0)
+		all[i] = m.ask(ctx, discover(), m.parent.opts.patience(), Change{})
 	}
 	for _, a := range all {
 		res, err := a.wait()
@@ -176,5 +176,5 @@ func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*asked
 	if err != nil {
 		return nil, err
 	}
-	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, listsReturnedBy(req.Method)), nil
+	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, changeOfList(req.Method)), nil
 }

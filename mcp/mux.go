@@ -250,7 +250,7 @@ func (m *Mux) RemoveHandle(methods ...string) { m.remove(&m.methods, methods) }
 
 // ResourceUpdated tells those who subscribed to the resource that it changed.
 // It never waits for them.
-func (m *Mux) ResourceUpdated(uri string) { m.hub.publishUpdate(uri) }
+func (m *Mux) ResourceUpdated(uri string) { m.hub.publish(Change{NotificationResourceUpdated, uri}) }
 
 // Walk calls fn for everything that is registered, the muxes mounted in this
 // one included, until fn returns an error: method is tools/call, prompts/get or

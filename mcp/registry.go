@@ -146,7 +146,7 @@ func (g *registry) register(into *map[string]*entry, e *entry) {
 		g.mustBeFree(e)
 		(*into)[e.name] = e
 	})
-	g.hub.publishLists(listsOfEntries(e.kind))
+	g.hub.publish(changeOfEntries(e.kind))
 }
 
 func (g *registry) registerTemplate(e *entry) {
@@ -165,7 +165,7 @@ func (g *registry) registerTemplate(e *entry) {
 		g.templates[e.name] = e
 		g.bySpecificity = slices.Insert(slices.Clone(g.bySpecificity), at, e)
 	})
-	g.hub.publishLists(listsOfEntries(e.kind))
+	g.hub.publish(changeOfEntries(e.kind))
 }
 
 // without is a copy of list that lacks e, or list if it does not have it.
@@ -248,7 +248,7 @@ func (g *registry) remove(from *map[string]*entry, names []string) {
 			}
 		}
 	})
-	g.hub.publishLists(listsOfEntries(kind))
+	g.hub.publish(changeOfEntries(kind))
 }
 
 func (g *registry) load() *snapshot {
