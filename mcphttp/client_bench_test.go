@@ -84,7 +84,7 @@ func TestTransportAllocations(t *testing.T) {
 	}
 	answer := canned{"application/json", cannedResult}
 	least, got := testing.AllocsPerRun(100, floor(t, answer)), testing.AllocsPerRun(100, calling(t, answer))
-	if extra := got - least; extra > 12 {
+	if extra := got - least; extra > 16 {
 		t.Errorf("a call takes %v allocations, %v more than net/http", got, extra)
 	}
 }

@@ -13,39 +13,40 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// ErrMessageTooLong is the error of a call whose answer is longer than
-// TransportOptions.MaxMessage. The request was served.
+// ErrMessageTooLong is the error of a call whose response is longer than
+// TransportOptions.MaxMessage. The server has served the request.
 var ErrMessageTooLong = errors.New("mcphttp: the server's message is longer than TransportOptions.MaxMessage")
 
-// unreadable is the message in an event whose data was too long.
+// unreadable returns the message of an event whose data was too long.
 func (e *event) unreadable() mcp.Message {
 	lost := mcp.Unreadable(e.head, e.tail, mcp.Errorf(mcp.CodeInvalidRequest, "%w", ErrMessageTooLong))
 	lost.Message.Err = lost.Err
 	return lost.Message
 }
 
-// A StatusError says that a server answered with an HTTP status, or with a body that
-// is no message, where the protocol wants a message. It is found, with errors.As, in
-// the errors of a transport, and says with errors.Is of which kind it is:
-// [mcp.ErrUnauthorized], [mcp.ErrSessionLost], [mcp.ErrNotUnderstood],
-// [mcp.ErrUnreadable] or none. If the body was a JSON-RPC error, that [*mcp.Error] is
-// found as well.
+// A StatusError reports an HTTP response that is not a message of the protocol: one with
+// an error status, or with a body that is no message. Use errors.As to find it in the
+// errors of a transport, and errors.Is for its kind: [mcp.ErrUnauthorized],
+// [mcp.ErrSessionLost], [mcp.ErrNotUnderstood], [mcp.ErrUnreadable] or none. If the body
+// is a JSON-RPC error, errors.As finds that [*mcp.Error] as well.
 type StatusError struct {
 	Status int
 	Header http.Header // with WWW-Authenticate, Retry-After, Location, Content-Type
-	Body   string      // no more than its first 4 KiB
+	Body   string      // its first 4 KiB at most
 	answer *mcp.Error  // the JSON-RPC error in the body, nil if it is none
-	kind   error       // nil if it is of none
+	kind   error       // nil if it has none
 }
 
-// maxStatusBody is how much of a body is kept of an answer that is no message.
-const maxStatusBody = 4 << 10
+const (
+	maxStatusBody  = 4 << 10 // bytes of the body in a StatusError
+	maxRefusalBody = 1 << 20 // bytes of a body that are read as a message
+)
 
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("mcphttp: the server answered %d %s", e.Status, http.StatusText(e.Status))
 	to, body := e.Header.Get("Location"), strings.TrimSpace(e.Body)
 	switch {
-	case e.redirect() && to != "":
+	case e.Status/100 == 3 && to != "":
 		return text + fmt.Sprintf(" to %q, which is not followed: give the transport the URL at which the server is", to)
 	case e.answer != nil:
 		return text + ": " + e.answer.Error()
@@ -58,38 +59,38 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-func (e *StatusError) redirect() bool { return e.Status/100 == 3 }
-
 // Is reports whether target is the kind of e.
 func (e *StatusError) Is(target error) bool { return e.kind != nil && target == e.kind }
 
-// Unwrap returns the JSON-RPC error in the body, if it was one. That of a caller who is
-// not known is text, and not an answer.
+// Unwrap returns the JSON-RPC error in the body, nil if there is none. In a response to an
+// unauthenticated caller, it is text and not an answer.
 func (e *StatusError) Unwrap() error {
-	if e.answer == nil || e.unauthorized() {
+	if e.answer == nil || e.isUnauthorized() {
 		return nil // not a nil *mcp.Error
 	}
 	return e.answer
 }
 
-// response is the JSON-RPC error in the body as the answer to a call. If it may soon be
-// over, its cause says so. Status 500 says nothing of that.
-func (e *StatusError) response() *mcp.Error {
-	answer := *e.answer
-	if e.Transient() && e.Status != http.StatusInternalServerError {
-		answer.Cause = &StatusError{Status: e.Status, Header: e.Header}
-	}
-	return &answer
+// Transient reports whether the request may succeed later: the server, or a proxy, fails
+// or is overloaded.
+func (e *StatusError) Transient() bool {
+	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
 }
 
-// refusal is what a response that is no success says.
-func (p *peer) refusal(res *http.Response) *StatusError {
+// readRefusal reads a response that is no success.
+func (p *peer) readRefusal(res *http.Response) *StatusError {
 	e := &StatusError{Status: res.StatusCode, Header: res.Header}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, min(p.opts.MaxMessage, maxProblem))) // what could be read is enough
+	body, _ := io.ReadAll(io.LimitReader(res.Body, min(p.opts.MaxMessage, maxRefusalBody))) // a part of it is enough
 	if m, err := mcp.ParseMessage(body); err == nil && m.Response != nil {
 		e.answer = m.Response.Error
 	}
 	return e.withBody(body)
+}
+
+// noMessageError returns the error of a call whose HTTP response succeeds without a
+// message. The server may have served the request.
+func noMessageError(res *http.Response, body []byte) error {
+	return (&StatusError{Status: res.StatusCode, Header: res.Header}).withBody(body).withKind(mcp.ErrUnreadable)
 }
 
 func (e *StatusError) withBody(body []byte) *StatusError {
@@ -97,47 +98,30 @@ func (e *StatusError) withBody(body []byte) *StatusError {
 	return e
 }
 
-// noMessage is the error of a call that succeeds with a body that does not answer it. The
-// request may have been served.
-func noMessage(res *http.Response, body []byte) error {
-	return (&StatusError{Status: res.StatusCode, Header: res.Header}).withBody(body).of(mcp.ErrUnreadable)
-}
-
-// maxProblem is how long a refusal may be to be read as a message.
-const maxProblem = 1 << 20
-
-// of makes e an error of a kind.
-func (e *StatusError) of(kind error) error {
+func (e *StatusError) withKind(kind error) error {
 	e.kind = kind
 	return e
 }
 
-// unauthorized reports whether the server wants to know who calls. A 403 with a
-// JSON-RPC error and without a challenge is a refusal for another reason.
-func (e *StatusError) unauthorized() bool {
+// isUnauthorized reports whether the server wants to know the caller. A 403 with a
+// JSON-RPC error and without a challenge has another reason.
+func (e *StatusError) isUnauthorized() bool {
 	switch e.Status {
 	case http.StatusUnauthorized:
 		return true
 	case http.StatusForbidden:
-		return e.answer == nil || e.Header.Get("WWW-Authenticate") != "" && !e.insufficientScope()
+		return e.answer == nil || e.Header.Get("WWW-Authenticate") != "" && !e.lacksScope()
 	}
 	return false
 }
 
-// insufficientScope reports whether the server knows the caller and says what the
-// caller was not granted.
-func (e *StatusError) insufficientScope() bool {
+// lacksScope reports whether the server knows the caller, who lacks a scope.
+func (e *StatusError) lacksScope() bool {
 	return e.answer != nil && e.answer.Code == mcp.CodeInsufficientScope
 }
 
-// Transient reports whether the refusal may soon be over: the server, or somebody on
-// the way to it, fails or has too much to do.
-func (e *StatusError) Transient() bool {
-	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
-}
-
-// understood reports whether the refusal is one of the modern era.
-func (e *StatusError) understood() bool {
+// isModern reports whether the refusal is one of the modern era.
+func (e *StatusError) isModern() bool {
 	if e.answer == nil {
 		return false
 	}
@@ -150,9 +134,9 @@ func (e *StatusError) understood() bool {
 	return false
 }
 
-// aboutMessage reports whether the refusal is of the message: not of who sent it,
-// when, or how large it is, nor by somebody on the way.
-func (e *StatusError) aboutMessage() bool {
+// isAboutMessage reports whether the reason for the refusal is the message: not its
+// sender, time or size, nor a proxy.
+func (e *StatusError) isAboutMessage() bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
 		http.StatusRequestEntityTooLarge, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -161,30 +145,42 @@ func (e *StatusError) aboutMessage() bool {
 	return e.Status/100 == 4
 }
 
-// modern is what a refusal means for a message of the modern era.
-func (e *StatusError) modern() (*mcp.Error, error) {
+// asModern returns what the refusal means for a message of the modern era: an error
+// response or an error.
+func (e *StatusError) asModern() (*mcp.Error, error) {
 	switch {
-	case e.unauthorized():
-		return nil, e.of(mcp.ErrUnauthorized)
-	case e.aboutMessage() && !e.understood():
-		return nil, e.of(mcp.ErrNotUnderstood)
-	case e.answer != nil && !e.insufficientScope():
+	case e.isUnauthorized():
+		return nil, e.withKind(mcp.ErrUnauthorized)
+	case e.isAboutMessage() && !e.isModern():
+		return nil, e.withKind(mcp.ErrNotUnderstood)
+	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	case e.Status == http.StatusInternalServerError, e.Status == http.StatusNotImplemented:
-		return nil, e.of(mcp.ErrUnreadable) // as some servers answer what they do not know
+		return nil, e.withKind(mcp.ErrUnreadable) // as some servers answer what they do not know
 	}
-	return nil, e // in which the challenge is, and the answer if there is one
+	return nil, e // it has the challenge, and the answer if there is one
 }
 
-// legacy is what a refusal means for a message of the legacy era.
-func (e *StatusError) legacy(inSession bool) (*mcp.Error, error) {
+// asLegacy returns what the refusal means for a message of the legacy era: an error
+// response or an error.
+func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 	switch {
-	case e.unauthorized():
-		return nil, e.of(mcp.ErrUnauthorized)
-	case inSession && e.Status == http.StatusNotFound && !e.understood():
-		return nil, e.of(mcp.ErrSessionLost)
-	case e.answer != nil && !e.insufficientScope():
+	case e.isUnauthorized():
+		return nil, e.withKind(mcp.ErrUnauthorized)
+	case inSession && e.Status == http.StatusNotFound && !e.isModern():
+		return nil, e.withKind(mcp.ErrSessionLost)
+	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	}
 	return nil, e
+}
+
+// response returns the JSON-RPC error in the body as the response to a call. Its cause
+// says if the request may succeed later, which status 500 does not.
+func (e *StatusError) response() *mcp.Error {
+	answer := *e.answer
+	if e.Transient() && e.Status != http.StatusInternalServerError {
+		answer.Cause = &StatusError{Status: e.Status, Header: e.Header}
+	}
+	return &answer
 }

@@ -12,47 +12,46 @@ import (
 	"time"
 )
 
-// eventReader reads an event stream as the HTML standard has it (server-sent
-// events, 9.2.6), in time proportional to its length however it is cut into
-// pieces.
+// eventReader reads an event stream as the HTML standard defines it (server-sent events,
+// 9.2.6), in time proportional to its length, in whatever pieces it arrives.
 //
-// It is not go-sse's Read, which tells neither when to come back nor, for events
-// that are too long, anything but the end of the stream, and which looks at the
-// beginning of an event again for every piece of it that arrives.
+// It is not built on go-sse's Read, which does not report the retry field, reports an
+// event that is too long as the end of the stream, and scans the start of an event again
+// for every piece of it that arrives.
 type eventReader struct {
 	in    *bufio.Reader
-	limit int64
+	limit int64 // bytes of the data of an event
 
-	begun  bool   // something has been read
-	skipLF bool   // the line before ended in CR, to which LF would belong
-	line   []byte // the current one
-	long   bool   // it was longer than the limit, and is cut off
-	tail   []byte // the last of what was cut off
+	hasStarted bool   // something has been read
+	skipLF     bool   // the line before ended in CR, which an LF may follow
+	line       []byte // the current one
+	isLong     bool   // it was longer than the limit, and is truncated
+	tail       []byte // the end of what was truncated
 }
 
-// event is one event. Other than in the standard, one without data is an event,
-// and id is that of this event only.
+// event is one event. Unlike in the standard, an event may have no data, and id is that of
+// this event only.
 type event struct {
-	kind    string
-	id      string // "" if it has none
-	data    []byte // owned by who asked for the event
-	retry   time.Duration
-	tooLong bool // the data is missing, but for its head and its tail
-	head    []byte
-	tail    []byte
-	cut     bool // the stream ended in it
+	kind      string
+	id        string // "" if it has none
+	data      []byte // owned by the caller of next
+	retry     time.Duration
+	isTooLong bool // there is no data, only its head and its tail
+	head      []byte
+	tail      []byte
+	isCut     bool // the stream ended in it
 
-	fields bool // there was a field that is known
-	filled bool // there was a data field
+	hasFields bool // there was a known field
+	hasData   bool // there was a data field
 }
 
 func newEventReader(r io.Reader, limit int64) *eventReader {
 	return &eventReader{in: bufio.NewReader(r), limit: limit}
 }
 
-// next returns io.EOF at the end of the stream. An event that the end cuts short is
-// an event if what is missing is nothing but line ends; then a message in it was
-// cut is for whoever parses it to see.
+// next returns the next event, or io.EOF at the end of the stream. An event that the end
+// cuts short is returned as well, with isCut: it is complete if only line ends are missing,
+// which the parser of its message can tell.
 func (r *eventReader) next() (event, error) {
 	var e event
 	for {
@@ -60,30 +59,30 @@ func (r *eventReader) next() (event, error) {
 		switch {
 		case err == io.EOF: //nolint:errorlint // readers return it bare
 			if len(r.line) > 0 && bytes.HasPrefix(r.line, []byte("data:")) {
-				r.field(&e)
+				r.parseField(&e)
 			}
-			if e.fields {
-				e.cut = true
+			if e.hasFields {
+				e.isCut = true
 				return e, nil
 			}
 			return e, err
 		case err != nil:
 			return e, err
 		case len(r.line) > 0:
-			r.field(&e)
-		case e.fields:
+			r.parseField(&e)
+		case e.hasFields:
 			return e, nil
 		}
 	}
 }
 
-// field takes the current line.
-func (r *eventReader) field(e *event) {
+// parseField parses the current line.
+func (r *eventReader) parseField(e *event) {
 	name, value, _ := bytes.Cut(r.line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":
-		r.data(e, value)
+		r.appendData(e, value)
 	case "event":
 		e.kind = string(value)
 	case "id":
@@ -91,39 +90,39 @@ func (r *eventReader) field(e *event) {
 			e.id = string(value)
 		}
 	case "retry":
-		e.retry = retryDelay(value)
+		e.retry = parseRetry(value)
 	default:
 		return
 	}
-	e.fields = true
+	e.hasFields = true
 }
 
-func (r *eventReader) data(e *event, value []byte) {
-	if e.tooLong = e.tooLong || r.long || int64(len(e.data)+len(value)) > r.limit; e.tooLong {
-		e.lose(value, r.tail)
+func (r *eventReader) appendData(e *event, value []byte) {
+	if e.isTooLong = e.isTooLong || r.isLong || int64(len(e.data)+len(value)) > r.limit; e.isTooLong {
+		e.dropData(value, r.tail)
 		return
 	}
 	switch {
-	case !e.filled && cap(r.line) > keepLine:
+	case !e.hasData && cap(r.line) > maxReusedLine:
 		e.data, r.line = value, nil // a long line is given away, not copied
-	case e.filled:
+	case e.hasData:
 		e.data = append(append(e.data, '\n'), value...)
 	default:
 		e.data = append(e.data, value...)
 	}
-	e.filled = true
+	e.hasData = true
 }
 
-// excerpt is how much is kept of either end of data that is too long: enough to see to
-// what it is the answer.
+// excerpt is how many bytes are kept of either end of data that is too long: enough to see
+// which request it answers.
 const excerpt = 1 << 10
 
-// lose drops data that is too long, but for its ends. The last line of it is value, and
-// then tail if that is longer than a line may be.
-func (e *event) lose(value, tail []byte) {
+// dropData drops data that is too long, except for its ends. Its last line is value,
+// followed by tail if that line is longer than a line may be.
+func (e *event) dropData(value, tail []byte) {
 	if e.head == nil {
 		e.head = bytes.Clone(value[:min(len(value), excerpt)])
-		if e.filled {
+		if e.hasData {
 			e.head = bytes.Clone(e.data[:min(len(e.data), excerpt)])
 		}
 		e.data = nil
@@ -131,11 +130,11 @@ func (e *event) lose(value, tail []byte) {
 	e.tail = append(bytes.Clone(value[max(len(value)-excerpt, 0):]), tail...)
 }
 
-// maxRetry bounds the delay that a server can ask for.
+// maxRetry bounds the delay that a server may ask for.
 const maxRetry = time.Hour
 
-// retryDelay reads milliseconds in ASCII digits; anything else is no field.
-func retryDelay(value []byte) time.Duration {
+// parseRetry parses milliseconds in ASCII digits. It returns 0 for anything else.
+func parseRetry(value []byte) time.Duration {
 	ms, err := strconv.ParseUint(string(value), 10, 63)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0
@@ -143,17 +142,17 @@ func retryDelay(value []byte) time.Duration {
 	return time.Duration(min(ms, uint64(maxRetry/time.Millisecond))) * time.Millisecond
 }
 
-// readLine reads a line, which ends in LF, CR or both. With an error, the line is
-// what came before it.
+// readLine reads a line, which ends in LF, CR or both. If it returns an error, the line is
+// what came before that.
 func (r *eventReader) readLine() error {
-	r.line, r.tail, r.long = r.line[:0], r.tail[:0], false
+	r.line, r.tail, r.isLong = r.line[:0], r.tail[:0], false
 	for {
 		piece, err := r.peek()
 		if err != nil {
 			return err
 		}
 		n := lineEnd(piece)
-		r.add(piece[:min(n, len(piece))])
+		r.appendLine(piece[:min(n, len(piece))])
 		if n < len(piece) {
 			r.skipLF = piece[n] == '\r'
 			_, err := r.in.Discard(n + 1)
@@ -165,13 +164,14 @@ func (r *eventReader) readLine() error {
 	}
 }
 
-// keepLine is up to which size the space of a line is used again.
-const keepLine = 64 << 10
+// maxReusedLine is the size of a line, in bytes, up to which its memory is reused.
+const maxReusedLine = 64 << 10
 
-// peek waits until there is something to read and returns what there is.
+// peek waits until there is something to read and returns it. It skips a byte order mark
+// at the start and the LF of a CRLF.
 func (r *eventReader) peek() ([]byte, error) {
-	if !r.begun {
-		r.begun = true
+	if !r.hasStarted {
+		r.hasStarted = true
 		if mark, _ := r.in.Peek(1); len(mark) == 1 && mark[0] == byteOrderMark[0] {
 			if mark, _ := r.in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 				_, _ = r.in.Discard(len(byteOrderMark)) // it is there
@@ -196,7 +196,7 @@ func (r *eventReader) peek() ([]byte, error) {
 
 const byteOrderMark = "\xEF\xBB\xBF"
 
-// lineEnd is where the line in piece ends, len(piece) if it goes on.
+// lineEnd returns the index at which the line in piece ends, len(piece) if it goes on.
 func lineEnd(piece []byte) int {
 	n := bytes.IndexByte(piece, '\n')
 	if n < 0 {
@@ -208,10 +208,10 @@ func lineEnd(piece []byte) int {
 	return n
 }
 
-// add appends to the line, of which no more is kept than the longest field needs.
-func (r *eventReader) add(piece []byte) {
+// appendLine appends to the line, up to what the longest field needs.
+func (r *eventReader) appendLine(piece []byte) {
 	if room := max(r.limit+int64(len("data: "))-int64(len(r.line)), 0); int64(len(piece)) > room {
-		r.long = true
+		r.isLong = true
 		r.tail = append(r.tail, piece[room:]...)
 		r.tail = append(r.tail[:0], r.tail[max(len(r.tail)-excerpt, 0):]...)
 		piece = piece[:room]

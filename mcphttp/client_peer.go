@@ -17,12 +17,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// peer is a server as its clients see it: it sends HTTP requests there.
+// peer is the server of a client. It sends HTTP requests there.
 type peer struct {
 	url    *url.URL
 	opts   *TransportOptions
 	client *http.Client
-	own    bool // the client's connections are nobody else's
+
+	ownsConnections bool // no other client uses the network connections
 }
 
 func newPeer(u *url.URL, opts *TransportOptions) *peer {
@@ -31,20 +32,20 @@ func newPeer(u *url.URL, opts *TransportOptions) *peer {
 	if opts.Client != nil {
 		client = *opts.Client
 	} else {
-		client.Transport, p.own = newRoundTripper()
+		client.Transport, p.ownsConnections = newRoundTripper()
 	}
 	client.CheckRedirect = sameOrigin(client.CheckRedirect)
 	p.client = &client
 	return p
 }
 
-// idleConns is how many connections stay open for the next calls. The default of
-// net/http, two, makes all but two of many concurrent calls dial.
+// idleConns is how many network connections stay open for later calls. With the default
+// of net/http, which is two, most of many concurrent calls have to dial.
 const idleConns = 64
 
-// newRoundTripper has connections of its own, unless a program has replaced the
-// default transport by one that cannot be copied.
-func newRoundTripper() (_ http.RoundTripper, own bool) {
+// newRoundTripper returns a RoundTripper with network connections of its own, unless the
+// program has replaced the default transport by one that cannot be copied.
+func newRoundTripper() (_ http.RoundTripper, ownsConnections bool) {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return http.DefaultTransport, false
@@ -54,16 +55,16 @@ func newRoundTripper() (_ http.RoundTripper, own bool) {
 	return t, true
 }
 
-// close gives up connections that nobody uses any more.
+// close closes idle network connections, unless others may use them.
 func (p *peer) close() {
-	if p.own {
+	if p.ownsConnections {
 		p.client.CloseIdleConnections()
 	}
 }
 
-// sameOrigin follows redirects within the origin that keep the method. Another
-// origin must not see the message, nor headers of which net/http cannot know that
-// they are secret; and a POST that becomes a GET says something else.
+// sameOrigin returns a CheckRedirect that follows redirects within the origin that keep
+// the method. Another origin must see neither the message nor headers that net/http
+// cannot know to be secret, and a POST that becomes a GET means something else.
 func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		switch {
@@ -78,7 +79,7 @@ func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Requ
 	}
 }
 
-// origin is scheme, host and port.
+// origin returns scheme, host and port of a URL.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -87,29 +88,30 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// post sends a message; header has what is in its headers but not in the options.
+// post sends a message. Header has its headers that are not in the options; post adds to
+// them.
 func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, message []byte) (*http.Response, error) {
 	header.Set("Content-Type", typeJSON)
 	header.Set("Accept", typeJSON+", "+typeStream)
-	req := p.request(http.MethodPost, to, header)
+	req := p.newRequest(http.MethodPost, to, header)
 	req.ContentLength = int64(len(message))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
 	req.Body = io.NopCloser(bytes.NewReader(message))
 	return p.client.Do(req.WithContext(ctx))
 }
 
-// get asks for an event stream.
+// get requests an event stream.
 func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
 	header.Set("Accept", typeStream)
-	return p.client.Do(p.request(http.MethodGet, p.url, header).WithContext(ctx))
+	return p.client.Do(p.newRequest(http.MethodGet, p.url, header).WithContext(ctx))
 }
 
 func (p *peer) delete(ctx context.Context, header http.Header) (*http.Response, error) {
-	return p.client.Do(p.request(http.MethodDelete, p.url, header).WithContext(ctx))
+	return p.client.Do(p.newRequest(http.MethodDelete, p.url, header).WithContext(ctx))
 }
 
-// request makes a request without parsing its URL anew.
-func (p *peer) request(method string, to *url.URL, header http.Header) *http.Request {
+// newRequest returns a request to a URL that has been parsed.
+func (p *peer) newRequest(method string, to *url.URL, header http.Header) *http.Request {
 	for key, values := range p.opts.Header {
 		key = http.CanonicalHeaderKey(key)
 		if _, ours := header[key]; !ours {
@@ -133,20 +135,20 @@ func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 	return body, err
 }
 
-// tell posts a message that has no response. What a refusal means, meaning knows.
-func (p *peer) tell(x *exchange, to *url.URL, header http.Header, message []byte, meaning func(*StatusError) (*mcp.Error, error)) error {
-	res, err := p.post(x.ctx, to, header, message)
+// send posts a message that has no response. Meaning says what a refusal means.
+func (p *peer) send(ctx context.Context, to *url.URL, header http.Header, message []byte, meaning func(*StatusError) (*mcp.Error, error)) error {
+	res, err := p.post(ctx, to, header, message)
 	if err != nil {
 		return fmt.Errorf("mcphttp: %w", err)
 	}
 	defer closeBody(res)
 	if res.StatusCode/100 == 2 {
 		if n := res.ContentLength; n > 0 && n <= drainSize {
-			_, _ = io.CopyN(io.Discard, res.Body, n) // so that the connection can be used again
+			_, _ = io.CopyN(io.Discard, res.Body, n) // so that the network connection can be reused
 		}
 		return nil
 	}
-	refusal := p.refusal(res)
+	refusal := p.readRefusal(res)
 	if _, err := meaning(refusal); err != nil {
 		return err
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// position is how far a stream has been read, for coming back to it.
-type position struct {
-	opened   bool          // there has been a stream
-	last     string        // the id of the last event, "" if there was none
-	retry    time.Duration // how long the server wants to be left alone, 0 if it did not say
-	failures int           // how often in a row nothing new came
-	idle     int           // how often in a row no message came
+// streamPosition is how far a stream has been read, to resume it from there.
+type streamPosition struct {
+	isOpened bool          // there has been a stream
+	lastID   string        // of the last event, "" if there was none
+	retry    time.Duration // the delay that the server asks for, 0 if it does not
+	failures int           // attempts in a row that brought nothing new
+	idle     int           // attempts in a row that brought no message
 }
 
-// errBrokenOff is in the error of a stream that can be come back to.
+// errBrokenOff is the error of a stream that can be resumed.
 var errBrokenOff = fmt.Errorf("mcphttp: the stream broke off before the response: %w", io.ErrUnexpectedEOF)
 
 func brokenOff(why error) error {
@@ -34,27 +34,27 @@ func brokenOff(why error) error {
 	return fmt.Errorf("%w: %w", errBrokenOff, why)
 }
 
-// lasting is how long a stream must have lived to have been of use even if
-// nothing was said on it.
-const lasting = 10 * time.Second
+// usefulLifetime is how long a stream must have lived to count as a success even if it
+// brought nothing.
+const usefulLifetime = 10 * time.Second
 
-// follow reads a stream until the response to the request want, if that is not
-// zero, and delivers all other messages. The response ends the exchange as far as
-// the caller is concerned.
-func (w *httpWire) follow(x *exchange, res *http.Response, want, about mcp.ID, pos *position) (*mcp.Response, error) {
-	r, err := w.readStream(res.Body, want, about, pos)
+// readStream reads a stream until the response to the request want, or until its end if
+// want is zero, and delivers all other messages. The rest of a stream after the response
+// is read in the background.
+func (w *httpWire) readStream(scope *callScope, res *http.Response, want, about mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+	r, err := w.readEvents(res.Body, want, about, pos)
 	if r != nil {
-		w.drain(x, res)
+		scope.drain(res)
 		return r, nil
 	}
 	closeBody(res)
 	return nil, err
 }
 
-func (w *httpWire) readStream(body io.Reader, want, about mcp.ID, pos *position) (*mcp.Response, error) {
-	begun := time.Now()
+func (w *httpWire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+	start := time.Now()
 	defer func() {
-		if time.Since(begun) >= lasting {
+		if time.Since(start) >= usefulLifetime {
 			pos.failures, pos.idle = 0, 0
 		}
 	}()
@@ -67,92 +67,97 @@ func (w *httpWire) readStream(body io.Reader, want, about mcp.ID, pos *position)
 		if e.retry > 0 {
 			pos.retry = e.retry
 		}
-		if e.cut && jsonscan.Valid(e.data, 0) != nil {
-			continue // and not passed
+		if e.isCut && jsonscan.Valid(e.data, 0) != nil {
+			continue // it will come again
 		}
-		r, err := w.takeEvent(&e, want, about)
+		r, err := w.handleEvent(&e, want, about)
 		if err != nil {
 			return nil, err
 		}
-		pos.passed(&e)
+		pos.advance(&e)
 		if r != nil {
 			return r, nil
 		}
 	}
 }
 
-// passed moves the position behind an event. A new id is enough to go on, for servers
-// that close the stream while they work, but not to go on without a pause.
-func (pos *position) passed(e *event) {
-	if e.id != "" && e.id != pos.last || len(e.data) > 0 {
+// advance moves the position past an event. A new ID alone counts as new, for servers that
+// close the stream while they work, but not as a message: the next attempt has to wait.
+func (pos *streamPosition) advance(e *event) {
+	if e.id != "" && e.id != pos.lastID || len(e.data) > 0 {
 		pos.failures = 0
 	}
 	if len(e.data) > 0 {
 		pos.idle = 0
 	}
 	if e.id != "" {
-		pos.last = e.id
+		pos.lastID = e.id
 	}
 }
 
-// takeEvent takes the message in an event, if there is one. An event that is too
-// long fails the request that waits for it; otherwise it is lost.
-func (w *httpWire) takeEvent(e *event, want, about mcp.ID) (*mcp.Response, error) {
+// handleEvent delivers the message in an event, or returns it if it is the response to the
+// request want. An event that is too long fails that request; if there is none, it is
+// reported.
+func (w *httpWire) handleEvent(e *event, want, about mcp.ID) (*mcp.Response, error) {
 	switch {
-	case e.tooLong && !want.IsZero():
+	case e.isTooLong && !want.IsZero():
 		return nil, ErrMessageTooLong
-	case e.tooLong:
+	case e.isTooLong:
 		w.deliver(e.unreadable(), about)
 		return nil, nil
 	case len(e.data) == 0 || !e.isMessage():
 		return nil, nil
 	}
-	return w.take(e.data, want, about), nil
+	return w.deliverAll(e.data, want, about), nil
 }
 
-// isMessage reports whether the event is of the kind that carries messages.
+// isMessage reports whether the event is of the type that carries messages.
 func (e *event) isMessage() bool { return e.kind == "" || e.kind == "message" }
 
-// attach opens the stream of a session that belongs to no request, or one that was
-// broken off, and follows it.
-func (w *httpWire) attach(x *exchange, s *clientSession, want, about mcp.ID, pos *position) (*mcp.Response, error) {
-	header := s.header(s.negotiated())
-	if pos.last != "" {
-		header[headerLastEventID] = []string{pos.last}
+// openStream opens the standalone stream of a session, or a stream that has broken off,
+// and reads it.
+func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+	header := s.header(s.negotiatedVersion())
+	if pos.lastID != "" {
+		header[headerLastEventID] = []string{pos.lastID}
 	}
-	res, err := w.peer.get(x.ctx, header)
-	s.settle()
+	res, err := w.peer.get(scope.ctx, header)
+	s.setStreamAnswered()
 	switch {
 	case err != nil:
 		return nil, brokenOff(err)
 	case res.StatusCode == http.StatusOK && isStream(res):
-		if want.IsZero() && pos.opened && pos.last == "" {
-			w.deliver(mcp.Message{}, about) // what was said meanwhile is lost
+		if want.IsZero() && pos.isOpened && pos.lastID == "" {
+			w.deliver(mcp.Message{}, about) // what was sent meanwhile is lost
 		}
-		pos.opened = true
-		return w.follow(x, res, want, about, pos)
+		pos.isOpened = true
+		return w.readStream(scope, res, want, about, pos)
 	}
 	defer closeBody(res)
-	refusal := w.peer.refusal(res)
-	refusal.answer = nil // it answers the GET, not the call
-	if refusal.Transient() {
-		return nil, brokenOff(refusal)
-	}
-	if want.IsZero() && pos.last != "" && refusal.Status/100 == 4 {
-		pos.last = "" // it does not go on from there, but may begin anew
-		return nil, brokenOff(refusal)
-	}
-	if want.IsZero() && refusal.Status == http.StatusNotFound && s.identified() {
-		return nil, fmt.Errorf("mcphttp: there is no stream: %w: %w", mcp.ErrSessionLost, refusal)
-	}
-	return nil, fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
+	return nil, w.streamError(s, w.peer.readRefusal(res), want, pos)
 }
 
-// comeBack goes on with a stream that has broken off, again and again while it
-// brings something new.
-func (w *httpWire) comeBack(x *exchange, s *clientSession, want, about mcp.ID, pos *position, broken error) (*mcp.Response, error) {
-	for errors.Is(broken, errBrokenOff) && pos.wait(x.ctx, w.peer.opts.ReconnectAttempts) {
-		r, err := w.attach(x, s, want, about, pos)
+// streamError returns what it means that the server refuses to open a stream.
+func (w *httpWire) streamError(s *clientSession, refusal *StatusError, want mcp.ID, pos *streamPosition) error {
+	refusal.answer = nil // it answers the GET, not the call
+	isStandalone := want.IsZero()
+	switch {
+	case refusal.Transient():
+		return brokenOff(refusal)
+	case isStandalone && pos.lastID != "" && refusal.Status/100 == 4:
+		pos.lastID = "" // it cannot be resumed, but may start anew
+		return brokenOff(refusal)
+	case isStandalone && refusal.Status == http.StatusNotFound && s.hasID():
+		return fmt.Errorf("mcphttp: there is no stream: %w: %w", mcp.ErrSessionLost, refusal)
+	}
+	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
+}
+
+// reconnect resumes a stream that has broken off, again and again while that brings
+// something new.
+func (w *httpWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*mcp.Response, error) {
+	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
+		r, err := w.openStream(scope, s, want, about, pos)
 		if r != nil {
 			return r, nil
 		}
@@ -161,17 +166,17 @@ func (w *httpWire) comeBack(x *exchange, s *clientSession, want, about mcp.ID, p
 	return nil, broken
 }
 
-// The delay before a stream is taken up again: the server's, or firstDelay, and twice as
-// much after each failure, up to maxDelay. It is not less than firstDelay, nor, after
-// each stream without a message, than twice that, up to idleDelay.
+// The delay before reconnecting is the server's or firstDelay, and doubles after each
+// failure, up to maxDelay. It is at least firstDelay and, after streams without a message,
+// doubles from there, up to idleDelay.
 const (
 	firstDelay = 500 * time.Millisecond
 	idleDelay  = 5 * time.Second
 	maxDelay   = 30 * time.Second
 )
 
-// wait waits before the next attempt. It reports false if there is to be none.
-func (pos *position) wait(ctx context.Context, attempts int) bool {
+// waitToReconnect waits before the next attempt. It reports false if there must be none.
+func (pos *streamPosition) waitToReconnect(ctx context.Context, attempts int) bool {
 	if pos.failures >= attempts {
 		return false
 	}

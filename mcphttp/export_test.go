@@ -25,6 +25,6 @@ func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, Event{e.kind, e.id, string(e.data), e.retry, e.filled, e.tooLong})
+		all = append(all, Event{e.kind, e.id, string(e.data), e.retry, e.hasData, e.isTooLong})
 	}
 }

@@ -15,54 +15,55 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// sseWire is a connection in the transport of 2024-11-05: one stream for all that
-// the server says, and a URL to post to. It ends with its stream.
+// sseWire is a connection in HTTP+SSE, the transport of 2024-11-05: one stream for all
+// messages of the server, and a URL to post to. It ends with its stream.
 type sseWire struct {
-	*inbox
+	*clientConn
 	peer     *peer
 	endpoint *url.URL
 	calls    pending.Map[mcp.ID, *mcp.Response]
 }
 
-// openSSEWire opens the stream and waits for its first event, until ctx is done.
-func openSSEWire(ctx context.Context, p *peer, b *inbox) (*sseWire, error) {
-	w := &sseWire{inbox: b, peer: p}
-	x := b.exchange(context.WithoutCancel(ctx)) // the stream lives longer than the opening
-	stop := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
-	events, res, err := w.open(x)
+// openSSEWire opens the stream and waits for its first event, until ctx is done. The
+// goroutine that reads the stream belongs to the connection.
+func openSSEWire(ctx context.Context, p *peer, c *clientConn) (*sseWire, error) {
+	w := &sseWire{clientConn: c, peer: p}
+	scope := c.newScope(context.WithoutCancel(ctx)) // the stream outlives ctx
+	stop := context.AfterFunc(ctx, func() { scope.cancel(context.Cause(ctx)) })
+	events, res, err := w.open(scope)
 	if inTime := stop(); err == nil && !inTime {
 		closeBody(res)
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		err = x.blame(err)
-		x.end()
+		err = scope.causeOf(err)
+		scope.end()
 		return nil, err
 	}
-	if !b.run(func() { w.read(x, res, events) }) {
+	if !c.run(func() { w.read(scope, res, events) }) {
 		closeBody(res)
-		x.end()
-		return nil, b.Err()
+		scope.end()
+		return nil, c.Err()
 	}
 	return w, nil
 }
 
-func (w *sseWire) open(x *exchange) (*eventReader, *http.Response, error) {
-	res, err := w.peer.get(x.ctx, make(http.Header, 1))
+func (w *sseWire) open(scope *callScope) (*eventReader, *http.Response, error) {
+	res, err := w.peer.get(scope.ctx, make(http.Header, 1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcphttp: %w", err)
 	}
 	events := newEventReader(res.Body, w.peer.opts.MaxMessage)
 	switch {
 	case res.StatusCode != http.StatusOK:
-		refusal := w.peer.refusal(res)
-		if err = error(refusal); refusal.unauthorized() {
-			err = refusal.of(mcp.ErrUnauthorized)
+		refusal := w.peer.readRefusal(res)
+		if err = error(refusal); refusal.isUnauthorized() {
+			err = refusal.withKind(mcp.ErrUnauthorized)
 		}
 	case !isStream(res):
 		err = fmt.Errorf("%w: the answer is %q, not an event stream", mcp.ErrNotUnderstood, res.Header.Get("Content-Type"))
 	default:
-		w.endpoint, err = firstEvent(events, res.Request.URL)
+		w.endpoint, err = readEndpoint(events, res.Request.URL)
 	}
 	if err != nil {
 		closeBody(res)
@@ -71,9 +72,9 @@ func (w *sseWire) open(x *exchange) (*eventReader, *http.Response, error) {
 	return events, res, nil
 }
 
-// firstEvent reads where to post. It may not be at another origin: a server does
-// not decide where its client sends what it knows.
-func firstEvent(events *eventReader, from *url.URL) (*url.URL, error) {
+// readEndpoint reads the URL to post to. It must have the same origin: a server must not
+// decide where its client sends secrets.
+func readEndpoint(events *eventReader, from *url.URL) (*url.URL, error) {
 	e, err := events.next()
 	for err == nil && e.isMessage() && len(e.data) == 0 {
 		e, err = events.next()
@@ -94,9 +95,9 @@ func firstEvent(events *eventReader, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// read takes what the server says until it says no more, which is the end.
-func (w *sseWire) read(x *exchange, res *http.Response, events *eventReader) {
-	defer x.end()
+// read delivers the messages of the stream until it ends, and the connection with it.
+func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader) {
+	defer scope.end()
 	defer closeBody(res)
 	for {
 		e, err := events.next()
@@ -105,19 +106,19 @@ func (w *sseWire) read(x *exchange, res *http.Response, events *eventReader) {
 			w.end(brokenOff(err))
 			w.finish()
 			return
-		case e.tooLong:
-			w.accept(e.unreadable())
+		case e.isTooLong:
+			w.handleMessage(e.unreadable())
 		case e.isMessage() && len(e.data) > 0:
 			for m := range mcp.Messages(e.data) {
-				w.accept(m)
+				w.handleMessage(m)
 			}
 		}
 	}
 }
 
-// accept takes a message. What could not be read is delivered even if it is the response
-// to a call: somebody should know.
-func (w *sseWire) accept(m mcp.Message) {
+// handleMessage passes a response to its call and delivers other messages. A response
+// that cannot be read is delivered as well, so that it is reported.
+func (w *sseWire) handleMessage(m mcp.Message) {
 	if m.Response == nil || m.Err != nil {
 		w.deliver(m, mcp.ID{})
 	}
@@ -133,36 +134,36 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 	}
 	response, remove := w.calls.Add(m.ID)
 	defer remove()
-	x := w.exchange(ctx)
-	defer x.end()
-	// There are servers that answer the POST after the request is served.
+	scope := w.newScope(ctx)
+	defer scope.end()
+	// Some servers answer the POST only when the request has been served.
 	posted := make(chan error, 1)
-	if !w.run(func() { posted <- w.post(x, m.Body) }) {
+	if !w.run(func() { posted <- w.post(scope, m.Body) }) {
 		return nil, w.Err()
 	}
 	for posting := posted; ; {
 		select {
 		case r := <-response:
 			if posting != nil {
-				w.detach(x, func() { <-posted }) //nolint:errcheck // the call was answered otherwise
+				scope.endInBackground(func() { <-posted }) //nolint:errcheck // the call has its response
 			}
 			return r, nil
 		case err := <-posting:
-			if err != nil && x.ctx.Err() == nil {
-				return respondTo(m.ID, err)
+			if err != nil && scope.ctx.Err() == nil {
+				return responseOfError(m.ID, err)
 			}
 			posting = nil
-		case <-x.ctx.Done():
+		case <-scope.ctx.Done():
 			if ctx.Err() != nil && w.ctx.Err() == nil && m.Method != methodInitialize {
-				w.cancelled(ctx, m.ID, w.peer, w.post)
+				w.sendCancelled(ctx, m.ID, w.peer, w.post)
 			}
-			return pending.ReceivedOr(response, context.Cause(x.ctx))
+			return pending.ReceivedOr(response, context.Cause(scope.ctx))
 		}
 	}
 }
 
-// respondTo makes a response of a refusal that is one.
-func respondTo(id mcp.ID, err error) (*mcp.Response, error) {
+// responseOfError returns the response in a refusal that has one, and otherwise err.
+func responseOfError(id mcp.ID, err error) (*mcp.Response, error) {
 	var refusal *StatusError
 	if errors.As(err, &refusal) && refusal.answer != nil && !errors.Is(err, mcp.ErrSessionLost) {
 		return &mcp.Response{ID: id, Error: refusal.answer}, nil
@@ -170,22 +171,22 @@ func respondTo(id mcp.ID, err error) (*mcp.Response, error) {
 	return nil, err
 }
 
-func (w *sseWire) post(x *exchange, body []byte) error {
-	return w.peer.tell(x, w.endpoint, make(http.Header, 2), body, func(e *StatusError) (*mcp.Error, error) { return e.legacy(true) })
+func (w *sseWire) post(scope *callScope, body []byte) error {
+	return w.peer.send(scope.ctx, w.endpoint, make(http.Header, 2), body, func(e *StatusError) (*mcp.Error, error) { return e.asLegacy(true) })
 }
 
 // Send implements [mcp.Wire].
 func (w *sseWire) Send(ctx context.Context, m *mcp.Envelope) error {
-	if !w.enter() {
+	if !w.work.enter() {
 		return w.Err()
 	}
-	defer w.leave()
-	x := w.exchange(ctx)
-	defer x.end()
-	if x.ctx.Err() != nil {
-		return context.Cause(x.ctx)
+	defer w.work.leave()
+	scope := w.newScope(ctx)
+	defer scope.end()
+	if scope.ctx.Err() != nil {
+		return context.Cause(scope.ctx)
 	}
-	return x.blame(w.post(x, m.Body))
+	return scope.causeOf(w.post(scope, m.Body))
 }
 
 // Close implements [mcp.Wire].

@@ -1,0 +1,280 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// TransportOptions configure a client's connection. Nil means the zero TransportOptions.
+type TransportOptions struct {
+	// Client sends the requests. Its Timeout should be 0, because it would end every
+	// stream; contexts bound calls. Its CheckRedirect is called only for redirects within
+	// the origin of the server that keep the method: the transport follows no others, so
+	// no message and no header goes anywhere else. Nil means a client of the transport's
+	// own.
+	Client *http.Client
+	// Header is sent with every request, for example Authorization. It cannot set the
+	// headers of the protocol.
+	Header http.Header
+	// MaxMessage is the maximum size of a message from the server, in bytes. A longer
+	// response fails its call with [ErrMessageTooLong]. 0 means 64 MiB.
+	MaxMessage int64
+	// ReconnectAttempts is how many times in a row the transport reconnects to a stream
+	// of the legacy era that brings nothing new. 0 means 5, negative none.
+	ReconnectAttempts int
+	// Logger receives diagnostic messages. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+func (o *TransportOptions) withDefaults() TransportOptions {
+	var opts TransportOptions
+	if o != nil {
+		opts = *o
+	}
+	opts.Header = opts.Header.Clone()
+	opts.MaxMessage = cmp.Or(opts.MaxMessage, 64<<20)
+	opts.ReconnectAttempts = cmp.Or(opts.ReconnectAttempts, 5)
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	return opts
+}
+
+// NewTransport returns a [mcp.Transport] to the server at a URL, which speaks streamable
+// HTTP of any revision. If the server rejects initialize as one of 2024-11-05 would, the
+// connection continues like one of [NewSSETransport]. The options may be nil.
+//
+// Connect does not talk to the server: every message is an HTTP request of its own. The
+// context of a call is passed to the RoundTripper of the client.
+//
+// A modern request is cancelled by ending its HTTP request, a legacy one by
+// notifications/cancelled. If a stream breaks off before the response, a legacy call
+// resumes it if the server has sent an event ID; otherwise the call fails with an error
+// that wraps [io.ErrUnexpectedEOF]. Nothing is sent twice.
+//
+// The [mcp.Receiver] is called by one goroutine at a time, and must not wait for a call
+// of its own connection.
+func NewTransport(url string, opts *TransportOptions) mcp.Transport {
+	return &httpTransport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
+		return newHTTPWire(p, receive), nil
+	}}
+}
+
+// NewSSETransport returns a [mcp.Transport] to a server that speaks HTTP+SSE, the
+// deprecated transport of 2024-11-05. It opens one event stream, on which the server
+// sends everything, and posts messages to the URL that the first event names, which must
+// have the same origin. A connection ends with its stream. The options may be nil.
+func NewSSETransport(url string, opts *TransportOptions) mcp.Transport {
+	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
+		w, err := openSSEWire(ctx, p, newClientConn(receive))
+		if err != nil {
+			return nil, err // not a nil *sseWire
+		}
+		return w, nil
+	}}
+}
+
+type httpTransport struct {
+	url  string
+	opts TransportOptions
+	open func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error)
+}
+
+// Connect implements [mcp.Transport].
+func (t *httpTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+	u, err := url.Parse(t.url)
+	if err != nil {
+		return nil, fmt.Errorf("mcphttp: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("mcphttp: %q is not the URL of an HTTP server", t.url)
+	}
+	return t.open(ctx, newPeer(u, &t.opts), receive)
+}
+
+// httpWire is a connection in streamable HTTP. Its fields are for the legacy era: modern
+// messages are independent of each other.
+type httpWire struct {
+	*clientConn
+	peer *peer
+
+	mu      sync.Mutex
+	session *clientSession
+	old     *sseWire // the connection as HTTP+SSE; nil unless the server speaks only that
+}
+
+func newHTTPWire(p *peer, receive mcp.Receiver) *httpWire {
+	w := &httpWire{clientConn: newClientConn(receive), peer: p}
+	w.session = w.newSession()
+	return w
+}
+
+// speaksModern reports whether a protocol version is of the modern era.
+func speaksModern(version string) bool { return slices.Contains(mcp.ModernVersions(), version) }
+
+// Call implements [mcp.Wire].
+func (w *httpWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+	if !w.work.enter() {
+		return nil, w.Err()
+	}
+	defer w.work.leave()
+	if old := w.fallback(); old != nil {
+		return old.Call(ctx, m)
+	}
+	scope := w.newScope(ctx)
+	defer scope.end()
+	r, err := w.call(ctx, scope, m)
+	return r, scope.causeOf(err)
+}
+
+func (w *httpWire) call(ctx context.Context, scope *callScope, m *mcp.Envelope) (*mcp.Response, error) {
+	switch {
+	case scope.ctx.Err() != nil:
+		return nil, context.Cause(scope.ctx)
+	case speaksModern(m.Version):
+		return w.callModern(scope, m)
+	case m.Method == methodInitialize:
+		return w.initialize(scope, m)
+	}
+	return w.callLegacy(ctx, scope, m)
+}
+
+// Send implements [mcp.Wire].
+func (w *httpWire) Send(ctx context.Context, m *mcp.Envelope) error {
+	if !w.work.enter() {
+		return w.Err()
+	}
+	defer w.work.leave()
+	if old := w.fallback(); old != nil {
+		return old.Send(ctx, m)
+	}
+	scope := w.newScope(ctx)
+	defer scope.end()
+	if scope.ctx.Err() != nil {
+		return context.Cause(scope.ctx)
+	}
+	if speaksModern(m.Version) {
+		return scope.causeOf(w.peer.send(scope.ctx, w.peer.url, modernHeader(m), m.Body, (*StatusError).asModern))
+	}
+	return scope.causeOf(w.sendLegacy(scope, m))
+}
+
+// Close implements [mcp.Wire].
+func (w *httpWire) Close() error {
+	w.close(w.deleteSession)
+	w.peer.close()
+	return nil
+}
+
+// fallback returns the connection as HTTP+SSE, nil unless the server speaks only that.
+func (w *httpWire) fallback() *sseWire {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.old
+}
+
+// modernHeader returns the headers that mirror a modern message.
+func modernHeader(m *mcp.Envelope) http.Header {
+	h := make(http.Header, 6+len(m.Params))
+	h.Set(headerVersion, m.Version)
+	if m.Method != "" {
+		h.Set(headerMethod, m.Method)
+	}
+	if m.Name != "" || hasNameHeader(m.Method) {
+		h.Set(headerName, transport.EncodeHeaderValue(m.Name))
+	}
+	for _, p := range m.Params {
+		h.Set(p.Key, transport.EncodeHeaderValue(p.Value))
+	}
+	return h
+}
+
+// callModern sends a modern request and returns its response.
+func (w *httpWire) callModern(scope *callScope, m *mcp.Envelope) (*mcp.Response, error) {
+	res, err := w.peer.post(scope.ctx, w.peer.url, modernHeader(m), m.Body)
+	if err != nil {
+		return nil, fmt.Errorf("mcphttp: %w", err)
+	}
+	if res.StatusCode/100 != 2 {
+		defer closeBody(res)
+		return responseOf(m.ID)(w.peer.readRefusal(res).asModern())
+	}
+	r, err := w.readAnswer(scope, res, m.ID, &streamPosition{})
+	if err == errBrokenOff { //nolint:errorlint // it is wrapped if the stream did not end cleanly
+		err = fmt.Errorf("%w: %w", mcp.ErrUnreadable, err)
+	}
+	return r, err
+}
+
+// responseOf returns a function that makes a response of a refusal's meaning.
+func responseOf(id mcp.ID) func(*mcp.Error, error) (*mcp.Response, error) {
+	return func(answer *mcp.Error, err error) (*mcp.Response, error) {
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.Response{ID: id, Error: answer}, nil
+	}
+}
+
+// readAnswer reads a successful HTTP response until the response to a request, and
+// delivers the messages before it.
+func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+	if isStream(res) {
+		return w.readStream(scope, res, id, id, pos)
+	}
+	defer closeBody(res)
+	body, err := w.peer.readMessage(res)
+	if err != nil {
+		return nil, fmt.Errorf("mcphttp: the server's answer: %w", err)
+	}
+	if r := w.deliverAll(body, id, id); r != nil {
+		return r, nil
+	}
+	return nil, noMessageError(res, body)
+}
+
+// deliverAll delivers the messages in data, except the response to the request want,
+// which it returns; nil means that data does not have it. About is the request whose
+// response carried data. Messages that cannot be read are delivered as well, so that they
+// are reported.
+func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *mcp.Response) {
+	for m := range mcp.Messages(data) {
+		r := m.Response
+		if r == nil || m.Err != nil {
+			c.deliver(m, about)
+		}
+		// An error response that names another request, or none, can be related to this one.
+		if r != nil && !want.IsZero() && (r.ID == want || r.Error != nil && m.Err == nil) {
+			r.ID = want
+			found = r
+		}
+	}
+	return found
+}
+
+func isStream(res *http.Response) bool {
+	kind := res.Header.Get("Content-Type")
+	switch kind {
+	case typeStream:
+		return true
+	case typeJSON:
+		return false
+	}
+	name, _, err := mime.ParseMediaType(kind)
+	return err == nil && name == typeStream
+}
+
+func closeBody(res *http.Response) { _ = res.Body.Close() }

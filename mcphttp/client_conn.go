@@ -1,0 +1,208 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// closeTimeout bounds the time that it takes to close a connection.
+const closeTimeout = 2 * time.Second
+
+// clientConn is what the connections of both transports have in common: it delivers
+// messages to the receiver and ends the connection. A connection works in the goroutines
+// of its callers and in those that run starts; work counts both.
+type clientConn struct {
+	receive   mcp.Receiver
+	receiving sync.Mutex // held while receive is called
+	work      tracker
+
+	ctx       context.Context // ends with the connection; the cause is the reason
+	cancel    context.CancelCauseFunc
+	closeOnce sync.Once
+	done      chan struct{} // closed by finish
+	doneOnce  sync.Once
+}
+
+func newClientConn(receive mcp.Receiver) *clientConn {
+	c := &clientConn{receive: receive, done: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c
+}
+
+// Done implements [mcp.Wire].
+func (c *clientConn) Done() <-chan struct{} { return c.done }
+
+// Err implements [mcp.Wire].
+func (c *clientConn) Err() error { return context.Cause(c.ctx) }
+
+// run calls f in a goroutine that close waits for. It reports false if the connection has
+// ended.
+func (c *clientConn) run(f func()) bool {
+	if !c.work.enter() {
+		return false
+	}
+	go func() {
+		defer c.work.leave()
+		f()
+	}()
+	return true
+}
+
+// deliver passes a message to the receiver, one at a time. The caller does not count as
+// working meanwhile: it may be the receiver that closes the connection, and waits for all
+// that work.
+func (c *clientConn) deliver(m mcp.Message, about mcp.ID) {
+	c.work.outside(func() {
+		c.receiving.Lock()
+		defer c.receiving.Unlock()
+		if c.ctx.Err() == nil {
+			c.receive(m, about)
+		}
+	})
+}
+
+// end ends the connection for a reason, without waiting for anything, and returns a
+// channel that is closed when nothing works any more.
+func (c *clientConn) end(reason error) (drained <-chan struct{}) {
+	c.cancel(reason)
+	return c.work.drain()
+}
+
+// close ends the connection, calls goodbye, and waits for what works, for no longer than
+// closeTimeout.
+func (c *clientConn) close(goodbye func(ctx context.Context)) {
+	c.closeOnce.Do(func() {
+		drained := c.end(mcp.ErrClosed)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		said := make(chan struct{})
+		go func() { // it may outlive ctx, if the http.RoundTripper ignores its context
+			defer close(said)
+			goodbye(ctx)
+		}()
+		for _, ended := range []<-chan struct{}{said, drained} {
+			select {
+			case <-ended:
+			case <-ctx.Done():
+			}
+		}
+		c.finish()
+	})
+}
+
+// finish closes Done.
+func (c *clientConn) finish() { c.doneOnce.Do(func() { close(c.done) }) }
+
+// callScope is the lifetime of the HTTP requests that are made for one call. They end
+// with the context of the call, or with the connection.
+type callScope struct {
+	conn         *clientConn
+	ctx          context.Context // of the HTTP requests
+	cancel       context.CancelCauseFunc
+	stopCall     func() bool
+	stopConn     func() bool
+	isBackground bool // it goes on without the call
+}
+
+// newScope returns the scope of a call; end must follow. Its context has the values of
+// the call's context, for the RoundTripper.
+func (c *clientConn) newScope(ctx context.Context) *callScope {
+	s := &callScope{conn: c}
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.stopConn = context.AfterFunc(c.ctx, func() { s.cancel(c.Err()) })
+	s.stopCall = context.AfterFunc(ctx, func() { s.cancel(context.Cause(ctx)) })
+	if c.ctx.Err() != nil {
+		s.cancel(c.Err()) // now, not soon
+	} else if ctx.Err() != nil {
+		s.cancel(context.Cause(ctx))
+	}
+	return s
+}
+
+// causeOf returns why the scope has ended, if it has, and otherwise err.
+func (s *callScope) causeOf(err error) error {
+	if err != nil && s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return err
+}
+
+// end ends the scope, unless it goes on in the background.
+func (s *callScope) end() {
+	if !s.isBackground {
+		s.stopCall()
+		s.stopConn()
+		s.cancel(nil)
+	}
+}
+
+// drainTimeout bounds an HTTP request whose response is not needed any more. It goes on,
+// so that it ends cleanly and its network connection can be reused.
+const drainTimeout = time.Second
+
+// drainSize is how much of such a response is read, in bytes.
+const drainSize = 64 << 10
+
+// endInBackground calls last in a goroutine of the connection and ends the scope when it
+// returns. The end of the connection waits for it instead of cancelling the HTTP request,
+// because net/http may mistake a request that is cancelled just when it is done for the
+// next one on the same network connection.
+func (s *callScope) endInBackground(last func()) {
+	s.isBackground = true
+	s.stopCall()
+	s.stopConn()
+	timer := time.AfterFunc(drainTimeout, func() { s.cancel(context.DeadlineExceeded) })
+	f := func() {
+		defer s.cancel(nil)
+		defer timer.Stop()
+		last()
+	}
+	if !s.conn.run(f) {
+		s.cancel(s.conn.Err())
+		f()
+	}
+}
+
+// drain reads the rest of a stream in the background.
+func (s *callScope) drain(res *http.Response) {
+	s.endInBackground(func() {
+		defer closeBody(res)
+		_, _ = io.CopyN(io.Discard, res.Body, drainSize)
+	})
+}
+
+// cancelTimeout bounds the notification that a call was cancelled.
+const cancelTimeout = 5 * time.Second
+
+// sendCancelled tells the server in the background that a call was cancelled. The context
+// of the call has the reason.
+func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send func(scope *callScope, body []byte) error) {
+	body := cancelNotice(id, context.Cause(ctx))
+	ctx = context.WithoutCancel(ctx)
+	c.run(func() {
+		ctx, cancel := context.WithTimeout(ctx, cancelTimeout)
+		defer cancel()
+		scope := c.newScope(ctx)
+		defer scope.end()
+		if err := send(scope, body); err != nil {
+			p.opts.Logger.DebugContext(ctx, "mcphttp: a call could not be cancelled", "error", err)
+		}
+	})
+}
+
+func cancelNotice(id mcp.ID, why error) []byte {
+	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id, Reason: why.Error()})
+	if err != nil {
+		panic(err) // an ID and a string can be encoded
+	}
+	return mcp.AppendNotification(nil, mcp.NotificationCancelled, params)
+}
