@@ -4,52 +4,129 @@
 package mcptest
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
 )
 
-// checkAnswers wraps the client's end of a stream and fails the test when the server
-// answers a request twice, or one that was not made. Clients ignore such responses, so
-// [Check] does not see them.
-func checkAnswers(tb testing.TB, s mcp.Stream) mcp.Stream {
-	return &answerStream{Stream: s, tb: tb, waiting: map[mcp.ID]bool{}}
-}
-
-type answerStream struct {
-	mcp.Stream
+// pendingAnswers fails the test when the server answers a request twice, or one that was
+// not made. Clients ignore such responses, so [Check] does not see them: the streams and
+// HTTP exchanges of the [Paths] are checked one level below.
+type pendingAnswers struct {
 	tb testing.TB
 
-	mu      sync.Mutex
-	waiting map[mcp.ID]bool // requests that were not answered
+	mu  sync.Mutex
+	ids map[mcp.ID]bool
 }
 
-func (s *answerStream) Write(ctx context.Context, message []byte) error {
+func newPendingAnswers(tb testing.TB) *pendingAnswers {
+	return &pendingAnswers{tb: tb, ids: map[mcp.ID]bool{}}
+}
+
+// sent notes what the client sends.
+func (p *pendingAnswers) sent(message []byte) {
 	if m, err := mcp.ParseMessage(message); err == nil && m.Request != nil && !m.ID.IsZero() {
-		s.mu.Lock()
-		s.waiting[m.ID] = true
-		s.mu.Unlock()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ids[m.ID] = true
 	}
+}
+
+// received checks what the server sends.
+func (p *pendingAnswers) received(data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for m := range mcp.Messages(data) {
+		if m.Response == nil || m.ID.IsZero() {
+			continue
+		}
+		if !p.ids[m.ID] {
+			p.tb.Errorf("mcptest: the server sent %.400s: no request waits for this response", data)
+		}
+		delete(p.ids, m.ID)
+	}
+}
+
+// checkedStream is the client's end of a stream.
+type checkedStream struct {
+	mcp.Stream
+	pending *pendingAnswers
+}
+
+func (s *checkedStream) Write(ctx context.Context, message []byte) error {
+	s.pending.sent(message)
 	return s.Stream.Write(ctx, message)
 }
 
-func (s *answerStream) Read(ctx context.Context) ([]byte, error) {
+func (s *checkedStream) Read(ctx context.Context) ([]byte, error) {
 	data, err := s.Stream.Read(ctx)
+	if err == nil {
+		s.pending.received(data)
+	}
+	return data, err
+}
+
+// checkedHTTP checks the responses in the answer to a POST. If accept is not empty, it
+// also replaces the Accept header.
+type checkedHTTP struct {
+	tb     testing.TB
+	next   http.RoundTripper
+	accept string
+}
+
+func (c *checkedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPost {
+		return c.next.RoundTrip(r)
+	}
+	message, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for m := range mcp.Messages(data) {
-		if m.Response == nil {
-			continue
-		}
-		if !s.waiting[m.ID] {
-			s.tb.Errorf("mcptest: the server sent %.400s: no request waits for this response", data)
-		}
-		delete(s.waiting, m.ID)
+	_ = r.Body.Close()
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(message))
+	if c.accept != "" {
+		r.Header.Set("Accept", c.accept)
 	}
-	return data, nil
+	res, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	pending := newPendingAnswers(c.tb)
+	pending.sent(message)
+	res.Body = &checkedBody{ReadCloser: res.Body, isStream: strings.HasPrefix(res.Header.Get("Content-Type"), typeStream), pending: pending}
+	return res, nil
+}
+
+// checkedBody checks the responses in a body: it is one message, or each event is one.
+type checkedBody struct {
+	io.ReadCloser
+	isStream bool
+	pending  *pendingAnswers
+	unread   []byte // the beginning of the next line or, in JSON, all that was read
+}
+
+func (b *checkedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.unread = append(b.unread, p[:n]...)
+	for b.isStream {
+		line, rest, ok := bytes.Cut(b.unread, []byte("\n"))
+		if !ok {
+			break
+		}
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			b.pending.received(bytes.Clone(data))
+		}
+		b.unread = rest
+	}
+	if err == io.EOF && !b.isStream && len(b.unread) > 0 { //nolint:errorlint // io.Reader returns it unwrapped
+		b.pending.received(b.unread)
+	}
+	return n, err
 }

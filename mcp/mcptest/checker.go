@@ -23,7 +23,7 @@ type checker struct {
 	mu      sync.Mutex
 	stopped bool
 	calls   map[mcp.ID]*checkedCall // in flight or given up, by id
-	asked   map[mcp.ID]bool         // requests of a legacy server, by id; true while the answer is due
+	asked   map[mcp.ID]askedState   // requests of a legacy server, by id
 	session *checkedSession         // nil unless initialize was answered
 }
 
@@ -36,16 +36,27 @@ type checkedCall struct {
 	accepted *mcp.SubscriptionFilter
 }
 
+// askedState is the state of a request of the server. Requests that were never made have
+// the zero state.
+type askedState int
+
+const (
+	answerDue      askedState = iota + 1
+	answerOptional            // the request was cancelled, or belongs to a lost session
+	wasAnswered
+)
+
 // checkedSession is what initialize has negotiated.
 type checkedSession struct {
 	client      mcp.ClientCapabilities
-	server      *mcp.ServerCapabilities
+	changes     mcp.SubscriptionFilter // that the server has declared to report
+	logging     bool                   // declared by the server
+	level       mcp.LoggingLevel       // "" means that the server chooses
 	initialized bool
-	level       mcp.LoggingLevel // "" means that the server chooses
 }
 
 func newChecker(tb testing.TB) *checker {
-	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, asked: map[mcp.ID]bool{}}
+	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, asked: map[mcp.ID]askedState{}}
 }
 
 func (c *checker) stop() {
@@ -110,12 +121,14 @@ func (c *checker) returned(call *checkedCall, r *mcp.Response) {
 		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), checkError(r.Error, call.modern))
 		return
 	}
-	answer := fmt.Sprintf("the result %s to %s", r.Result, call.req.Method)
-	c.reportLocked("server", answer, checkResult(call.req, call.modern, r.Result))
-	if call.modern && call.req.Method == mcp.MethodListen && call.accepted == nil {
-		c.reportLocked("server", answer, errUnacknowledged)
+	violation := checkResult(call.req, call.modern, r.Result)
+	if violation == nil && call.modern && call.req.Method == mcp.MethodListen && call.accepted == nil {
+		violation = errUnacknowledged
 	}
-	c.updateSessionLocked(call.req, r)
+	c.reportLocked("server", fmt.Sprintf("the result %s to %s", r.Result, call.req.Method), violation)
+	if violation == nil {
+		c.updateSessionLocked(call.req, r)
+	}
 }
 
 // updateSessionLocked notes what an answer changes in the session.
@@ -130,9 +143,17 @@ func (c *checker) updateSessionLocked(req *mcp.Request, r *mcp.Response) {
 			c.reportLocked("server", r.Result, err)
 			return
 		}
-		c.session = &checkedSession{client: client.Capabilities, server: server.Capabilities}
-		for id := range c.asked {
-			c.asked[id] = false // answers to the last session may still be on their way
+		c.session = &checkedSession{
+			client:  client.Capabilities,
+			changes: declaredChanges(server.Capabilities),
+			logging: server.Capabilities.Logging != nil,
+
+			initialized: c.session != nil, // messages of the lost session may still arrive
+		}
+		for id, state := range c.asked {
+			if state == answerDue {
+				c.asked[id] = answerOptional
+			}
 		}
 	case methodSetLevel:
 		var p mcp.LogParams
@@ -153,12 +174,12 @@ func (c *checker) sent(version string, body []byte) {
 	case m.Response != nil && isModern(version):
 		c.reportLocked("client", body, fmt.Errorf("clients send no responses in %s", version))
 	case m.Response != nil:
-		if _, asked := c.asked[m.ID]; !asked {
+		if state := c.asked[m.ID]; state != answerDue && state != answerOptional {
 			c.reportLocked("client", body, fmt.Errorf("no request %s of the server waits for an answer", m.ID))
 		}
-		delete(c.asked, m.ID)
+		c.asked[m.ID] = wasAnswered
 	case !m.ID.IsZero():
-		c.reportLocked("client", body, fmt.Errorf("nothing waits for the answer to this request"))
+		c.reportLocked("client", body, errors.New("nothing waits for the answer to this request"))
 	default:
 		c.reportLocked("client", body, checkClientNotification(m.Request.Method, isModern(version)))
 		if m.Request.Method == methodInitialized && c.session != nil {
@@ -185,10 +206,10 @@ func (c *checker) received(m mcp.Message, about mcp.ID) {
 
 // checkQuestionLocked checks a request of the server, which only the legacy era has.
 func (c *checker) checkQuestionLocked(req *mcp.Request) error {
-	if c.asked[req.ID] {
+	if c.asked[req.ID] == answerDue {
 		return fmt.Errorf("the id %s is in use", req.ID)
 	}
-	c.asked[req.ID] = true
+	c.asked[req.ID] = answerDue
 	switch {
 	case req.Method == methodPing && (c.session != nil || c.isConnectingLocked()):
 		return nil

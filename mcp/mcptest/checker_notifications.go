@@ -15,6 +15,9 @@ var errUnacknowledged = errors.New("the subscription was not acknowledged")
 
 // checkNotificationLocked checks a notification of the server.
 func (c *checker) checkNotificationLocked(note *mcp.Request, about mcp.ID) error {
+	if c.session == nil && c.isConnectingLocked() {
+		return nil // the answer to initialize may have arrived and not been checked
+	}
 	switch note.Method {
 	case mcp.NotificationProgress:
 		return c.checkProgressLocked(note)
@@ -62,7 +65,7 @@ func (c *checker) checkLogLocked(note *mcp.Request, about mcp.ID) error {
 		return fmt.Errorf("the level %q does not exist", p.Level)
 	}
 	if s := c.session; s != nil {
-		if s.server != nil && s.server.Logging == nil {
+		if !s.logging {
 			return errors.New("the server did not declare logging")
 		}
 		if s.level != "" && !reaches(p.Level, s.level) {
@@ -94,10 +97,13 @@ func (c *checker) checkCancelledLocked(note *mcp.Request) error {
 		return err
 	}
 	if c.session != nil {
-		if !c.asked[p.RequestID] {
-			return fmt.Errorf("no request %s of the server is in flight", p.RequestID)
+		switch c.asked[p.RequestID] {
+		case answerDue:
+			c.asked[p.RequestID] = answerOptional
+		case answerOptional, wasAnswered: // the answer may have crossed it
+		default:
+			return fmt.Errorf("the server made no request %s", p.RequestID)
 		}
-		c.asked[p.RequestID] = false // it may be answered all the same
 		return nil
 	}
 	if call := c.calls[p.RequestID]; call == nil || call.req.Method != mcp.MethodListen {
@@ -135,14 +141,14 @@ func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
 		return err
 	}
 	call.accepted = &p.Notifications
-	for _, uri := range p.Notifications.ResourceSubscriptions {
-		if !slices.Contains(asked.Notifications.ResourceSubscriptions, uri) {
-			return fmt.Errorf("the client did not ask for %s", uri)
-		}
+	got, want := &p.Notifications, &asked.Notifications
+	if got.ToolsListChanged && !want.ToolsListChanged || got.PromptsListChanged && !want.PromptsListChanged ||
+		got.ResourcesListChanged && !want.ResourcesListChanged {
+		return errors.New("the client did not ask for all of it")
 	}
-	for _, method := range changeMethods {
-		if accepts(&p.Notifications, method) && !accepts(&asked.Notifications, method) {
-			return fmt.Errorf("the client did not ask for %s", method)
+	for _, uri := range got.ResourceSubscriptions {
+		if !slices.Contains(want.ResourceSubscriptions, uri) {
+			return fmt.Errorf("the client did not ask for %s", uri)
 		}
 	}
 	return nil
@@ -155,7 +161,7 @@ func (c *checker) checkChangeLocked(note *mcp.Request) error {
 		return errors.New("params.uri is missing")
 	}
 	if c.session != nil {
-		if !declares(c.session.server, note.Method) {
+		if !accepts(&c.session.changes, note.Method) {
 			return errors.New("the server did not declare that it reports such changes")
 		}
 		return nil
@@ -172,10 +178,6 @@ func (c *checker) checkChangeLocked(note *mcp.Request) error {
 	return nil
 }
 
-var changeMethods = []string{
-	mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationResourceUpdated,
-}
-
 // accepts reports whether a filter includes changes of a kind.
 func accepts(f *mcp.SubscriptionFilter, method string) bool {
 	switch method {
@@ -190,19 +192,13 @@ func accepts(f *mcp.SubscriptionFilter, method string) bool {
 	}
 }
 
-// declares reports whether a server has declared that it reports changes of a kind.
-func declares(s *mcp.ServerCapabilities, method string) bool {
-	if s == nil {
-		return false
+// declaredChanges returns the changes that a legacy server has declared to report.
+func declaredChanges(s *mcp.ServerCapabilities) (f mcp.SubscriptionFilter) {
+	f.ToolsListChanged = s.Tools != nil && s.Tools.ListChanged
+	f.PromptsListChanged = s.Prompts != nil && s.Prompts.ListChanged
+	f.ResourcesListChanged = s.Resources != nil && s.Resources.ListChanged
+	if s.Resources != nil && s.Resources.Subscribe {
+		f.ResourceSubscriptions = []string{""}
 	}
-	switch method {
-	case mcp.NotificationToolsListChanged:
-		return s.Tools != nil && s.Tools.ListChanged
-	case mcp.NotificationPromptsListChanged:
-		return s.Prompts != nil && s.Prompts.ListChanged
-	case mcp.NotificationResourcesListChanged:
-		return s.Resources != nil && s.Resources.ListChanged
-	default:
-		return s.Resources != nil && s.Resources.Subscribe
-	}
+	return f
 }

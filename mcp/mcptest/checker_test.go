@@ -131,7 +131,7 @@ func TestCheckerFindsViolations(t *testing.T) {
 		{"did not declare the capability for elicitation/create", []string{initialize, welcome, initialized, listRoots, `server {"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"message":"m"}}`}},
 		{"servers do not send tools/call", []string{initialize, welcome, initialized, `server {"jsonrpc":"2.0","id":2,"method":"tools/call"}`}},
 		{"the id \"q\" is in use", []string{initialize, welcome, initialized, listRoots, listRoots}},
-		{"of the server is in flight", []string{initialize, welcome, initialized, listRoots, roots, note(mcp.NotificationCancelled, `{"requestId":"q"}`)}},
+		{"the server made no request", []string{initialize, welcome, initialized, listRoots, roots, note(mcp.NotificationCancelled, `{"requestId":"q"}`), note(mcp.NotificationCancelled, `{"requestId":"r"}`)}},
 		{"asked for the level error", []string{initialize, welcome, initialized, logged("info"), `legacy call {"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`, answer(`{}`), logged("info")}},
 		{"did not declare that it reports", []string{initialize, welcome, initialized, note(mcp.NotificationToolsListChanged, `{}`), note(mcp.NotificationPromptsListChanged, `{}`)}},
 		{"params.uri is missing", []string{initialize, welcome, initialized, note(mcp.NotificationResourceUpdated, `{}`)}},
@@ -159,5 +159,27 @@ func TestCheckerFindsViolations(t *testing.T) {
 				t.Errorf("reported %q; want %q", got, test.rule)
 			}
 		})
+	}
+}
+
+// What only looks like a violation, because messages cross each other or belong to a
+// session that was lost, is not reported.
+func TestCheckerAllowsCrossingMessages(t *testing.T) {
+	cancelRoots := note(mcp.NotificationCancelled, `{"requestId":"q"}`)
+	for name, lines := range map[string][]string{
+		"progress of a call that was given up":     {callTool, progress("1", "1"), "giveup" + strings.TrimPrefix(callTool, "call"), progress("1", "2")},
+		"an id again, after it was given up":       {callTool, "giveup" + strings.TrimPrefix(callTool, "call"), callTool},
+		"an answer that crosses its cancellation":  {initialize, welcome, initialized, listRoots, cancelRoots, roots},
+		"a cancellation that crosses its answer":   {initialize, welcome, initialized, listRoots, roots, cancelRoots},
+		"an answer to a lost session":              {initialize, welcome, initialized, listRoots, initialize, welcome, roots},
+		"the id of a question, in another session": {initialize, welcome, initialized, listRoots, initialize, welcome, initialized, listRoots},
+		"a message before the handshake is over":   {initialize, logged("info"), welcome, logged("info")},
+		"a refused initialize in a session":        {initialize, welcome, initialized, initialize, refusal(`{"code":-32600,"message":"m"}`), listRoots},
+		"the end of a subscription":                {listen, ack, changed, note(mcp.NotificationCancelled, `{"requestId":1}`), answer(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}`)},
+		"an extension":                             {note("notifications/vendor", `{}`), `send {"jsonrpc":"2.0","method":"notifications/vendor"}`},
+	} {
+		if got := play(t, lines); len(got) > 0 {
+			t.Errorf("%s: reported %q", name, got)
+		}
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Fault is something that goes wrong with a message on its way to the server.
-// The zero Fault is none.
+// A Fault says what goes wrong with a message on its way to the server. The zero Fault
+// delivers it.
 type Fault struct {
-	Delay       time.Duration // it comes late
-	Drop        bool          // it does not come, and is not answered
-	Duplicate   bool          // it comes twice, under the same id
-	Cut         bool          // the connection breaks before it
-	LoseSession bool          // the server has forgotten the session
+	Delay       time.Duration // deliver it late
+	Drop        bool          // do not deliver it; a request is never answered
+	Duplicate   bool          // deliver it twice, with the same id
+	Cut         bool          // break the connection first
+	LoseSession bool          // fail with mcp.ErrSessionLost
 }
 
-// Faulty wraps a transport so that what happens to the nth message of a connection,
-// counted from 1, is what fault says.
+// Faulty wraps a transport and calls fault for every message to the server. n counts the
+// messages of a connection from 1.
 func Faulty(t mcp.Transport, fault func(n int, m *mcp.Envelope) Fault) mcp.Transport {
 	return faultyTransport{t, fault}
 }
@@ -46,10 +46,10 @@ type faultyWire struct {
 	n     atomic.Int64
 }
 
-// Unwrap is what [mcp.Wire] says of it.
+// Unwrap returns the wrapped wire; see [mcp.Wire].
 func (w *faultyWire) Unwrap() mcp.Wire { return w.Wire }
 
-// before lets the fault of a message happen, as far as it happens before it.
+// before applies the part of the fault that precedes delivery.
 func (w *faultyWire) before(ctx context.Context, m *mcp.Envelope) (Fault, error) {
 	f := w.fault(int(w.n.Add(1)), m)
 	if f.Delay > 0 {
@@ -81,7 +81,7 @@ func (w *faultyWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, 
 			return nil, w.Err()
 		}
 	case f.Duplicate:
-		_ = w.Wire.Send(ctx, m) // its answer is nobody's
+		_ = w.Wire.Send(ctx, m) // its answer is ignored
 	}
 	return w.Wire.Call(ctx, m)
 }

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// NoLeaks fails the test if, at its end, goroutines go on that it has begun. It is
-// called first, so that it looks last. Goroutines that are about to end are given
-// a moment. Tests that run in parallel cannot be told apart by their goroutines:
-// NoLeaks is not for them.
+// NoLeaks fails the test if goroutines that were started after the call are still
+// running when the test ends. Call it first: cleanup functions run last to first.
+// Goroutines that are about to end get a moment to do so. Do not use it in parallel
+// tests: it counts the goroutines of the others.
 func NoLeaks(tb testing.TB) {
 	tb.Helper()
 	before := goroutines()
 	tb.Cleanup(func() {
 		var leaked []string
 		for pause := time.Microsecond; pause < patience; pause *= 2 {
-			if leaked = begunSince(before); len(leaked) == 0 {
+			if leaked = startedSince(before); len(leaked) == 0 {
 				return
 			}
 			<-time.After(pause)
@@ -29,11 +29,11 @@ func NoLeaks(tb testing.TB) {
 	})
 }
 
-// patience bounds the last of the pauses; together they take twice as long.
+// patience bounds the last pause; all pauses together take up to twice as long.
 const patience = time.Second
 
-// goroutines are the stacks of all goroutines but the calling one, by what tells
-// them apart: "goroutine 7".
+// goroutines returns the stacks of all goroutines except the calling one, by names such
+// as "goroutine 7".
 func goroutines() map[string]string {
 	buf := make([]byte, 1<<20)
 	for n := runtime.Stack(buf, true); n == len(buf); n = runtime.Stack(buf, true) {
@@ -48,14 +48,13 @@ func goroutines() map[string]string {
 	return stacks
 }
 
-// begunSince are the stacks of goroutines that are new, those of the testing
-// package aside.
-func begunSince(before map[string]string) []string {
-	var begun []string
+// startedSince returns the stacks of new goroutines, except those of package testing.
+func startedSince(before map[string]string) []string {
+	var started []string
 	for id, stack := range goroutines() {
 		if _, old := before[id]; !old && !strings.Contains(stack, "\ntesting.") {
-			begun = append(begun, stack)
+			started = append(started, stack)
 		}
 	}
-	return begun
+	return started
 }

@@ -32,7 +32,7 @@ func Paths() []Path {
 		{Name: "stdio", serve: serveStdio},
 		{Name: "socket", serve: serveSocket},
 		{Name: "http-json", serve: serveHTTP("")},
-		{Name: "http-sse", serve: serveHTTP("text/event-stream")},
+		{Name: "http-sse", serve: serveHTTP(typeStream)},
 		{Name: "sse", serve: serveSSE, Legacy: true},
 	}
 }
@@ -61,7 +61,7 @@ func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
 	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
 		near, far := mcp.Pipe()
 		inBackground(tb, func(ctx context.Context) error { return mcp.ServeStream(ctx, h, far, streamOptions(tb, cl)) })
-		return checkAnswers(tb, near), nil
+		return &checkedStream{near, newPendingAnswers(tb)}, nil
 	})
 }
 
@@ -80,7 +80,8 @@ func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
 			toServer.Close()
 			return fromServer.Close()
 		}
-		return checkAnswers(tb, mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth})), nil
+		stream := mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth})
+		return &checkedStream{stream, newPendingAnswers(tb)}, nil
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
+const typeStream = "text/event-stream"
+
 // serveHTTP serves streamable HTTP to a client that accepts the given type alone, or
 // both if it is empty.
 func serveHTTP(accept string) func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
@@ -51,7 +53,7 @@ func onLoopback(tb testing.TB, cl *Client, e endpoint, accept string) (url strin
 			tb.Errorf("mcptest: the HTTP server did not come to its end: %v", err)
 		}
 	})
-	client := &http.Client{Transport: acceptOnly{base, accept}}
+	client := &http.Client{Transport: &checkedHTTP{tb, base, accept}}
 	return s.URL, &mcphttp.TransportOptions{Client: client, Header: cl.Header, Logger: logger(tb)}
 }
 
@@ -63,18 +65,4 @@ func authenticate(p *mcp.Principal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, mcphttp.WithPrincipal(r, p))
 	})
-}
-
-// acceptOnly replaces the Accept header of requests with messages, unless it is empty.
-type acceptOnly struct {
-	next   http.RoundTripper
-	accept string
-}
-
-func (a acceptOnly) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.accept != "" && r.Method == http.MethodPost {
-		r = r.Clone(r.Context())
-		r.Header.Set("Accept", a.accept)
-	}
-	return a.next.RoundTrip(r)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// NewRequest makes a request to call a handler with; see [Client.NewRequest].
+// NewRequest returns a request of the zero [Client]; see [Client.NewRequest].
 func NewRequest(method string, params any) *mcp.Request {
 	return new(Client).NewRequest(method, params)
 }
@@ -90,9 +90,9 @@ func allCapabilities() *mcp.ClientCapabilities {
 	}
 }
 
-// Do has h serve req, as a transport would, and returns the outcome together with
-// the notifications about it. It is bounded by the test's context. What a server
-// would log, such as the stack of a panic, goes to the test's output.
+// Do serves req with h, as a transport would, and returns the outcome and the
+// notifications about the request. It is cancelled with the context of the test. What a
+// server would log, such as the stack of a panic, is written to the output of the test.
 func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, error) {
 	tb.Helper()
 	rec := new(Recorder)
@@ -102,7 +102,7 @@ func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, 
 
 func logger(tb testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(tb.Output(), nil)) }
 
-// A Notification is one that a client got.
+// A Notification is a notification as a client receives it.
 type Notification struct {
 	Method string
 	Params json.RawMessage // nil if there are none
@@ -116,7 +116,7 @@ func (n Notification) Decode(v any) error {
 	return jsonv2.Unmarshal(n.Params, v)
 }
 
-// A Recorder is an [mcp.Notifier] that keeps what it is given, in order. The zero
+// A Recorder is an [mcp.Notifier] that records notifications, in order. The zero
 // Recorder is empty. It is safe for concurrent use.
 type Recorder struct {
 	mu       sync.Mutex
@@ -134,7 +134,7 @@ func (r *Recorder) Notify(ctx context.Context, method string, params json.RawMes
 	return nil
 }
 
-// Notifications is what was recorded so far.
+// Notifications returns the recorded notifications.
 func (r *Recorder) Notifications() []Notification {
 	r.mu.Lock()
 	defer r.mu.Unlock()

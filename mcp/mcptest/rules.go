@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -22,29 +23,19 @@ const (
 	methodSetLevel    = "logging/setLevel"
 )
 
-// resultMembers are the members that a complete result must have, by method.
+// resultMembers are the members that a complete result must have, by method: "a.b" is a
+// member b of each item of the list a.
 var resultMembers = map[string][]string{
 	methodInitialize:                {"protocolVersion", "capabilities", "serverInfo"},
 	mcp.MethodDiscover:              {"supportedVersions", "capabilities"},
-	mcp.MethodListTools:             {"tools"},
-	mcp.MethodListPrompts:           {"prompts"},
-	mcp.MethodListResources:         {"resources"},
-	mcp.MethodListResourceTemplates: {"resourceTemplates"},
-	mcp.MethodCallTool:              {"content"},
-	mcp.MethodGetPrompt:             {"messages"},
-	mcp.MethodReadResource:          {"contents"},
+	mcp.MethodListTools:             {"tools", "tools.name", "tools.inputSchema"},
+	mcp.MethodListPrompts:           {"prompts", "prompts.name"},
+	mcp.MethodListResources:         {"resources", "resources.name", "resources.uri"},
+	mcp.MethodListResourceTemplates: {"resourceTemplates", "resourceTemplates.name", "resourceTemplates.uriTemplate"},
+	mcp.MethodCallTool:              {"content", "content.type"},
+	mcp.MethodGetPrompt:             {"messages", "messages.role", "messages.content"},
+	mcp.MethodReadResource:          {"contents", "contents.uri"},
 	mcp.MethodComplete:              {"completion"},
-}
-
-// itemMembers are the members that each item of such a list must have.
-var itemMembers = map[string][]string{
-	"tools":             {"name", "inputSchema"},
-	"prompts":           {"name"},
-	"resources":         {"name", "uri"},
-	"resourceTemplates": {"name", "uriTemplate"},
-	"content":           {"type"},
-	"messages":          {"role", "content"},
-	"contents":          {"uri"},
 }
 
 // cacheableMethods are those whose results must say how long they may be kept.
@@ -52,7 +43,11 @@ var cacheableMethods = []string{
 	mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates, mcp.MethodReadResource,
 }
 
-type object = map[string]json.RawMessage
+// errorMembers are the members that the data of an error must have, by code.
+var errorMembers = map[int][]string{
+	mcp.CodeUnsupportedVersion: {"supported", "requested"},
+	mcp.CodeMissingCapability:  {"requiredCapabilities"},
+}
 
 // checkRequest checks a request of the client.
 func checkRequest(req *mcp.Request, modern bool) error {
@@ -124,70 +119,83 @@ func checkQuestion(caps *mcp.ClientCapabilities, q mcp.InputRequest) error {
 
 // checkError checks an error that answers a request.
 func checkError(e *mcp.Error, modern bool) error {
-	var members []string
-	switch code := e.Code; {
-	case code == mcp.CodeUnsupportedVersion:
-		members = []string{"supported", "requested"}
-	case code == mcp.CodeMissingCapability:
-		members = []string{"requiredCapabilities"}
-	case modern && (code == mcp.CodeLegacyResourceNotFound || code == mcp.CodeURLElicitationRequired):
-		return fmt.Errorf("%d is a code of the legacy era", code)
-	case code > -32768 && code < -32100:
-		known := []int{mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError}
-		if !slices.Contains(known, code) {
-			return fmt.Errorf("JSON-RPC reserves the code %d", code)
-		}
+	known := []int{mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError}
+	switch {
+	case modern && (e.Code == mcp.CodeLegacyResourceNotFound || e.Code == mcp.CodeURLElicitationRequired):
+		return fmt.Errorf("%d is a code of the legacy era", e.Code)
+	case -32768 <= e.Code && e.Code < -32099 && !slices.Contains(known, e.Code):
+		return fmt.Errorf("JSON-RPC reserves the code %d", e.Code)
 	}
+	members := errorMembers[e.Code]
 	if members == nil {
 		return nil
 	}
-	data, err := decodeObject(e.Data)
-	if err != nil {
+	var data object
+	if err := jsonv2.Unmarshal(e.Data, &data); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	return checkMembers(data, members)
 }
 
+type object = map[string]json.RawMessage
+
+// result has the members of results that are checked.
+type result struct {
+	mcp.Cacheable
+	ResultType    *string                     `json:"resultType"`
+	Meta          mcp.Meta                    `json:"_meta"`
+	InputRequests map[string]mcp.InputRequest `json:"inputRequests"`
+	RequestState  *string                     `json:"requestState"`
+	Others        object                      `json:",embed"`
+}
+
 // checkResult checks a result that answers a request.
 func checkResult(req *mcp.Request, modern bool, raw json.RawMessage) error {
-	res, err := decodeObject(raw)
-	if err != nil {
+	var res result
+	if err := jsonv2.Unmarshal(raw, &res); err != nil {
 		return err
 	}
-	var kind string
-	if member := res["resultType"]; member != nil {
-		if err := jsonv2.Unmarshal(member, &kind); err != nil {
-			return fmt.Errorf("resultType: %w", err)
-		}
-	}
-	switch {
-	case modern && kind == "":
+	switch kind := res.ResultType; {
+	case kind == nil && modern:
 		return errors.New("it has no resultType")
-	case modern && kind == mcp.ResultInputRequired:
-		return checkInputRequired(req, raw)
-	case kind != "" && kind != mcp.ResultComplete:
-		if len(req.ClientCapabilities().Extensions) > 0 {
-			return nil
-		}
-		return fmt.Errorf("the client declared no extension with results of the type %q", kind)
-	}
-	if err := errors.Join(checkMeta(req, modern, res["_meta"]), checkMembers(res, resultMembers[req.Method]), checkItems(res)); err != nil {
-		return err
-	}
-	if modern && slices.Contains(cacheableMethods, req.Method) {
-		return checkCacheable(res)
+	case kind == nil || *kind == mcp.ResultComplete:
+		return checkComplete(req, modern, &res)
+	case *kind == mcp.ResultInputRequired && modern:
+		return checkInputRequired(req, &res)
+	case len(req.ClientCapabilities().Extensions) == 0:
+		return fmt.Errorf("the client declared no extension with results of the type %q", *kind)
 	}
 	return nil
 }
 
-// checkInputRequired checks a result that asks the client.
-func checkInputRequired(req *mcp.Request, raw json.RawMessage) error {
-	if !slices.Contains([]string{mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource}, req.Method) {
-		return fmt.Errorf("servers must not ask about %s", req.Method)
+// checkComplete checks a result that answers the request for good.
+func checkComplete(req *mcp.Request, modern bool, res *result) error {
+	if raw, ok := res.Meta[mcp.MetaServerInfo]; ok {
+		var info object
+		if err := errors.Join(jsonv2.Unmarshal(raw, &info), checkMembers(info, []string{"name", "version"})); err != nil {
+			return fmt.Errorf("_meta: %s: %w", mcp.MetaServerInfo, err)
+		}
 	}
-	var res mcp.InputRequired
-	if err := jsonv2.Unmarshal(raw, &res); err != nil {
-		return err
+	if id := res.Meta[mcp.MetaSubscriptionID]; modern && req.Method == mcp.MethodListen && string(id) != req.ID.String() {
+		return fmt.Errorf("_meta: %s is %q; want %s", mcp.MetaSubscriptionID, id, req.ID)
+	}
+	if modern && slices.Contains(cacheableMethods, req.Method) {
+		if res.TTLMs == nil || *res.TTLMs < 0 {
+			return errors.New("ttlMs is not a number of milliseconds")
+		}
+		if res.CacheScope != mcp.CachePublic && res.CacheScope != mcp.CachePrivate {
+			return fmt.Errorf("cacheScope is %q; want public or private", res.CacheScope)
+		}
+	}
+	return checkMembers(res.Others, resultMembers[req.Method])
+}
+
+// checkInputRequired checks a result that asks the client.
+func checkInputRequired(req *mcp.Request, res *result) error {
+	switch req.Method {
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
+	default:
+		return fmt.Errorf("servers must not ask about %s", req.Method)
 	}
 	if len(res.InputRequests) == 0 && res.RequestState == nil {
 		return errors.New("it has neither inputRequests nor requestState")
@@ -200,73 +208,25 @@ func checkInputRequired(req *mcp.Request, raw json.RawMessage) error {
 	return nil
 }
 
-// checkMeta checks the metadata of a result.
-func checkMeta(req *mcp.Request, modern bool, raw json.RawMessage) error {
-	meta := object{}
-	if raw != nil {
-		var err error
-		if meta, err = decodeObject(raw); err != nil {
-			return fmt.Errorf("_meta: %w", err)
+// checkMembers checks that an object has members, given as in resultMembers.
+func checkMembers(o object, paths []string) error {
+	for _, path := range paths {
+		list, member, isItem := strings.Cut(path, ".")
+		if raw, ok := o[list]; !ok || string(raw) == "null" {
+			return fmt.Errorf("the member %s is missing", list)
 		}
-	}
-	if raw, ok := meta[mcp.MetaServerInfo]; ok {
-		info, err := decodeObject(raw)
-		if err = errors.Join(err, checkMembers(info, []string{"name", "version"})); err != nil {
-			return fmt.Errorf("_meta: %s: %w", mcp.MetaServerInfo, err)
-		}
-	}
-	if modern && req.Method == mcp.MethodListen && string(meta[mcp.MetaSubscriptionID]) != req.ID.String() {
-		return fmt.Errorf("_meta: %s is %s; want %s", mcp.MetaSubscriptionID, meta[mcp.MetaSubscriptionID], req.ID)
-	}
-	return nil
-}
-
-// checkCacheable checks the cache hints of a result.
-func checkCacheable(res object) error {
-	var ttl int64
-	var scope string
-	if jsonv2.Unmarshal(res["ttlMs"], &ttl) != nil || ttl < 0 {
-		return fmt.Errorf("ttlMs is %q; want a number of milliseconds", res["ttlMs"])
-	}
-	if jsonv2.Unmarshal(res["cacheScope"], &scope) != nil || scope != mcp.CachePublic && scope != mcp.CachePrivate {
-		return fmt.Errorf("cacheScope is %q; want public or private", res["cacheScope"])
-	}
-	return nil
-}
-
-// checkItems checks the items of the lists in a result.
-func checkItems(res object) error {
-	for list, members := range itemMembers {
-		raw, ok := res[list]
-		if !ok {
+		if !isItem {
 			continue
 		}
 		var items []object
-		if err := jsonv2.Unmarshal(raw, &items); err != nil {
+		if err := jsonv2.Unmarshal(o[list], &items); err != nil {
 			return fmt.Errorf("%s: %w", list, err)
 		}
 		for i, item := range items {
-			if err := checkMembers(item, members); err != nil {
+			if err := checkMembers(item, []string{member}); err != nil {
 				return fmt.Errorf("%s[%d]: %w", list, i, err)
 			}
 		}
 	}
 	return nil
-}
-
-func checkMembers(o object, names []string) error {
-	for _, name := range names {
-		if raw, ok := o[name]; !ok || string(raw) == "null" {
-			return fmt.Errorf("the member %s is missing", name)
-		}
-	}
-	return nil
-}
-
-func decodeObject(raw json.RawMessage) (object, error) {
-	var o object
-	if err := jsonv2.Unmarshal(raw, &o); err != nil || o == nil {
-		return nil, errors.Join(errors.New("it is not an object"), err)
-	}
-	return o, nil
 }
