@@ -14,32 +14,32 @@ import (
 
 // CacheOptions configure a [Cache]. Nil means the zero CacheOptions.
 type CacheOptions struct {
-	// MaxEntries is how many results are kept at most; the one used longest ago
-	// makes room. 0 means 1024.
+	// MaxEntries is the maximum number of results kept. The least recently used makes
+	// room. 0 means 1024.
 	MaxEntries int
 }
 
-// A Cache keeps the results of a client's requests for as long as the server allows
-// (server/utilities/caching): discovery, lists and resources, by what was asked.
-// What is private is kept for the principal it was asked for; requests without one
-// are one principal. Nothing is kept that the server gave no time to, and no answer
-// to a question's retry. It is safe for concurrent use.
+// A Cache keeps results of a client's requests for as long as the server allows
+// (server/utilities/caching): discovery, lists and resources. Private results are kept
+// per principal; requests without a principal share one entry. Results without a TTL,
+// and answers to requests that retry a question, are not kept. It is safe for
+// concurrent use.
 //
-// Its Middleware goes on a [mcp.Conn], or on several: each has results of its own, and
-// all share the bound. [Cache.Changed] belongs into the client's functions for changes,
-// so that what has changed is asked for again.
+// Use its Middleware on one [mcp.Conn] or several: each has results of its own, and all
+// share MaxEntries. Call [Cache.Changed] from the client's notification callbacks, so
+// that changed items are requested again.
 type Cache struct {
 	mu      sync.Mutex
 	entries *lru.Map[cacheKey, cacheEntry]
-	servers int            // how many handlers the Middleware was put around
-	changes map[string]int // by method, how often its results became invalid
+	servers int            // number of handlers that Middleware wrapped
+	changes map[string]int // by method: number of invalidations
 }
 
 type cacheKey struct {
-	server  int // whose results they are
+	server  int // number of the handler, see Cache.servers
 	method  string
-	about   string // the cursor or the URI
-	private string // whose, "" if it is public
+	about   string // cursor or URI
+	private string // owner, "" if public
 }
 
 type cacheEntry struct {
@@ -47,7 +47,7 @@ type cacheEntry struct {
 	expires time.Time
 }
 
-// NewCache makes an empty cache; opts may be nil.
+// NewCache returns an empty cache. opts may be nil.
 func NewCache(opts *CacheOptions) *Cache {
 	most := 1024
 	if opts != nil && opts.MaxEntries > 0 {
@@ -56,7 +56,7 @@ func NewCache(opts *CacheOptions) *Cache {
 	return &Cache{entries: lru.New[cacheKey, cacheEntry](most), changes: map[string]int{}}
 }
 
-// Middleware serves from the cache what is fresh there.
+// Middleware answers from the cache if it has a fresh result.
 func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	c.mu.Lock()
 	c.servers++
@@ -74,7 +74,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		}
 		res, err := next.ServeMCP(context.WithValue(ctx, changesKey{}, changes), req)
 		if mcp.CodeOf(err) == mcp.CodeInvalidParams && req.Method != mcp.MethodReadResource {
-			c.drop(req.Method, func(k cacheKey) bool { return k.server == server }) // the cursor is no good: neither are the pages
+			c.drop(req.Method, func(k cacheKey) bool { return k.server == server }) // the cursor has expired, and so have the other pages
 		}
 		if err == nil {
 			c.put(key, res, changes)
@@ -83,14 +83,14 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// changesKey finds, in the context of a request, how often its results had become invalid
-// when it was made: [Singleflight] must not answer it with what was asked before that.
+// changesKey is the context key of Cache.changes as it was when the request was made.
+// [Singleflight] must not answer the request with a result from before that.
 type changesKey struct{}
 
-// Changed forgets what a notification of the server's says has changed: a list, by
-// the notification's method, or one resource, by its URI. Results that are on their way
-// are not kept, since they may be older than the change. A Cache of several connections
-// forgets it for all of them.
+// Changed drops the results that a server's notification makes stale: a list, by the
+// method of the notification, or one resource, by its URI. The results of requests in
+// flight are not kept, because they may be older than the change. If the Cache serves
+// several connections, Changed applies to all of them.
 func (c *Cache) Changed(notification, uri string) {
 	all := func(cacheKey) bool { return true }
 	switch notification {
@@ -106,8 +106,8 @@ func (c *Cache) Changed(notification, uri string) {
 	}
 }
 
-// cachedBy is what tells a request from others of its method, if its results may be
-// kept at all.
+// cachedBy returns the part of a request that its cached result depends on, and whether
+// results of its method may be cached.
 func cachedBy(req *mcp.Request) (about string, ok bool) {
 	switch req.Method {
 	case mcp.MethodDiscover:
@@ -129,7 +129,7 @@ func cachedBy(req *mcp.Request) (about string, ok bool) {
 	return "", false
 }
 
-// hintsOf are the cache hints of a result, nil if it is none that is kept.
+// hintsOf returns the cache hints of a result, or nil if such results are not cached.
 func hintsOf(res mcp.Result) *mcp.Cacheable {
 	switch r := res.(type) {
 	case *mcp.DiscoverResult:
@@ -148,8 +148,8 @@ func hintsOf(res mcp.Result) *mcp.Cacheable {
 	return nil
 }
 
-// get returns a result that is kept, or nil, and how often those of its method became
-// invalid so far.
+// get returns a fresh result, or nil and the number of invalidations of the method so
+// far.
 func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	return nil, c.changes[key.method]
 }
 
-// put keeps a result, unless it may have become invalid since get.
+// put keeps a result, unless the method was invalidated since get.
 func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
 	hints := hintsOf(res)
 	if hints == nil || hints.TTLMs == nil || *hints.TTLMs <= 0 {
@@ -181,10 +181,10 @@ func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
 	}
 }
 
-// maxTTL keeps a server's mistake from lasting.
+// maxTTL bounds the TTL that a server can ask for.
 const maxTTL = 24 * time.Hour
 
-// drop forgets results of a method.
+// drop drops results of a method.
 func (c *Cache) drop(method string, which func(cacheKey) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Concurrency serves at most n requests at once. Up to queue more wait, in the
-// order in which they came, until it is their turn or their context is done; 0 means
-// that none waits. All others are refused with [mcp.RateLimited].
+// Concurrency serves at most n requests at once. Up to queue more wait, in order of
+// arrival, until a place is free or their context is done; 0 means that no request
+// waits. All others fail with [mcp.RateLimited].
 //
-// The bound is that of the Middleware: used in several places, it holds for all of
-// them together. A handler must not call, under the bound, what is under the same
-// bound: it would wait for itself.
+// The limit belongs to the returned Middleware: if it is used in several places, they
+// share it. A handler under the limit must not call another handler under the same
+// limit, or both can wait forever.
 //
-// Subscriptions ([mcp.MethodListen]), which last, and notifications, which nobody
-// could be told to send again, pass and do not count. Concurrency panics if n is not
+// Subscriptions ([mcp.MethodListen]), which are long-lived, and notifications, which
+// have no response to fail with, are not limited. Concurrency panics if n is not
 // positive or queue is negative.
 func Concurrency(n, queue int) mcp.Middleware {
 	mustBePositive("Concurrency: n", n)
@@ -44,15 +44,15 @@ func Concurrency(n, queue int) mcp.Middleware {
 	}
 }
 
-// gate has a place for each request that is being served.
+// A gate has a place for each request that is being served.
 type gate struct {
 	places  chan struct{}
 	queue   int64
 	waiting atomic.Int64
 }
 
-// busyFor is after what time a caller who was refused may try again. How long it
-// takes until there is a place nobody knows.
+// busyFor is the retry delay for rejected requests. It is a guess: when a place will be
+// free is not known.
 const busyFor = time.Second
 
 func (g *gate) enter(ctx context.Context) error {
@@ -75,8 +75,8 @@ func (g *gate) enter(ctx context.Context) error {
 
 func (g *gate) leave() { <-g.places }
 
-// isNotification reports whether req is a notification that was received. Requests
-// that a client is about to send have no id yet, either.
+// isNotification reports whether req is a received notification. Requests that a client
+// is about to send do not have an ID yet either.
 func isNotification(req *mcp.Request) bool {
 	return req.IsNotification() && strings.HasPrefix(req.Method, "notifications/")
 }

@@ -8,12 +8,13 @@
 //	mux.Use(middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(100, time.Minute, nil)))
 //	mux.With(middleware.RequireScopes("notes:write"), middleware.Timeout(time.Minute)).Tool("write", write)
 //
-// The first is outermost. What watches ([RequestID], [Logger], [Metrics]) goes outside
-// of what refuses ([RateLimit], [RequireScopes], [Concurrency]), which it then sees,
-// and what limits a handler ([Timeout], [MaxResult]) inside. What a Middleware counts
-// belongs to its value: a value that is used in several places counts them together.
+// The first one is outermost. Put observers ([RequestID], [Logger], [Metrics])
+// outermost, then gatekeepers ([RateLimit], [RequireScopes], [Concurrency]), whose
+// rejections the observers see, and then limits of a handler ([Timeout], [MaxResult]).
+// State such as a count belongs to the Middleware value: a value that is used in
+// several places shares it.
 //
-// Others are for the requests that a client sends, by [mcp.Conn.Use]: [Cache],
-// [Singleflight], [Retry], in this order. Of the rest, those that say nothing else may
-// be used on clients as well.
+// [Cache], [Singleflight] and [Retry], in this order, are for the requests that a client
+// sends; pass them to [mcp.Conn.Use]. The others work on clients, too, unless their
+// documentation says otherwise.
 package middleware

@@ -13,27 +13,25 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Logger logs one line for each request and notification, when it is done, to l,
-// or to [slog.Default] if l is nil. Its attributes are
+// Logger logs each request and notification to l when it has been served. If l is nil,
+// it logs to [slog.Default]. The attributes are
 //
 //   - method: of the request;
-//   - name: of the tool or prompt, or the URI of the resource, if there is one;
-//   - request: the id that [RequestID], outside of Logger, gave to it;
-//   - version: the protocol version that the request speaks, if it says so;
+//   - name: of the tool or prompt, or the URI of the resource, if any;
+//   - request: the ID that a [RequestID] outside of Logger assigned, if any;
+//   - version: the protocol version of the request, if it has one;
 //   - outcome: "ok"; "isError", if a tool failed; "input_required", if the client
 //     has to answer a question first; "cancelled"; "error"; or "panic";
 //   - code: of an error;
 //   - duration: how long it took.
 //
-// An internal error is logged at level error, with its text and cause as the
-// attribute error; everything else at level info. Neither arguments nor results
-// are logged, nor the text of any other error, which may repeat them, nor who
-// called. What follows a question mark or a number sign in a URI, and the user
-// information in it, are left out, too.
+// Internal errors are logged at level error, with their text and cause as the attribute
+// error. Everything else is logged at level info. Logger does not log arguments, results,
+// the text of other errors, which may repeat arguments, or the identity of the caller.
+// The query, fragment and user information of URIs are left out.
 //
-// A request that asks runs once more for each answer, and has a line each time. A
-// panic is logged, without its value, and goes on to whoever recovers it, which
-// all transports do.
+// A request that asks a question runs again with each answer, and is logged each time.
+// A panic is logged without its value and continues; all transports recover it.
 func Logger(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()
@@ -44,7 +42,7 @@ func Logger(l *slog.Logger) mcp.Middleware {
 				return next.ServeMCP(ctx, req)
 			}
 			start := time.Now()
-			return watched(ctx, next, req, func(o outcome) { o.log(ctx, l, req, time.Since(start)) })
+			return observe(ctx, next, req, func(o outcome) { o.log(ctx, l, req, time.Since(start)) })
 		})
 	}
 }
@@ -53,7 +51,7 @@ func Logger(l *slog.Logger) mcp.Middleware {
 func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, duration time.Duration) {
 	attrs := identity(ctx, req)
 	if version := req.Version(); version != "" {
-		attrs = append(attrs, slog.String("version", clipped(version)))
+		attrs = append(attrs, slog.String("version", clip(version)))
 	}
 	attrs = append(attrs, slog.String("outcome", o.kind))
 	if o.code != 0 {
@@ -65,12 +63,12 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, dura
 	l.LogAttrs(ctx, o.level, "mcp: request", append(attrs, slog.Duration("duration", duration))...)
 }
 
-// identity are the attributes that say which request something is about.
+// identity returns the attributes that identify a request.
 func identity(ctx context.Context, req *mcp.Request) []slog.Attr {
 	attrs := make([]slog.Attr, 0, 8)
-	attrs = append(attrs, slog.String("method", clipped(req.Method)))
+	attrs = append(attrs, slog.String("method", clip(req.Method)))
 	if name := req.Name(); name != "" {
-		attrs = append(attrs, slog.String("name", clipped(publicName(req.Method, name))))
+		attrs = append(attrs, slog.String("name", clip(publicName(req.Method, name))))
 	}
 	if id := RequestIDFrom(ctx); id != "" {
 		attrs = append(attrs, slog.String("request", id))
@@ -78,7 +76,7 @@ func identity(ctx context.Context, req *mcp.Request) []slog.Attr {
 	return attrs
 }
 
-// publicName is a name without the parts of a URI in which secrets travel.
+// publicName returns a name without the parts of a URI that can contain secrets.
 func publicName(method, name string) string {
 	if method == mcp.MethodCallTool || method == mcp.MethodGetPrompt {
 		return name
@@ -94,42 +92,42 @@ func publicName(method, name string) string {
 	return scheme + "://" + rest[strings.LastIndexByte(authority, '@')+1:]
 }
 
-// maxLogged is how much of what a client chose is logged.
+// maxLogged is the length, in bytes, up to which a client's text is logged.
 const maxLogged = 256
 
-func clipped(s string) string {
+func clip(s string) string {
 	if len(s) <= maxLogged {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxLogged], "") + "…"
 }
 
-// watched serves a request and tells how it ended, also if that is in a panic, which
-// goes on to whoever recovers it.
-func watched(ctx context.Context, next mcp.Handler, req *mcp.Request, tell func(outcome)) (res mcp.Result, err error) {
+// observe serves a request and passes its outcome to report, even if the handler
+// panics. The panic continues.
+func observe(ctx context.Context, next mcp.Handler, req *mcp.Request, report func(outcome)) (res mcp.Result, err error) {
 	returned := false
 	defer func() {
 		o := outcome{kind: panicked, level: slog.LevelError}
 		if returned {
 			o = outcomeOf(ctx, res, err)
 		}
-		tell(o)
+		report(o)
 	}()
 	res, err = next.ServeMCP(ctx, req)
 	returned = true
 	return res, err
 }
 
-// panicked is the kind of an outcome that is none: whoever recovers it answers with an
+// panicked is the kind of outcome of a handler that panicked. The caller gets an
 // internal error.
 const panicked = "panic"
 
-// outcome is what the operator may know of how a request ended.
+// An outcome is what the operator may know about how a request ended.
 type outcome struct {
 	kind  string
 	level slog.Level
 	code  int   // 0 unless it is an error
-	err   error // that the operator should see
+	err   error // for the operator
 }
 
 func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
@@ -154,22 +152,22 @@ func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
 
 // RequestIDOptions configure [RequestID]. Nil means the zero RequestIDOptions.
 type RequestIDOptions struct {
-	// Header is the canonical name of the HTTP header that may bring an id. ""
-	// means X-Request-Id, "-" that none does.
+	// Header is the canonical name of the HTTP header that may contain an ID. ""
+	// means X-Request-Id, "-" means none.
 	Header string
-	// New makes an id. Nil means one of 26 random letters and digits.
+	// New returns a new ID. Nil means 26 random letters and digits.
 	New func() string
 }
 
-// RequestID gives requests an id by which the log lines of several servers can be
-// brought together: that of the middleware before it, that of the request's HTTP
-// header, or a new one. [RequestIDFrom] finds it, and [Logger] and [Recover], inside
-// of RequestID, log it as the attribute request.
+// RequestID assigns an ID to each request, to correlate the logs of several servers: the
+// ID that the context has already, that of the HTTP header, or a new one.
+// [RequestIDFrom] returns it. [Logger] and [Recover], inside of RequestID, log it as the
+// attribute request.
 //
-// Whoever sends the header chooses the id, so that nothing may depend on it. One
-// that is longer than 128 bytes, or has anything in it but visible ASCII, is not
-// taken. The id of JSON-RPC, [mcp.Request].ID, is something else: it is unique on one
-// connection only. Requests that a handler sends do not carry the id.
+// The sender of the header chooses the ID, so nothing may depend on it. An ID longer
+// than 128 bytes, or with bytes other than visible ASCII, is ignored. The JSON-RPC ID,
+// [mcp.Request].ID, is different: it is unique on one connection only. Requests that a
+// handler sends do not carry the ID.
 func RequestID(opts *RequestIDOptions) mcp.Middleware {
 	var o RequestIDOptions
 	if opts != nil {
@@ -197,13 +195,13 @@ func RequestID(opts *RequestIDOptions) mcp.Middleware {
 
 type requestIDKey struct{}
 
-// RequestIDFrom is the id that [RequestID] gave to the request of ctx, or "".
+// RequestIDFrom returns the ID that [RequestID] assigned to the request of ctx, or "".
 func RequestIDFrom(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// requestIDOf is the id that the values of a header bring, if it can be logged.
+// requestIDOf returns the ID in the values of a header, if it is safe to log.
 func requestIDOf(values []string) (id string, ok bool) {
 	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {
 		return "", false

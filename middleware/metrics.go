@@ -13,10 +13,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Meter takes measurements: an adapter to the system that a program has. It is safe for concurrent use, and does not keep or change labels.
+// A Meter records measurements. It is an adapter to a program's metrics system. It must
+// be safe for concurrent use, and must not keep or change labels.
 type Meter interface {
-	// Count adds delta, which is negative only where something has ended, to a
-	// counter.
+	// Count adds delta to a counter. delta is negative only for [MetricInFlight].
 	Count(ctx context.Context, name string, labels []Label, delta int64)
 	// Observe adds a value to a histogram.
 	Observe(ctx context.Context, name string, labels []Label, value float64)
@@ -25,26 +25,26 @@ type Meter interface {
 // A Label is a dimension of a measurement.
 type Label struct{ Name, Value string }
 
-// The measurements of [Metrics].
+// The names of the measurements of [Metrics].
 const (
-	// MetricRequests counts what has ended, by method, name, outcome and code.
+	// MetricRequests counts served requests, by method, name, outcome and code.
 	MetricRequests = "mcp_requests_total"
-	// MetricInFlight counts what is being served, by method; it goes up and down.
+	// MetricInFlight is the number of requests in flight, by method.
 	MetricInFlight = "mcp_requests_in_flight"
-	// MetricDuration is how long it took, in seconds, by method, name and outcome.
-	// Subscriptions, which last as long as somebody listens, are left out.
+	// MetricDuration is the duration of requests in seconds, by method, name and
+	// outcome. Subscriptions are left out.
 	MetricDuration = "mcp_request_duration_seconds"
 )
 
-// otherLabel stands for all values that are not labels of their own.
+// otherLabel replaces values that are not labels of their own.
 const otherLabel = "other"
 
 // MetricsOptions configure [Metrics]. Nil means the zero MetricsOptions.
 type MetricsOptions struct {
-	// Methods are labels of their own besides the methods of the specification:
-	// those of [mcp.Mux.Handle].
+	// Methods are labels in addition to the methods of the specification, for methods
+	// registered with [mcp.Mux.Handle].
 	Methods []string
-	// MaxNames is how many names of tools and prompts are labels at most. 0 means
+	// MaxNames is the maximum number of tool and prompt names used as labels. 0 means
 	// 1000, negative none.
 	MaxNames int
 }
@@ -52,17 +52,17 @@ type MetricsOptions struct {
 // Metrics counts and times requests and notifications with m. The labels are
 //
 //   - method: of the request, "other" if the specification does not have it;
-//   - name: of the tool or prompt, "other" if there may be none of that name, ""
-//     for everything else, resources included;
-//   - outcome: as [Logger] has it;
-//   - code: of an error, "other" if neither the specification nor package mcp has
-//     it, "" if there is none.
+//   - name: of the tool or prompt, "other" if none of that name is known to exist, ""
+//     for everything else, including resources;
+//   - outcome: as in [Logger];
+//   - code: of an error, "other" if neither the specification nor package mcp defines
+//     it, "" if there is no error.
 //
-// What clients make up is never a label. A name becomes one when a handler was
-// reached under it: when the outcome was a result, an internal error or a panic. Who
-// called is no label, either.
+// Arbitrary values from clients never become labels. A name becomes a label when a
+// handler was reached under it: when the outcome is a result, an internal error or a
+// panic. The caller is not a label.
 //
-// Metrics is meant to stand outside of what refuses requests, which it then counts.
+// Use Metrics outside of middleware that rejects requests, so that it counts these, too.
 // It panics if m is nil.
 func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 	if m == nil {
@@ -77,8 +77,8 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 	}
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			begun := s.begin(ctx, req)
-			return watched(ctx, next, req, func(o outcome) { s.end(ctx, req, o, begun) })
+			start := s.recordStart(ctx, req)
+			return observe(ctx, next, req, func(o outcome) { s.recordEnd(ctx, req, o, start) })
 		})
 	}
 }
@@ -89,16 +89,16 @@ type metrics struct {
 	max     int
 
 	mu    sync.RWMutex
-	names map[string]bool // method and name of those that are labels
+	names map[string]bool // method and name of the names that are labels
 }
 
-func (s *metrics) begin(ctx context.Context, req *mcp.Request) time.Time {
+func (s *metrics) recordStart(ctx context.Context, req *mcp.Request) time.Time {
 	labels := [...]Label{{"method", s.method(req)}}
 	s.meter.Count(ctx, MetricInFlight, labels[:], 1)
 	return time.Now()
 }
 
-func (s *metrics) end(ctx context.Context, req *mcp.Request, o outcome, begun time.Time) {
+func (s *metrics) recordEnd(ctx context.Context, req *mcp.Request, o outcome, start time.Time) {
 	code := o.code
 	if o.kind == panicked {
 		code = mcp.CodeInternalError
@@ -107,7 +107,7 @@ func (s *metrics) end(ctx context.Context, req *mcp.Request, o outcome, begun ti
 	s.meter.Count(ctx, MetricInFlight, labels[:1], -1)
 	s.meter.Count(ctx, MetricRequests, labels[:], 1)
 	if req.Method != mcp.MethodListen {
-		s.meter.Observe(ctx, MetricDuration, labels[:3], time.Since(begun).Seconds())
+		s.meter.Observe(ctx, MetricDuration, labels[:3], time.Since(start).Seconds())
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *metrics) name(req *mcp.Request, o outcome) string {
 	return otherLabel
 }
 
-// learn makes a name a label if there is something of that name, and room.
+// learn makes a name a label if it is known to exist and there is room.
 func (s *metrics) learn(key string, o outcome) bool {
 	if o.code != 0 && o.code != mcp.CodeInternalError || o.kind == "cancelled" || len(key) > maxKey {
 		return false

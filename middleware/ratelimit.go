@@ -19,40 +19,40 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Limiter decides who may go on. It is implemented by [TokenBucket], and by
-// whatever several replicas share. It is safe for concurrent use.
+// A Limiter decides whether a request may proceed. [TokenBucket] implements it for one
+// process; implement it to share limits between replicas. It must be safe for concurrent
+// use.
 type Limiter interface {
-	// Take takes one of what is left to key. It returns 0 if there was one, and
-	// otherwise, taking nothing, after what time, which is positive, there may be
-	// one. That is one step: of two calls at once, only one gets the last. An error
-	// means that it is not known; the request then fails. A Limiter that would
-	// rather let requests pass while its store is away returns 0 and no error.
+	// Take takes one token from key. It returns 0 if there was one. Otherwise it takes
+	// nothing and returns a positive duration after which there may be one. It must be
+	// atomic: of two concurrent calls, only one gets the last token. If it returns an
+	// error, the request fails. To let requests pass while a store is unavailable,
+	// return 0 and no error.
 	//
-	// Keys hold what clients chose, of any length.
+	// Keys contain text from clients, of any length.
 	Take(ctx context.Context, key string) (retryAfter time.Duration, err error)
 }
 
-// A KeyFunc says under which key a request is counted. The empty key is that of
-// requests that are not limited.
+// A KeyFunc returns the key under which a request is counted. Requests with the empty
+// key are not limited.
 type KeyFunc func(ctx context.Context, req *mcp.Request) string
 
-// RateLimit refuses requests of which limiter says that there are too many under
-// their key. The error is [mcp.RateLimited], and tells the client when to try again.
-// What key is, who is limited together, has no default: see [ByPrincipal], [ByTool],
-// [ByAddress] and [ByAll].
+// RateLimit rejects requests if limiter has no token left for their key. The error is
+// [mcp.RateLimited], which tells the client when to retry. There is no default key: see
+// [ByPrincipal], [ByTool], [ByAddress] and [ByAll].
 //
 // Every request counts: lists, the first request of a connection, the opening of a
-// subscription, and each round of a call that asks. Notifications do not, since
-// nobody could be told to send one again.
+// subscription, and each round of a call that asks questions. Notifications do not
+// count, because they have no response to fail with.
 //
-// Several limits, such as one of each caller and one of a dear tool, are several
+// For several limits, such as one per caller and one for an expensive tool, use several
 // RateLimits. It panics if key or limiter is nil.
 func RateLimit(key KeyFunc, limiter Limiter) mcp.Middleware {
 	if key == nil || limiter == nil {
 		panic("middleware.RateLimit: the key and the limiter must not be nil")
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		l := &rateLimit{next: next, key: key, limiter: limiter, known: lru.New[called, struct{}](maxTools)}
+		l := &rateLimit{next: next, key: key, limiter: limiter, known: lru.New[operation, struct{}](maxTools)}
 		return mcp.HandlerFunc(l.serve)
 	}
 }
@@ -63,18 +63,18 @@ type rateLimit struct {
 	limiter Limiter
 
 	mu    sync.Mutex
-	known *lru.Map[called, struct{}] // what is known to exist
+	known *lru.Map[operation, struct{}] // operations known to exist
 }
 
 func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	if isNotification(req) {
 		return l.next.ServeMCP(ctx, req)
 	}
-	what := calledBy(req)
+	what := operationOf(req)
 	known := l.knows(what)
 	k := l.keyOf(ctx, req, known)
 	if k != "" {
-		if err := l.take(ctx, k); err != nil {
+		if err := l.takeToken(ctx, k); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, er
 	if !known {
 		l.learn(what)
 		if own := l.keyOf(ctx, req, true); own != k && own != "" {
-			_ = l.take(ctx, own) // there is a tool of that name, which has been called once
+			_ = l.takeToken(ctx, own) // the tool exists, and this was its first call
 		}
 	}
 	return res, nil
@@ -101,7 +101,7 @@ func (l *rateLimit) keyOf(ctx context.Context, req *mcp.Request, known bool) str
 	return l.key(ctx, req)
 }
 
-func (l *rateLimit) take(ctx context.Context, key string) error {
+func (l *rateLimit) takeToken(ctx context.Context, key string) error {
 	after, err := l.limiter.Take(ctx, key)
 	switch {
 	case err != nil:
@@ -112,31 +112,30 @@ func (l *rateLimit) take(ctx context.Context, key string) error {
 	return nil
 }
 
-// unknownKey marks the context of a KeyFunc if nothing has shown that the tool, or the
-// method, exists.
+// unknownKey marks the context of a KeyFunc if the tool or method is not known to exist.
 type unknownKey struct{}
 
-// called is a tool or, without one, a method.
-type called struct{ method, tool string }
+// An operation is a tool or, without a tool, a method.
+type operation struct{ method, tool string }
 
-func calledBy(req *mcp.Request) called {
+func operationOf(req *mcp.Request) operation {
 	if req.Method == mcp.MethodCallTool {
-		return called{req.Method, bounded(req.Name())}
+		return operation{req.Method, boundKey(req.Name())}
 	}
-	return called{method: bounded(req.Method)}
+	return operation{method: boundKey(req.Method)}
 }
 
-func toolsOf(list *mcp.ListToolsResult) []called {
-	var tools []called
+func toolsOf(list *mcp.ListToolsResult) []operation {
+	var tools []operation
 	for _, t := range list.Tools {
 		if t != nil {
-			tools = append(tools, called{mcp.MethodCallTool, bounded(t.Name)})
+			tools = append(tools, operation{mcp.MethodCallTool, boundKey(t.Name)})
 		}
 	}
 	return tools
 }
 
-func (l *rateLimit) knows(what called) bool {
+func (l *rateLimit) knows(what operation) bool {
 	if what.tool == "" && mcp.IsMethod(what.method) {
 		return true
 	}
@@ -146,8 +145,8 @@ func (l *rateLimit) knows(what called) bool {
 	return known
 }
 
-// learn notes what exists: what has answered, and the tools that are listed.
-func (l *rateLimit) learn(all ...called) {
+// learn notes operations that exist: those that answered, and the tools in a list.
+func (l *rateLimit) learn(all ...operation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, what := range all {
@@ -155,7 +154,7 @@ func (l *rateLimit) learn(all ...called) {
 	}
 }
 
-// roundUp makes a duration readable without promising too much.
+// roundUp rounds a duration up to whole seconds, or milliseconds if it is short.
 func roundUp(d time.Duration) time.Duration {
 	unit := time.Millisecond
 	if d > time.Second {
@@ -164,14 +163,14 @@ func roundUp(d time.Duration) time.Duration {
 	return (d + unit - 1).Truncate(unit)
 }
 
-// ByPrincipal is the caller. All those whom nobody authenticated are one.
+// ByPrincipal keys by caller. Unauthenticated callers share one key.
 func ByPrincipal(ctx context.Context, req *mcp.Request) string { return ownerOf(ctx, req) }
 
-// ByTool is the name of the tool that is called, and otherwise the method: all tools
-// have a limit of their own, for all callers together, and so has every method. Clients
-// choose names, so all tools and methods that are not known to exist share one limit. The
-// [RateLimit] learns of a tool when it is listed or answers, and of a method that is not
-// MCP's when it answers; the first call counts under both then.
+// ByTool keys by tool for calls of tools, and by method for all other requests; all
+// callers share these keys. Because clients choose names, all tools and methods that are
+// not known to exist share one key. [RateLimit] learns of a tool when it is listed or
+// answers, and of a method outside the specification when it answers. The first call then
+// counts under both keys.
 func ByTool(ctx context.Context, req *mcp.Request) string {
 	switch {
 	case ctx.Value(unknownKey{}) != nil:
@@ -182,12 +181,13 @@ func ByTool(ctx context.Context, req *mcp.Request) string {
 	return req.Method
 }
 
-// ByAddress is the network address of the caller, as address knows it, with or
-// without a port. IPv6 addresses count by their first 64 bits, which is what one
-// customer has. All those whose address is not known are one, as they are on stdio.
+// ByAddress keys by the network address of the caller, which address returns, with or
+// without a port. IPv6 addresses share a key with all addresses of the same 64-bit
+// prefix, which usually belongs to one customer. Callers without an address, as on
+// stdio, share one key.
 //
-// Behind a reverse proxy the address of the connection is that of the proxy, and a
-// header with the caller's is true only if the proxy wrote all of it. ByAddress panics
+// Behind a reverse proxy the connection has the address of the proxy. A header with the
+// address of the caller can be trusted only if the proxy overwrites it. ByAddress panics
 // if address is nil.
 //
 //	middleware.ByAddress(func(ctx context.Context) string {
@@ -203,9 +203,9 @@ func ByAddress(address func(ctx context.Context) string) KeyFunc {
 	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network.CallerPrefix(address(ctx)) }
 }
 
-// ByAll limits each combination of keys by itself, such as each tool for each
-// principal. It is empty, and the request not limited, if any of the keys is. ByAll
-// panics if there are no keys, or one is nil.
+// ByAll keys by each combination of keys, such as each tool for each principal. The
+// request is not limited if any of the keys is empty. ByAll panics if there are no keys,
+// or if one is nil.
 func ByAll(keys ...KeyFunc) KeyFunc {
 	if len(keys) == 0 || slices.ContainsFunc(keys, func(key KeyFunc) bool { return key == nil }) {
 		panic("middleware.ByAll: there must be keys, and none that is nil")
@@ -217,7 +217,7 @@ func ByAll(keys ...KeyFunc) KeyFunc {
 			if parts[i] = key(ctx, req); parts[i] == "" {
 				return ""
 			}
-			if i < len(keys)-1 { // lengths keep parts apart whatever is in them
+			if i < len(keys)-1 { // the length keeps the parts unambiguous
 				parts[i] = fmt.Sprintf("%d:%s", len(parts[i]), parts[i])
 			}
 		}
@@ -228,31 +228,29 @@ func ByAll(keys ...KeyFunc) KeyFunc {
 // TokenBucketOptions configure a [TokenBucket]. Nil means the zero
 // TokenBucketOptions.
 type TokenBucketOptions struct {
-	// Burst is how many may come at once after a pause. 0 means as many as come in
-	// the whole time.
+	// Burst is the number of requests that may come at once after a pause. 0 means the
+	// number of requests per period.
 	Burst int
-	// MaxKeys is how many keys are remembered at most. A key whose bucket is full again
-	// need not be. If there are more, those that have taken the least are forgotten, and
-	// keys that are not known begin with as little as these had left: to be forgotten is
-	// no gain. 0 means 65536.
+	// MaxKeys is the maximum number of keys that are remembered. Full buckets need not
+	// be remembered. If there are more, the keys that used the least are forgotten, and
+	// unknown keys start with as little as these had left, so that being forgotten is no
+	// advantage. 0 means 65536.
 	MaxKeys int
 }
 
-// A TokenBucket is a [Limiter] in the memory of one process. It is safe for
-// concurrent use.
+// A TokenBucket is a [Limiter] in memory. It is safe for concurrent use.
 type TokenBucket struct {
-	each  time.Duration // in which one comes back
-	depth time.Duration // in which an empty bucket is full
+	each  time.Duration // time after which one token comes back
+	depth time.Duration // time after which an empty bucket is full
 	keys  int
 
 	mu    sync.Mutex
-	full  map[string]time.Time // when the bucket of a key is full again
-	floor time.Time            // when those of keys are that are not known
+	full  map[string]time.Time // by key: when the bucket is full again
+	floor time.Time            // the same for unknown keys
 }
 
-// NewTokenBucket makes a limiter that lets through n requests in each span of time,
-// evenly spread but for bursts; opts may be nil. It panics if n or the time is not
-// positive.
+// NewTokenBucket returns a limiter that allows n requests per period, evenly spread
+// except for bursts. opts may be nil. It panics if n or the period is not positive.
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
 	mustBePositive("NewTokenBucket: the time", in)
@@ -268,9 +266,9 @@ func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBuc
 	return b
 }
 
-// Take implements [Limiter]. It returns no error.
+// Take implements [Limiter]. It never returns an error.
 func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error) {
-	key = bounded(key)
+	key = boundKey(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -292,8 +290,8 @@ func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error)
 	return 0, nil
 }
 
-// makeRoomLocked forgets the keys whose buckets are full, and a sixteenth of all of those
-// that have taken the least, so that the next keys find room without a search.
+// makeRoomLocked forgets the keys whose buckets are full, and a sixteenth of all keys,
+// those that used the least, so that the next keys find room without a search.
 func (b *TokenBucket) makeRoomLocked(now time.Time) {
 	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(now) })
 	excess := len(b.full) - (b.keys - max(1, b.keys/16))
@@ -305,11 +303,11 @@ func (b *TokenBucket) makeRoomLocked(now time.Time) {
 	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(b.floor) })
 }
 
-// maxKey is how long a key may be that is remembered as it is.
+// maxKey is the length up to which a key is kept as it is.
 const maxKey = 128
 
-// bounded keeps what clients chose from filling the memory.
-func bounded(key string) string {
+// boundKey replaces a long key by its hash, because clients choose keys.
+func boundKey(key string) string {
 	if len(key) <= maxKey {
 		return key
 	}

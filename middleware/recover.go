@@ -13,15 +13,14 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Recover makes an internal error of a panic, for the request whose handler
-// panicked. The panic and its stack are logged to l, or to [slog.Default] if l is
-// nil; the peer is told neither. A panic with [mcp.ErrAbortHandler] is not logged,
-// and gives the request up in the way of the transport.
+// Recover turns the panic of a handler into an internal error of its request. It logs
+// the panic and its stack to l, or to [slog.Default] if l is nil. The client learns
+// neither. A panic with [mcp.ErrAbortHandler] is not logged, and makes the transport
+// abandon the request.
 //
-// All transports do this by themselves. Recover is for those who want it further
-// inside: so that the middleware outside of it sees an error where there was a
-// panic, that a panic goes to a logger of its own, or that a handler can be called
-// where there is no transport. What it has recovered is not logged again.
+// All transports recover panics. Use Recover to do so further inside: so that outer
+// middleware sees an error, to log panics to another logger, or to call a handler
+// without a transport. The transport does not log the panic again.
 func Recover(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()
@@ -38,7 +37,7 @@ func Recover(l *slog.Logger) mcp.Middleware {
 	}
 }
 
-// recovered logs a panic and is the error that it becomes.
+// recovered logs a panic and returns the error that replaces it.
 func recovered(ctx context.Context, l *slog.Logger, req *mcp.Request, v any) error {
 	if v == mcp.ErrAbortHandler { //nolint:errorlint // net/http compares the value, too
 		return &mcp.Error{Code: mcp.CodeInternalError, Message: "the request was aborted", Cause: mcp.ErrAbortHandler}

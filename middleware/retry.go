@@ -17,36 +17,34 @@ import (
 
 // RetryOptions configure [Retry]. Nil means the zero RetryOptions.
 type RetryOptions struct {
-	// Attempts is how often a request is sent at most, the first time included. 0
-	// means 4.
+	// Attempts is the maximum number of attempts, including the first. 0 means 4.
 	Attempts int
-	// MinDelay is the pause before the second attempt; it doubles with each, up to
-	// MaxDelay. Of each pause up to a half is left off by chance, so that clients
-	// that failed together do not come back together. 0 means 200 ms and 10 s.
+	// MinDelay is the delay before the second attempt. It doubles with each attempt, up
+	// to MaxDelay. Up to half of each delay is removed at random, so that clients that
+	// failed together do not retry together. 0 means 200 ms and 10 s.
 	MinDelay, MaxDelay time.Duration
-	// Tools also repeats calls of the tools that the server says are read-only or
-	// idempotent (readOnlyHint, idempotentHint) in lists that passed through here.
-	// These are hints; believe only servers that you trust.
+	// Tools also retries calls of tools that the server lists as read-only or idempotent
+	// (readOnlyHint, idempotentHint), in lists that this middleware has seen. These are
+	// hints: set Tools only for servers that you trust.
 	Tools bool
-	// Transient says which errors may pass by themselves. Nil means: that the server
-	// has too much to do ([mcp.CodeRateLimited]), that the network failed or the
-	// connection broke off, and errors with a method Transient() bool that says so.
-	// It is not asked about requests that must not be repeated.
+	// Transient reports whether an error is temporary. Nil means: rate limits
+	// ([mcp.CodeRateLimited]), network failures and broken connections, and errors with
+	// a method Transient() bool that returns true. It is not called for requests that
+	// must not be retried.
 	Transient func(err error) bool
 }
 
-// Retry sends a client's requests again if they fail for a reason that may pass. It
-// repeats what only reads: discovery, lists, resources, prompts and completions;
-// calls of tools only as [RetryOptions].Tools says; and nothing that carries answers
-// to a question, whose state may be good for one time only.
+// Retry sends a client's requests again if they fail for a temporary reason. It retries
+// methods that only read: discovery, lists, resources, prompts and completions. It
+// retries calls of tools only as [RetryOptions].Tools says, and never requests that carry
+// answers to a question, because its state may be valid only once.
 //
-// A server that says when it may be asked again ([mcp.RetryAfter]) is not asked
-// before. If that is later than MaxDelay or than the deadline of the context, or if
-// there are no attempts left, the error is the last one. Progress begins anew with
-// each attempt.
+// If the server says when to retry ([mcp.RetryAfter]), Retry waits at least that long. If
+// that is later than MaxDelay or the deadline of the context, or if no attempts are left,
+// Retry returns the last error. Progress starts over with each attempt.
 //
-// Retry belongs around middleware that refuses requests, such as [RateLimit], and
-// inside of [Logger], which then has one line for all attempts.
+// Use Retry outside of middleware that rejects requests, such as [RateLimit], and inside
+// of [Logger], which then logs all attempts as one request.
 func Retry(opts *RetryOptions) mcp.Middleware {
 	var o RetryOptions
 	if opts != nil {
@@ -65,7 +63,7 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 		o.Transient = transient
 	}
 	return func(next mcp.Handler) mcp.Handler {
-		// What is known of tools belongs to one server.
+		// Each handler is one server, with tools of its own.
 		return &retrier{next: next, opts: o}
 	}
 }
@@ -75,12 +73,12 @@ type retrier struct {
 	opts RetryOptions
 
 	mu    sync.Mutex
-	tools map[string]bool // those whose calls may be repeated
+	tools map[string]bool // tools whose calls may be retried
 }
 
 // ServeMCP implements [mcp.Handler].
 func (r *retrier) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	if !r.repeatable(req) {
+	if !r.isRepeatable(req) {
 		return r.next.ServeMCP(ctx, req)
 	}
 	for attempt := 1; ; attempt++ {
@@ -96,25 +94,24 @@ func (r *retrier) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, e
 	}
 }
 
-// repeatable reports whether it makes no difference to the server whether it gets
-// the request once or twice.
-func (r *retrier) repeatable(req *mcp.Request) bool {
-	if req.Method == mcp.MethodCallTool && !r.knows(req.Name()) || req.Method != mcp.MethodCallTool && !onlyReads(req.Method) {
+// isRepeatable reports whether receiving the request twice has the same effect as
+// receiving it once.
+func (r *retrier) isRepeatable(req *mcp.Request) bool {
+	if req.Method == mcp.MethodCallTool && !r.knows(req.Name()) || req.Method != mcp.MethodCallTool && !isReadOnly(req.Method) {
 		return false
 	}
-	return !answers(req)
+	return !carriesAnswers(req)
 }
 
-// knows reports whether calls of a tool may be repeated.
+// knows reports whether calls of a tool may be retried.
 func (r *retrier) knows(tool string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tools[tool]
 }
 
-// onlyReads reports whether requests of a method change nothing and end by
-// themselves.
-func onlyReads(method string) bool {
+// isReadOnly reports whether requests of a method change nothing and end by themselves.
+func isReadOnly(method string) bool {
 	switch method {
 	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
 		mcp.MethodListResourceTemplates, mcp.MethodReadResource, mcp.MethodGetPrompt, mcp.MethodComplete:
@@ -123,13 +120,13 @@ func onlyReads(method string) bool {
 	return false
 }
 
-// answers reports whether a request carries answers to a question, or its state.
-func answers(req *mcp.Request) bool {
+// carriesAnswers reports whether a request carries answers to a question, or its state.
+func carriesAnswers(req *mcp.Request) bool {
 	var p mcp.Retry
 	return req.Decode(&p) != nil || p.InputResponses != nil || p.RequestState != nil
 }
 
-// maxTools bounds of how many tools something is remembered.
+// maxTools bounds the number of tools that are remembered.
 const maxTools = 10_000
 
 func (r *retrier) learn(res mcp.Result) {
@@ -158,7 +155,7 @@ func repeatableTool(a *mcp.ToolAnnotations) bool {
 	return a != nil && (says(a.ReadOnlyHint) || says(a.IdempotentHint))
 }
 
-// delay is how long to wait after an attempt, false if it is too long.
+// delay returns how long to wait after an attempt, or false if that is too long.
 func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
 	d := r.opts.MinDelay
 	for range attempt - 1 {
@@ -170,11 +167,11 @@ func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
 	if !ok {
 		return d, true
 	}
-	return asked + d, asked <= r.opts.MaxDelay // those who were told the same time do not come together
+	return asked + d, asked <= r.opts.MaxDelay // with jitter: several clients may have been told the same time
 }
 
-// wait reports whether d has passed before the context ends. It does not wait in
-// vain.
+// wait waits for d. It returns false if the context ends before that, at once if its
+// deadline is earlier.
 func wait(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
@@ -182,7 +179,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	return pause.For(ctx, d) == nil
 }
 
-// transient reports whether an error may pass by itself.
+// transient is the default of RetryOptions.Transient.
 func transient(err error) bool {
 	for _, lasting := range []error{
 		context.Canceled, context.DeadlineExceeded, mcp.ErrClosed,
@@ -199,7 +196,7 @@ func transient(err error) bool {
 		return told.Transient()
 	}
 	if coded, ok := errors.AsType[*mcp.Error](err); ok {
-		if coded.Code == mcp.CodeInternalError && coded.Cause != nil { // made here: around a connection that serves, say
+		if coded.Code == mcp.CodeInternalError && coded.Cause != nil { // from a local server
 			return transient(coded.Cause)
 		}
 		return coded.Code == mcp.CodeRateLimited
@@ -207,7 +204,7 @@ func transient(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
-	_, isNet := errors.AsType[interface { // as net.Error
+	_, isNet := errors.AsType[interface { // like net.Error
 		error
 		Timeout() bool
 		Temporary() bool

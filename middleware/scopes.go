@@ -10,28 +10,27 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// RequireScopes serves only callers who were granted all of the scopes, and refuses
-// others, those whom nobody authenticated included, with [mcp.InsufficientScope],
-// which names all of the scopes. Over HTTP that becomes a challenge by which a client
-// can ask its user for more.
+// RequireScopes rejects callers that do not have all of the scopes, including
+// unauthenticated ones, with [mcp.InsufficientScope], which names all of the scopes. Over
+// HTTP this becomes a challenge that lets the client request them.
 //
-// Around what is registered by [mcp.Mux.With] it protects all that the registration
-// serves: to call the tool; to get the prompt and to complete its arguments; to read the
-// resource, to complete the variables of its template, to list the resources that it
-// matches, and to subscribe to them. Its own name stays in the list, for everybody; see
-// [Visible]. Around a whole mux RequireScopes also asks for the scopes of those who only
-// want to connect. One inside of another does not add to what the other names: what an
-// operation needs belongs into one, or a client asks its user twice.
+// With [mcp.Mux.With] it protects everything that the registration serves: calling the
+// tool; getting the prompt and completing its arguments; reading the resource, completing
+// the variables of its template, listing the resources that it matches, and subscribing
+// to them. The item itself stays in lists; see [Visible]. Around a whole mux,
+// RequireScopes also rejects callers that only want to connect. A nested RequireScopes
+// does not add its scopes to the error of the outer one: list all scopes of an operation
+// in one, or a client asks its user twice.
 //
-// RequireScopes panics if there are no scopes, which would protect nothing.
+// RequireScopes panics if there are no scopes.
 func RequireScopes(scopes ...string) mcp.Middleware {
 	return RequireScopesBy(func(granted, required string) bool { return granted == required }, scopes...)
 }
 
-// RequireScopesBy is [RequireScopes] where one scope can imply another, such as
-// "notes" all of "notes:read" and "notes:write": a scope is granted if implies says
-// so of any that the caller has. Implies is called with equal scopes, too. It panics as
-// RequireScopes does, and if implies is nil.
+// RequireScopesBy is like [RequireScopes] for scopes that imply others, such as "notes"
+// for "notes:read" and "notes:write": a scope is granted if implies returns true for any
+// scope of the caller. Implies must return true for equal scopes. RequireScopesBy panics
+// as RequireScopes does, and if implies is nil.
 func RequireScopesBy(implies func(granted, required string) bool, scopes ...string) mcp.Middleware {
 	if len(scopes) == 0 {
 		panic("middleware.RequireScopes: there are no scopes to require")
@@ -42,7 +41,7 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 	required := slices.Clone(scopes)
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if !grantedAll(principalOf(ctx, req), required, implies) {
+			if !hasScopes(principalOf(ctx, req), required, implies) {
 				return nil, mcp.InsufficientScope(slices.Clone(required)...)
 			}
 			return next.ServeMCP(ctx, req)
@@ -50,13 +49,13 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 	}
 }
 
-func grantedAll(p *mcp.Principal, required []string, implies func(granted, required string) bool) bool {
+func hasScopes(p *mcp.Principal, required []string, implies func(granted, required string) bool) bool {
 	if p == nil {
 		return false
 	}
 	for _, scope := range required {
 		found := false
-		for _, granted := range p.Scopes { // no closure: this is on the way of every call
+		for _, granted := range p.Scopes { // no closure: this runs with every call
 			found = found || implies(granted, scope)
 		}
 		if !found {
@@ -66,8 +65,8 @@ func grantedAll(p *mcp.Principal, required []string, implies func(granted, requi
 	return true
 }
 
-// principalOf is the caller of a request that was received, or the one on whose
-// behalf a client sends it, or nil.
+// principalOf returns the caller of a received request, or the principal for which a
+// client sends it, or nil.
 func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
 	if req.Principal != nil {
 		return req.Principal
@@ -75,7 +74,7 @@ func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
 	return mcp.PrincipalFrom(ctx)
 }
 
-// ownerOf is a text that tells callers apart. Those whom nobody authenticated are one.
+// ownerOf returns a key for the caller. Unauthenticated callers share one key.
 func ownerOf(ctx context.Context, req *mcp.Request) string {
 	p := principalOf(ctx, req)
 	if p == nil {

@@ -46,11 +46,11 @@ type flightKey struct {
 
 type sharedResult struct {
 	res     mcp.Result
-	claimed atomic.Bool // by the caller that answers the question that res is
+	claimed atomic.Bool // by the caller that answers the question in res
 }
 
 func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	if !onlyReads(req.Method) || !req.ProgressToken().IsZero() || answers(req) {
+	if !isReadOnly(req.Method) || !req.ProgressToken().IsZero() || carriesAnswers(req) {
 		return s.next.ServeMCP(ctx, req)
 	}
 	copied, err := copyRequest(req)
@@ -70,7 +70,7 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 	}
 	switch {
 	case errors.Is(err, flight.ErrGoexit):
-		return nil, mcp.Errorf(mcp.CodeInternalError, "the handler of %s ended its goroutine", clipped(req.Method))
+		return nil, mcp.Errorf(mcp.CodeInternalError, "the handler of %s ended its goroutine", clip(req.Method))
 	case shared == nil:
 		return nil, err
 	}

@@ -12,14 +12,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Timeout gives handlers a deadline: after d, their context is done. It waits for
-// them to see that and return. What they then return as an error, or as the failure
-// of a tool, becomes an error with [mcp.CodeTimeout]; a result that is none is kept,
-// late as it is.
+// Timeout cancels the context of a handler after d, and waits for the handler to return.
+// A later error, or failed result of a tool, becomes an error with [mcp.CodeTimeout]. A
+// successful result is returned even if it is late.
 //
-// Subscriptions ([mcp.MethodListen]) are meant to last and have no deadline. On a
-// client it bounds each request; see also [mcp.ClientOptions].CallTimeout, which
-// progress extends. Timeout panics if d is not positive.
+// Subscriptions ([mcp.MethodListen]) are long-lived and have no deadline. On a client,
+// Timeout bounds each request; see also [mcp.ClientOptions].CallTimeout, which progress
+// extends. Timeout panics if d is not positive.
 func Timeout(d time.Duration) mcp.Middleware {
 	mustBePositive("Timeout: the time", d)
 	cause := &deadline{d}
@@ -31,36 +30,36 @@ func Timeout(d time.Duration) mcp.Middleware {
 			ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
 			defer cancel()
 			res, err := next.ServeMCP(ctx, req)
-			return cause.judge(ctx, res, err)
+			return cause.replaceLate(ctx, res, err)
 		})
 	}
 }
 
-// deadline is the cause of the contexts whose deadline a middleware set. Its
-// address tells it from those of others.
+// A deadline is the cancellation cause of contexts whose deadline a Timeout set. Its
+// address distinguishes it from other Timeouts.
 type deadline struct{ after time.Duration }
 
 func (d *deadline) Error() string { return fmt.Sprintf("middleware: not done within %v", d.after) }
 
-// Is makes it a [context.DeadlineExceeded].
+// Is makes the error a [context.DeadlineExceeded].
 func (d *deadline) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// timedOut is what the peer is told.
+// timedOut returns the error for the client.
 func (d *deadline) timedOut() error {
 	return &mcp.Error{Code: mcp.CodeTimeout, Message: fmt.Sprintf("the request took longer than %v", d.after), Cause: d}
 }
 
-// judge replaces a failure that came after the deadline.
-func (d *deadline) judge(ctx context.Context, res mcp.Result, err error) (mcp.Result, error) {
+// replaceLate replaces a failure that came after the deadline.
+func (d *deadline) replaceLate(ctx context.Context, res mcp.Result, err error) (mcp.Result, error) {
 	tool, _ := res.(*mcp.CallToolResult)
 	failed := err != nil || tool != nil && tool.IsError
-	if failed && errors.Is(context.Cause(ctx), d) { // this deadline, not one outside
+	if failed && errors.Is(context.Cause(ctx), d) { // not the deadline of an outer Timeout
 		return nil, d.timedOut()
 	}
 	return res, err
 }
 
-// mustBePositive panics about a mistake in the construction of a middleware.
+// mustBePositive panics if the argument of a constructor is not positive.
 func mustBePositive[N ~int | ~int64](what string, n N) {
 	if n <= 0 {
 		panic(fmt.Sprintf("middleware.%s must be positive, not %v", what, n))

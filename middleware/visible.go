@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Kind is a kind of thing that can be visible or not.
+// A Kind is a kind of item that can be hidden.
 type Kind string
 
 // The kinds.
@@ -23,30 +23,30 @@ const (
 	Resource Kind = "resource" // named by its URI, or, in lists and completion, by its template
 )
 
-// Visible hides from the caller every item for which visible returns false. A caller
-// who calls, gets, reads, completes or subscribes to a hidden item is answered as if it
-// did not exist. Hidden items are also left out of:
+// Visible hides from the caller every item for which visible returns false. Calling,
+// getting, reading, completing or subscribing to a hidden item fails as if it did not
+// exist. Hidden items are also left out of:
 //
 //   - lists;
 //   - the contents of a resource that has several, each with a URI;
-//   - the completion of a template's variables: a value is judged by the URI that the
-//     template makes of it and of the arguments chosen before, where variables without
-//     a value are empty. A completion that names a URI in place of its template has no
-//     values, because the URIs that they make are not known;
-//   - the updates of a subscription to a URI that has others below it.
+//   - completions of a template's variables: a value is judged by the URI that the
+//     template makes of it and of the arguments chosen before; variables without a value
+//     are empty. A completion that names a URI instead of its template has no values,
+//     because their URIs are not known;
+//   - updates of a subscription to a URI that has others below it.
 //
-// Clients can encode the characters of a URI that need not be encoded. Such a URI is also
-// judged by how a template would write it, and has to be visible both ways.
+// Clients can encode characters of a URI that need not be encoded. Such a URI is also
+// judged in the form that a template would produce, and must be visible in both forms.
 //
-// Visible does not look into what handlers write: the text of a directory, the links in
-// a tool's result, and the values that are completed for a prompt are theirs.
+// Visible does not filter what handlers write: the text of a directory, the links in a
+// tool's result, or the values completed for a prompt.
 //
-// Results that depend on the caller are private ([mcp.CachePrivate]): lists, and the
-// resources that are read. The caller is found by [mcp.PrincipalFrom].
+// Results that depend on the caller become private ([mcp.CachePrivate]): lists, and
+// resources that are read. [mcp.PrincipalFrom] returns the caller.
 //
-// Visible is meant for a whole mux. The names are those that the caller sees, prefixes
-// of mounts included. The function is called for every element of a list, and for many
-// requests at once. Visible panics if it is nil.
+// Use Visible around a whole mux. Names are those that the caller sees, including the
+// prefixes of mounts. The function is called for every element of a list, and
+// concurrently. Visible panics if it is nil.
 func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp.Middleware {
 	if visible == nil {
 		panic("middleware.Visible: the function must not be nil")
@@ -67,35 +67,35 @@ func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp
 	}
 }
 
-// viewer is one caller's view, for one request.
+// A viewer is the view of one caller, for one request.
 type viewer struct {
 	ctx     context.Context
 	visible func(context.Context, Kind, string) bool
 }
 
-// methodSubscribe is the legacy way to subscribe, by which a registration may be asked, too.
+// methodSubscribe is the legacy method to subscribe, for which registrations can be checked, too.
 const methodSubscribe = "resources/subscribe"
 
-// check refuses a request for what is hidden, as if it were not there.
+// check rejects a request for a hidden item as if the item did not exist.
 func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 	switch req.Method {
 	case mcp.MethodCallTool:
-		return v.named(req, Tool)
+		return v.checkName(req, Tool)
 	case mcp.MethodGetPrompt:
-		return v.named(req, Prompt)
+		return v.checkName(req, Prompt)
 	case mcp.MethodReadResource, methodSubscribe:
 		if !v.readable(req.Name()) {
 			return nil, mcp.ResourceNotFound(req.Name())
 		}
 	case mcp.MethodComplete:
-		return v.completing(req)
+		return v.checkCompletion(req)
 	case mcp.MethodListen:
-		return v.listening(req)
+		return v.filterSubscription(req)
 	}
 	return req, nil
 }
 
-func (v viewer) named(req *mcp.Request, kind Kind) (*mcp.Request, error) {
+func (v viewer) checkName(req *mcp.Request, kind Kind) (*mcp.Request, error) {
 	if !v.visible(v.ctx, kind, req.Name()) {
 		return nil, mcp.Unknown(string(kind), req.Name())
 	}
@@ -104,7 +104,7 @@ func (v viewer) named(req *mcp.Request, kind Kind) (*mcp.Request, error) {
 
 const refResource = "ref/resource"
 
-func (v viewer) completing(req *mcp.Request) (*mcp.Request, error) {
+func (v viewer) checkCompletion(req *mcp.Request) (*mcp.Request, error) {
 	var p mcp.CompleteParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err
@@ -119,9 +119,9 @@ func (v viewer) completing(req *mcp.Request) (*mcp.Request, error) {
 	return req, nil
 }
 
-// listening takes what is hidden out of a subscription, and out of what it tells: a URI
-// also stands for those below it.
-func (v viewer) listening(req *mcp.Request) (*mcp.Request, error) {
+// filterSubscription removes hidden resources from a subscription and from its
+// notifications: subscribing to a URI includes those below it.
+func (v viewer) filterSubscription(req *mcp.Request) (*mcp.Request, error) {
 	var p mcp.ListenParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err
@@ -129,13 +129,13 @@ func (v viewer) listening(req *mcp.Request) (*mcp.Request, error) {
 	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return !v.readable(uri) })
 	p.Notifications.ResourceSubscriptions = uris
 	if len(uris) > 0 {
-		req.FilterNotifications(v.tells)
+		req.FilterNotifications(v.allowsNotification)
 	}
 	return req.WithParams(&p)
 }
 
-// tells reports whether the caller may hear of a change.
-func (v viewer) tells(method string, params json.RawMessage) bool {
+// allowsNotification reports whether the caller may receive a notification.
+func (v viewer) allowsNotification(method string, params json.RawMessage) bool {
 	if method != mcp.NotificationResourceUpdated {
 		return true
 	}
@@ -143,43 +143,43 @@ func (v viewer) tells(method string, params json.RawMessage) bool {
 	return err == nil && v.readable(note.Name())
 }
 
-// filter takes what is hidden out of a result, in a copy.
+// filter returns a copy of a result without hidden items.
 func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
 		c := *r
-		c.Tools = keep(r.Tools, func(t *mcp.Tool) bool { return v.visible(v.ctx, Tool, t.Name) })
+		c.Tools = keepVisible(r.Tools, func(t *mcp.Tool) bool { return v.visible(v.ctx, Tool, t.Name) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListPromptsResult:
 		c := *r
-		c.Prompts = keep(r.Prompts, func(p *mcp.Prompt) bool { return v.visible(v.ctx, Prompt, p.Name) })
+		c.Prompts = keepVisible(r.Prompts, func(p *mcp.Prompt) bool { return v.visible(v.ctx, Prompt, p.Name) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListResourcesResult:
 		c := *r
-		c.Resources = keep(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
+		c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListResourceTemplatesResult:
 		c := *r
-		c.ResourceTemplates = keep(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(v.ctx, Resource, t.URITemplate) })
+		c.ResourceTemplates = keepVisible(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(v.ctx, Resource, t.URITemplate) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ReadResourceResult:
 		c := *r
-		if len(r.Contents) > 1 { // one alone is what was asked for, by whichever URI
-			c.Contents = keep(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
+		if len(r.Contents) > 1 { // a single one was requested, by whichever URI
+			c.Contents = keepVisible(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
 		}
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.CompleteResult:
-		return v.completed(req, r)
+		return v.filterCompletion(req, r)
 	}
 	return res
 }
 
-func keep[D any](list []*D, visible func(*D) bool) []*D {
+func keepVisible[D any](list []*D, visible func(*D) bool) []*D {
 	kept := make([]*D, 0, len(list))
 	for _, d := range list {
 		if d != nil && visible(d) {
@@ -189,12 +189,12 @@ func keep[D any](list []*D, visible func(*D) bool) []*D {
 	return kept
 }
 
-// completed takes the values out of a completion that make URIs of hidden resources. How
-// many there are in all is not told: that counts the hidden ones, too.
-func (v viewer) completed(req *mcp.Request, res *mcp.CompleteResult) mcp.Result {
+// filterCompletion removes values that make URIs of hidden resources. It also removes the
+// total, which counts them.
+func (v viewer) filterCompletion(req *mcp.Request, res *mcp.CompleteResult) mcp.Result {
 	var p mcp.CompleteParams
 	if req.Decode(&p) != nil || p.Ref.Type != refResource {
-		return res // of a prompt, whose arguments name nothing
+		return res // of a prompt
 	}
 	c := *res
 	c.Completion.Values, c.Completion.Total = []string{}, nil
@@ -215,25 +215,25 @@ func (v viewer) completed(req *mcp.Request, res *mcp.CompleteResult) mcp.Result 
 	return &c
 }
 
-// readable reports whether a resource is visible by a URI that somebody wrote. Handlers of
-// templates get their variables decoded, so that a URI can be written in several ways:
-// "files:///hr", "files:///%68r", and in a variable such as {+path} "a/b" and "a%2Fb". All
-// have to be visible, so that none is a way around the one that is not.
+// readable reports whether a resource is visible by a URI that a client wrote. Handlers of
+// templates get decoded variables, so there are several ways to write a URI: "files:///hr"
+// and "files:///%68r", and for a variable such as {+path} "a/b" and "a%2Fb". All of them
+// have to be visible, so that none is a way around one that is hidden.
 func (v viewer) readable(uri string) bool {
 	if !v.visible(v.ctx, Resource, uri) {
 		return false
 	}
-	simple := respelled(uri, isUnreserved)
+	simple := respell(uri, isUnreserved)
 	if simple != uri && !v.visible(v.ctx, Resource, simple) {
 		return false
 	}
-	reserved := respelled(uri, isURIChar)
+	reserved := respell(uri, isURIChar)
 	return reserved == simple || reserved == uri || v.visible(v.ctx, Resource, reserved)
 }
 
-// respelled writes a URI as a template does: encoded are the bytes that cannot stand in a
-// URI, and of those that were encoded the ones for which plain is false.
-func respelled(uri string, plain func(c byte) bool) string {
+// respell writes a URI as a template does. It encodes the bytes that cannot occur in a
+// URI, and decodes encoded bytes for which plain returns true.
+func respell(uri string, plain func(c byte) bool) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, len(uri))
 	for i := 0; i < len(uri); i++ {
@@ -253,7 +253,7 @@ func respelled(uri string, plain func(c byte) bool) string {
 	return string(out)
 }
 
-// unhex is the value of a hexadecimal digit, -1 if c is none.
+// unhex returns the value of a hexadecimal digit, or -1.
 func unhex(c byte) int {
 	if 'A' <= c && c <= 'F' {
 		c += 'a' - 'A'
@@ -261,7 +261,7 @@ func unhex(c byte) int {
 	return strings.IndexByte("0123456789abcdef", c)
 }
 
-// isUnreserved and isURIChar are the characters of RFC 3986, sections 2.3 and 2.2.
+// isUnreserved and isURIChar report the characters of RFC 3986, sections 2.3 and 2.2.
 func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
