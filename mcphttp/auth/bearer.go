@@ -13,16 +13,16 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxToken is how long a token may be, in bytes. Those with many claims have some
-// thousand.
+// maxToken is the maximum length of a token in bytes. Tokens with many claims have
+// several thousand.
 const maxToken = 16 << 10
 
 type bearer struct{ tokens TokenVerifier }
 
-// Bearer takes access tokens from the header "Authorization: Bearer …" (RFC 6750,
-// section 2.1). A token that is bound to a client certificate is good only on a
-// connection with that certificate (RFC 8705), and one that is bound to anything else
-// is refused.
+// Bearer returns a [Verifier] of access tokens in the header "Authorization: Bearer …"
+// (RFC 6750, section 2.1). A token that is bound to a client certificate is valid only
+// on a connection with that certificate (RFC 8705). A token that is bound to anything
+// else is rejected.
 func Bearer(tokens TokenVerifier) Verifier {
 	if tokens == nil {
 		panic("auth: Bearer wants a verifier of tokens")
@@ -54,8 +54,8 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 
 func (bearer) Challenges() []string { return []string{schemeBearer} }
 
-// boundTo checks that a token that is bound to a client certificate came with it, and
-// returns what else it is bound to.
+// boundTo checks that a token that is bound to a client certificate came with it. It
+// returns the other members of the claim cnf.
 func boundTo(r *http.Request, p *mcp.Principal) (map[string]any, error) {
 	claim := p.Claims["cnf"]
 	if claim == nil {
@@ -88,7 +88,7 @@ func sameCertificate(r *http.Request, thumbprint string) bool {
 
 func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// schemeOf is the scheme of the header Authorization, or "".
+// schemeOf returns the scheme of the Authorization header, or "".
 func schemeOf(r *http.Request) string {
 	values := r.Header["Authorization"]
 	if len(values) == 0 {
@@ -97,7 +97,7 @@ func schemeOf(r *http.Request) string {
 	return nameOf(values[0])
 }
 
-// credentialsOf is what the header Authorization has for a scheme.
+// credentialsOf returns the credentials in the Authorization header for a scheme.
 func credentialsOf(r *http.Request, scheme string) (string, error) {
 	values := r.Header["Authorization"]
 	if len(values) == 0 {
@@ -119,7 +119,7 @@ func credentialsOf(r *http.Request, scheme string) (string, error) {
 	return token, nil
 }
 
-// isToken reports whether s may be a token: visible ASCII, of some length.
+// isToken reports whether s can be a token: visible ASCII, not empty and not too long.
 func isToken(s string) bool {
 	if s == "" || len(s) > maxToken {
 		return false

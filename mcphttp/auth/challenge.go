@@ -13,7 +13,7 @@ const (
 	schemeDPoP   = "DPoP"
 )
 
-// challenges makes the values of WWW-Authenticate.
+// challenges builds the values of WWW-Authenticate.
 type challenges struct {
 	schemes []string // with parameters of their own; at least one
 	common  string   // parameters of all of them, each beginning with ", "
@@ -30,11 +30,11 @@ func newChallenges(v Verifier, opts *Options, metadataURL string) *challenges {
 	for _, s := range c.schemes {
 		c.plain = append(c.plain, c.value(s, "", "", c.scopes))
 	}
-	c.plain = slices.Clip(c.plain) // answers share it, and somebody may add to theirs
+	c.plain = slices.Clip(c.plain) // responses share the slice, and a handler may append to it
 	return c
 }
 
-// value is one challenge. code, description and scopes may be empty.
+// value returns one challenge. code, description and scopes may be empty.
 func (c *challenges) value(scheme, code, description string, scopes []string) string {
 	params := param("error", code) + param("error_description", description) + param("scope", strings.Join(scopes, " ")) + c.common
 	if params == "" {
@@ -46,8 +46,8 @@ func (c *challenges) value(scheme, code, description string, scopes []string) st
 	return scheme + params
 }
 
-// refusal are the challenges after an error. The scheme that it is about comes first,
-// for clients that read no further. It is the only one if its credentials are good.
+// refusal returns the challenges after an error. The scheme of the error comes first, for
+// clients that read only one. It is the only one if the credentials are valid.
 func (c *challenges) refusal(e *Error) []string {
 	first := max(0, c.index(e.Scheme))
 	values := []string{c.value(c.schemes[first], e.code(), e.Description, c.scopes)}
@@ -62,8 +62,8 @@ func (c *challenges) refusal(e *Error) []string {
 	return values
 }
 
-// insufficient is the challenge for more than was granted: all scopes that are needed,
-// so that what is asked for next suffices. It is said in the scheme that was used.
+// insufficient returns the challenge for missing scopes, in the scheme that was used. It
+// lists all scopes that are needed, so that the next token has them all.
 func (c *challenges) insufficient(scheme string, scopes []string) string {
 	needed := slices.Clone(c.scopes)
 	for _, s := range scopes {
@@ -74,12 +74,12 @@ func (c *challenges) insufficient(scheme string, scopes []string) string {
 	return c.value(c.schemes[max(0, c.index(scheme))], CodeInsufficientScope, "", needed)
 }
 
-// index finds a scheme; -1 means that there is none of this name.
+// index returns the index of a scheme, or -1.
 func (c *challenges) index(scheme string) int {
 	return slices.IndexFunc(c.schemes, func(s string) bool { return strings.EqualFold(nameOf(s), scheme) })
 }
 
-// nameOf is a challenge without parameters.
+// nameOf returns the scheme of a challenge.
 func nameOf(challenge string) string {
 	name, _, _ := strings.Cut(challenge, " ")
 	return name
@@ -92,8 +92,8 @@ func param(name, value string) string {
 	return ", " + name + `="` + quotable(value) + `"`
 }
 
-// quotable is what may stand in quotes (RFC 6750, section 3): visible ASCII and blanks
-// without quotation mark and backslash.
+// quotable replaces the characters that must not occur in a quoted value (RFC 6750,
+// section 3): all but visible ASCII and spaces, without quotation mark and backslash.
 func quotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

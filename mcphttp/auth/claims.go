@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// rules are what the claims of a token must be, whoever has vouched for them.
+// rules are the requirements on the claims of a token, however it was verified.
 type rules struct {
 	issuer      string   // empty means any
 	audiences   []string // without a slash at the end; nil means any
@@ -21,10 +21,10 @@ type rules struct {
 	leeway      time.Duration
 	subject     func(claims map[string]any) string // nil means the claim sub
 	check       func(claims map[string]any) error  // may be nil
-	otherIssuer string                             // of tokens that name none
+	otherIssuer string // issuer of tokens that name none
 }
 
-// principal is the caller that claims speak of, if they are right.
+// principal returns the caller that the claims describe, if they are valid.
 func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal, error) {
 	issuer, err := text(claims, "iss")
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal,
 	return &mcp.Principal{Issuer: issuer, Subject: subject, Scopes: scopesOf(claims), Claims: claims, Expiry: expiry}, nil
 }
 
-// wrongIssuer tells the operator of the most common mistake. Issuers are compared as
-// they are (RFC 8414, section 3.3).
+// wrongIssuer points out the most common mistake in its cause. Issuers are compared
+// exactly (RFC 8414, section 3.3).
 func (c *rules) wrongIssuer(got string) error {
 	err := Invalid("the token is of another issuer")
 	if withoutSlash(got) == withoutSlash(c.issuer) {
@@ -65,8 +65,8 @@ func (c *rules) wrongIssuer(got string) error {
 	return err.because(fmt.Errorf("the issuer is %.200q, expected %q", got, c.issuer))
 }
 
-// checkAudience takes a text or a list. A slash at the end makes no difference: the
-// URLs that clients and authorization servers have of a server differ in it.
+// checkAudience checks a string or a list of strings. It ignores a trailing slash, in
+// which the URLs of clients and authorization servers often differ.
 func (c *rules) checkAudience(claim any) error {
 	if c.audiences == nil {
 		return nil
@@ -118,8 +118,8 @@ func (c *rules) subjectOf(claims map[string]any) (string, error) {
 	return subject, err
 }
 
-// scopesOf collects scope, a text with blanks, and scp, which some servers have in its
-// place. Both may be lists.
+// scopesOf returns the scopes of the claims scope, a space-separated string, and scp,
+// which some servers use instead. Both may be lists.
 func scopesOf(claims map[string]any) []string {
 	var scopes []string
 	for _, name := range []string{"scope", "scp"} {
@@ -135,7 +135,7 @@ func scopesOf(claims map[string]any) []string {
 	return scopes
 }
 
-// text is a claim that is a text, or "" if there is none.
+// text returns a claim that must be a string, or "" if it is absent.
 func text(claims map[string]any, name string) (string, error) {
 	switch v := claims[name].(type) {
 	case nil:
@@ -146,7 +146,7 @@ func text(claims map[string]any, name string) (string, error) {
 	return "", Invalid("the claim %s is no text", name)
 }
 
-// texts is a claim that is a text or a list of them.
+// texts returns a claim that must be a string or a list of strings.
 func texts(claim any) (list []string, ok bool) {
 	switch v := claim.(type) {
 	case nil:
@@ -166,7 +166,7 @@ func texts(claim any) (list []string, ok bool) {
 	return nil, false
 }
 
-// instant is a claim that is a time in seconds, or zero if there is none.
+// instant returns a claim that must be a time in seconds, or zero if it is absent.
 func instant(claims map[string]any, name string) (time.Time, error) {
 	switch v := claims[name].(type) {
 	case nil:
@@ -179,7 +179,7 @@ func instant(claims map[string]any, name string) (time.Time, error) {
 	return time.Time{}, Invalid("the claim %s is no time", name)
 }
 
-// timeOf is a time in seconds; ok is false if there is no such time.
+// timeOf converts seconds since 1970. ok is false if they are out of range.
 func timeOf(seconds float64) (t time.Time, ok bool) {
 	const most = 1 << 40 // in some 35,000 years
 	if seconds < 0 || seconds >= most {

@@ -1,13 +1,13 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package auth protects an MCP server that is reached over HTTP: it is the resource
-// server's side of OAuth as MCP has it (basic/authorization), and takes API keys and
-// client certificates as well.
+// Package auth authenticates the callers of an MCP server over HTTP. It implements the
+// resource server side of OAuth for MCP (basic/authorization), and also supports API
+// keys and client certificates.
 //
-// [Require] is plain HTTP middleware. It asks a [Verifier] who the caller is, answers
-// those who are nobody with a challenge that tells clients where to get a token, and
-// hands the others on, with the caller in [mcp.Request.Principal]:
+// [Require] is plain HTTP middleware. It asks a [Verifier] who the caller is. It rejects
+// unknown callers with a challenge that tells clients where to get a token, and passes
+// the others on, with the caller in [mcp.Request.Principal]:
 //
 //	tokens := auth.NewJWT("https://login.example.com", "https://mcp.example.com/mcp", nil)
 //	protect := auth.Require(tokens, &auth.Options{Resource: "https://mcp.example.com/mcp"})
@@ -20,10 +20,10 @@
 //	}
 //	router.Handle(auth.MetadataPath(metadata.Resource), auth.MetadataHandler(metadata))
 //
-// What a caller may do is decided where it is known what is asked: in MCP middleware
-// and handlers. An [mcp.InsufficientScope] that one of them returns reaches the client
-// as a challenge to ask its user for more.
+// Authorization decisions are made in MCP middleware and handlers, where the operation
+// is known. If one of them returns an [mcp.InsufficientScope], the client gets a
+// challenge to request more scopes.
 //
-// Credentials are taken from headers and from the connection, never from the URL, and
-// are for this server only: nothing here passes them on, and no handler should.
+// Credentials are read from headers and the connection, never from the URL. They are for
+// this server only: this package does not pass them on, and handlers must not either.
 package auth

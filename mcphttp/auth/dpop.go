@@ -33,42 +33,44 @@ const (
 	headerNonce = "Dpop-Nonce" // canonical
 	maxProof    = 8 << 10      // bytes
 	maxProofID  = 256          // bytes of a jti
-	maxAhead    = time.Minute  // by which the clock of a client may be fast
+	maxAhead    = time.Minute // that the clock of a client may be fast
 )
 
 // DPoPOptions configure a [DPoP]. Nil means the zero DPoPOptions.
 type DPoPOptions struct {
-	// Algorithms are the ones a proof may be signed with, as in [JWTOptions].
+	// Algorithms are the accepted signature algorithms, as in [JWTOptions].
 	Algorithms []string
-	// Window is how old a proof may be, by its time (iat). 0 means 5 minutes, which is
-	// the most that MCP allows. A proof may also be up to a minute, but no more than the
-	// Window, ahead of now, for clients whose clock is fast.
+	// Window is the maximum age of a proof, by its time (iat). 0 means 5 minutes, the
+	// maximum that MCP allows. For clients whose clock is fast, a proof may also be up
+	// to a minute ahead, but no more than Window.
 	Window time.Duration
-	// URL is the URL that the client sent a request to, without query and fragment.
-	// Nil means the path of the request at the origin of the resource, which is right
-	// unless a proxy changes paths.
+	// URL returns the URL to which the client sent a request, without query and
+	// fragment. Nil means the path of the request at the origin of the resource, which
+	// is right unless a proxy changes paths.
 	URL func(r *http.Request) string
 
-	// RequireNonce requires a nonce of the server's in each proof, so that proofs cannot
-	// be made in advance. A nonce is valid for 5 to 10 minutes. NonceKey is a secret of at
-	// least 32 bytes that replicas share; nil means a random one for this process.
+	// RequireNonce requires a server nonce in each proof, so that proofs cannot be made
+	// in advance. A nonce is valid for 5 to 10 minutes. NonceKey is a secret of at least
+	// 32 bytes that replicas share; nil means a random one for this process.
 	RequireNonce bool
 	NonceKey     []byte
 
-	// Replay keeps which proofs were used, so that none is good twice, for replicas
-	// together. Nil means that this process does. MaxReplay is how many proofs the process
-	// keeps, a sixteenth of them of one key and those of an eighth as many keys: if more
-	// come in a Window, the keys with the most proofs lose their oldest ones, and what they
-	// made at that time is refused. With Replay, where nothing is lost, a key that has used
-	// its sixteenth has to wait, so that no caller fills the store. 0 means 262,144, which
-	// need less than 32 MB.
+	// Replay stores used proofs for several replicas, so that a proof is accepted only
+	// once. Nil means the memory of this process.
+	//
+	// MaxReplay is the maximum number of proofs in the memory of the process: a
+	// sixteenth of them of one key, and those of an eighth as many keys. If more arrive
+	// within Window, the keys with the most proofs lose their oldest ones, and other
+	// proofs that they made at that time are rejected. With Replay, where nothing may be
+	// lost, a key that has used up its sixteenth has to wait, so that one caller cannot
+	// fill the store. 0 means 262,144, which takes less than 32 MB.
 	Replay    store.Values
 	MaxReplay int
 }
 
-// A DPoP is a [Verifier] of access tokens that are bound to a key of the client's,
-// which proves with each request that it has the key (RFC 9449). A token that was
-// stolen is of no use. It is safe for concurrent use.
+// A DPoP is a [Verifier] of access tokens that are bound to a key of the client, which
+// proves with each request that it has the key (RFC 9449). A stolen token is useless
+// without the key. A DPoP is safe for concurrent use.
 type DPoP struct {
 	tokens     TokenVerifier
 	origin     string // "https://mcp.example.com"
@@ -79,9 +81,9 @@ type DPoP struct {
 	used       replay
 }
 
-// NewDPoP makes a DPoP. tokens verifies the access tokens themselves; they must have
-// the claim cnf.jkt. The resource is as in [Options]. opts may be nil. It panics if an
-// argument is wrong.
+// NewDPoP returns a DPoP. tokens verifies the access tokens, which must have the claim
+// cnf.jkt. The resource is as in [Options]. opts may be nil. NewDPoP panics if an
+// argument is invalid.
 func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 	if tokens == nil {
 		panic("auth: NewDPoP wants a verifier of tokens")
@@ -110,7 +112,7 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 	return d
 }
 
-// urlOf does not believe what the request says about its host.
+// urlOf returns the URL of a request. It does not trust the Host header.
 func (d *DPoP) urlOf(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") { // a client that takes this server for a proxy sends the whole URL
@@ -128,7 +130,7 @@ func (d *DPoP) Challenges() []string {
 	return []string{schemeDPoP + ` algs="` + strings.Join(names, " ") + `"`}
 }
 
-// stamp tells the client the nonce for its next request before it has to ask.
+// stamp sends the client the nonce for its next request.
 func (d *DPoP) stamp(h http.Header, r *http.Request) {
 	if d.nonces != nil && strings.EqualFold(schemeOf(r), schemeDPoP) {
 		h[headerNonce] = []string{d.nonces.current(time.Now())}
@@ -155,18 +157,18 @@ func (d *DPoP) Verify(r *http.Request) (*mcp.Principal, error) {
 	return p, nil
 }
 
-// inScheme says a refusal in the challenge of DPoP.
+// inScheme makes a rejection use the DPoP challenge.
 func inScheme(err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Scheme != "" {
 		return err
 	}
-	of := *e // it may be shared
-	of.Scheme = schemeDPoP
-	return &of
+	c := *e // the error may be shared
+	c.Scheme = schemeDPoP
+	return &c
 }
 
-// keyOf is the thumbprint of the key that a token is bound to.
+// keyOf returns the thumbprint of the key that a token is bound to.
 func keyOf(r *http.Request, p *mcp.Principal) (string, error) {
 	bound, err := boundTo(r, p)
 	if err != nil {
@@ -182,7 +184,7 @@ func keyOf(r *http.Request, p *mcp.Principal) (string, error) {
 	return jkt, nil
 }
 
-// proof are the claims of a proof.
+// A proof has the claims of a DPoP proof.
 type proof struct {
 	ID     string   `json:"jti"`
 	Method string   `json:"htm"`
@@ -221,7 +223,7 @@ func (d *DPoP) prove(r *http.Request, token, jkt string) error {
 	return d.use(r.Context(), claims.ID, jkt, issued)
 }
 
-// use makes sure that a proof is used once.
+// use checks that a proof is used for the first time.
 func (d *DPoP) use(ctx context.Context, id, jkt string, issued time.Time) error {
 	fresh, err := d.used.first(ctx, usedProof{jkt, id, issued}, issued.Add(d.window))
 	if err != nil {
@@ -237,7 +239,7 @@ func unproven(format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidProof, Description: fmt.Sprintf(format, args...), Scheme: schemeDPoP}
 }
 
-// open reads a proof that is signed with the key of a thumbprint.
+// open parses a proof and verifies it with the key of the given thumbprint.
 func (d *DPoP) open(text, jkt string) (*proof, error) {
 	if len(text) > maxProof {
 		return nil, unproven("the proof is longer than %d bytes", maxProof)
@@ -272,7 +274,7 @@ func (d *DPoP) open(text, jkt string) (*proof, error) {
 	return claims, nil
 }
 
-// canProve is as canVerify, for a key that has come with the request.
+// canProve is canVerify for a key that came with the request.
 func canProve(k *jose.JSONWebKey) bool {
 	if !k.Valid() || !k.IsPublic() {
 		return false
@@ -283,7 +285,7 @@ func canProve(k *jose.JSONWebKey) bool {
 	return true
 }
 
-// checkRequest compares what a proof is for with the request.
+// checkRequest checks that a proof was made for the request.
 func (d *DPoP) checkRequest(claims *proof, r *http.Request, token string) error {
 	sum := sha256.Sum256([]byte(token))
 	switch {
@@ -297,7 +299,7 @@ func (d *DPoP) checkRequest(claims *proof, r *http.Request, token string) error 
 	return nil
 }
 
-// sameURL compares what two URLs mean, without query and fragment.
+// sameURL reports whether two URLs are equivalent, without query and fragment.
 func sameURL(a, b string) bool {
 	if a == b {
 		return true
@@ -325,7 +327,7 @@ func plainURL(u *url.URL) string {
 	return scheme + "://" + host + path
 }
 
-// nonceAge is how long a nonce is issued. It is valid for as long again.
+// nonceAge is how long a nonce is handed out. It is valid for as long again.
 const nonceAge = 5 * time.Minute
 
 // nonces derives nonces from the time and a secret. It needs no memory, and replicas
@@ -335,7 +337,7 @@ type nonces struct {
 
 	mu           sync.Mutex
 	period       int64
-	last, newest string // of the period before, and of the period
+	last, newest string // of the previous and the current period
 }
 
 func newNonces(key []byte) *nonces {

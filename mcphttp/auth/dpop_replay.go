@@ -16,21 +16,21 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// usedProof is what makes a proof unique, and when it was made.
+// A usedProof identifies a proof.
 type usedProof struct {
 	jkt, id string
 	issued  time.Time
 }
 
-// replay knows which proofs were used.
+// replay remembers used proofs.
 type replay interface {
-	// first reports, in one step, whether a proof is used for the first time, and
-	// remembers it until it has expired.
+	// first reports whether a proof is used for the first time, and remembers it until
+	// it expires, in one atomic step.
 	first(ctx context.Context, p usedProof, expires time.Time) (bool, error)
 }
 
-// sharedReplay is for replicas. A key that has used up its share of the proofs of this
-// process is refused here, so that one caller cannot fill the store for all.
+// sharedReplay is for several replicas. It rejects proofs of a key that has used up its
+// share of this process's memory, so that one caller cannot fill the store.
 type sharedReplay struct {
 	own    *memoryReplay
 	values store.Values
@@ -54,25 +54,25 @@ func (s sharedReplay) first(ctx context.Context, p usedProof, expires time.Time)
 	return err == nil, err
 }
 
-// memoryReplay keeps the proofs of each key apart, in a set for each slice of time in
-// which they were issued, so that old ones are forgotten at once. If there is no room,
-// the keys with the most proofs forget their oldest slices early, and nothing issued in
-// these, or before, is accepted from the same key any more: what is not known to be new
-// is refused. One key cannot take the room of the others.
+// memoryReplay keeps the proofs of each key in sets, one for each slice of time in which
+// they were issued, so that expired ones are dropped together. If it is full, the keys with
+// the most proofs drop their oldest slices early. Proofs of such a key that were issued in
+// these slices or before are then rejected, because they may have been used. One key
+// cannot use up the room of the others.
 type memoryReplay struct {
 	window, slice time.Duration
 	maxProofs     int // of all keys
 	maxOfKey      int
 	maxKeys       int
-	refuses       bool // proofs of a key that has no room, in place of forgetting its oldest
+	refuses       bool // reject proofs of a key without room, instead of dropping its oldest
 
 	mu      sync.Mutex
 	keys    map[shortDigest]*keyProofs
 	count   int
-	expired int64 // the newest slice that is refused from every key
+	expired int64 // newest slice that is rejected from every key
 }
 
-// shortDigest is enough to tell proofs apart, and half as long.
+// A shortDigest is long enough to distinguish proofs, and half as long as a digest.
 type shortDigest [16]byte
 
 func shortDigestOf(s string) shortDigest {
@@ -84,7 +84,7 @@ func shortDigestOf(s string) shortDigest {
 type keyProofs struct {
 	slices map[int64]map[shortDigest]struct{}
 	count  int
-	closed int64 // the newest slice that is refused
+	closed int64 // newest slice that is rejected
 }
 
 func newMemoryReplay(window time.Duration, limit int) *memoryReplay {
@@ -134,7 +134,7 @@ func (m *memoryReplay) first(_ context.Context, p usedProof, _ time.Time) (bool,
 	return true, nil
 }
 
-// has reports whether a proof was used, or may have been.
+// has reports whether a proof was used, or may have been used.
 func (k *keyProofs) has(id shortDigest, at int64) bool {
 	_, used := k.slices[at][id]
 	return used || at <= k.closed
@@ -148,8 +148,8 @@ func (k *keyProofs) add(id shortDigest, at int64) {
 	k.count++
 }
 
-// close forgets, and refuses from now on, what was issued in a slice or before. It
-// returns how many proofs that were.
+// close drops the slices up to until, and rejects their proofs from now on. It returns
+// the number of proofs dropped.
 func (k *keyProofs) close(until int64) (forgotten int) {
 	if until <= k.closed {
 		return 0
@@ -165,10 +165,10 @@ func (k *keyProofs) close(until int64) (forgotten int) {
 	return forgotten
 }
 
-// oldest is the first slice that there are proofs of; there is at least one.
+// oldest returns the first slice that has proofs. There must be one.
 func (k *keyProofs) oldest() int64 { return slices.Min(slices.Collect(maps.Keys(k.slices))) }
 
-// newest is the last slice of which it is known which proofs were used.
+// newest returns the last slice whose used proofs are known.
 func (k *keyProofs) newest() int64 {
 	newest := k.closed
 	for at := range k.slices {
@@ -177,8 +177,8 @@ func (k *keyProofs) newest() int64 {
 	return newest
 }
 
-// closeLocked forgets, and refuses from every key from now on, what was issued in a slice
-// or before. Keys of which nothing else is known are forgotten.
+// closeLocked drops, and rejects from every key from now on, the slices up to until. It
+// forgets keys without other slices.
 func (m *memoryReplay) closeLocked(until int64) {
 	m.expired = max(m.expired, until)
 	for name, k := range m.keys {
@@ -189,23 +189,23 @@ func (m *memoryReplay) closeLocked(until int64) {
 	}
 }
 
-// shrinkLocked has a key forget its oldest slice.
+// shrinkLocked drops the oldest slice of a key.
 func (m *memoryReplay) shrinkLocked(k *keyProofs) { m.count -= k.close(k.oldest()) }
 
-// makeRoomLocked forgets a sixteenth of all proofs, which makes up for the time that it
-// takes. Each key keeps as much as every other, or what it has if that is less.
+// makeRoomLocked drops a sixteenth of all proofs, which amortizes its cost. It takes them
+// from the keys with the most.
 func (m *memoryReplay) makeRoomLocked() {
 	goal := m.maxProofs - max(1, m.maxProofs/16)
 	level := fairShare(m.keys, goal)
-	for _, k := range m.keys { // in no order, so that nobody is always the first
+	for _, k := range m.keys { // in random order, so that no key is always first
 		for k.count > level && m.count > goal {
 			m.shrinkLocked(k)
 		}
 	}
 }
 
-// fairShare is the most that every key can have if there is room for so many proofs in
-// all, and what keys with fewer do not need goes to the others.
+// fairShare returns the maximum number of proofs that every key may keep if there is room
+// for so many in all. Keys with fewer leave their room to the others.
 func fairShare(keys map[shortDigest]*keyProofs, room int) int {
 	counts := make([]int, 0, len(keys))
 	for _, k := range keys {
@@ -222,9 +222,9 @@ func fairShare(keys map[shortDigest]*keyProofs, room int) int {
 	return room
 }
 
-// forgetKeysLocked forgets a sixteenth of the keys, those that have been used the longest
-// ago. Since their proofs are not known any more, what was issued at their time is refused
-// from every key.
+// forgetKeysLocked forgets the sixteenth of the keys that was not used for the longest
+// time. Because their used proofs are no longer known, proofs issued at that time are
+// rejected from every key.
 func (m *memoryReplay) forgetKeysLocked() {
 	all := slices.SortedFunc(maps.Values(m.keys), func(a, b *keyProofs) int { return cmp.Compare(a.newest(), b.newest()) })
 	m.closeLocked(all[max(1, len(all)/16)-1].newest())

@@ -21,14 +21,14 @@ const (
 	maxRedirects = 3
 )
 
-// fetcher asks an authorization server. Answers are bounded in time and size, and
-// nobody else can be made to answer: redirects leave neither the origin nor https.
+// A fetcher sends requests to an authorization server. It bounds responses in time and
+// size, and follows redirects only within the origin.
 type fetcher struct {
 	client *http.Client
 	limit  int64 // of a body, in bytes
 }
 
-// newFetcher uses a copy of a client, which may be nil.
+// newFetcher uses a copy of client, which may be nil.
 func newFetcher(client *http.Client, limit int64) *fetcher {
 	c := &http.Client{}
 	if client != nil {
@@ -68,7 +68,7 @@ func (f *fetcher) get(ctx context.Context, address string) ([]byte, error) {
 	return f.do(r)
 }
 
-// do sends a request and reads an answer, which must be a 200.
+// do sends a request and returns the body of the response, which must be a 200.
 func (f *fetcher) do(r *http.Request) ([]byte, error) {
 	if err := checkURL(r.URL); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.URL.Redacted(), err)
@@ -92,7 +92,7 @@ func (f *fetcher) do(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// checkURL wants https, or http on a loopback address, where nobody listens in.
+// checkURL requires https, or http on a loopback address, where nothing can be intercepted.
 func checkURL(u *url.URL) error {
 	switch {
 	case u.Hostname() == "":
@@ -103,7 +103,7 @@ func checkURL(u *url.URL) error {
 	return errors.New("it must be an https URL; http is for loopback addresses only")
 }
 
-// mustEndpoint panics if a URL of the programmer's cannot be fetched.
+// mustEndpoint panics if a configured URL cannot be fetched.
 func mustEndpoint(what, address string) *url.URL {
 	u, err := url.Parse(address)
 	if err == nil {

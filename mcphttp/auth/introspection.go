@@ -22,32 +22,34 @@ import (
 )
 
 const (
-	maxIntrospection = 256 << 10        // bytes of an answer
-	maxPending       = 1024             // tokens that wait to be asked about, besides those that were good before
-	maxProven        = 16 << 10         // tokens of which it is remembered that they were good
-	provenAge        = time.Hour        // for which that is remembered
-	refusedAge       = 10 * time.Second // for which a negative answer is remembered
+	maxIntrospection = 256 << 10 // length of an answer in bytes
+	maxPending       = 1024 // number of waiting tokens, besides proven ones
+	maxProven        = 16 << 10 // number of proven tokens: those that were valid before
+	provenAge        = time.Hour // how long a token counts as proven
+	refusedAge       = 10 * time.Second // how long a negative answer is remembered
 )
 
 // IntrospectionOptions configure an [Introspection]. Nil means the zero
 // IntrospectionOptions.
 type IntrospectionOptions struct {
-	// ClientID and ClientSecret are this server's own credentials at the endpoint,
+	// ClientID and ClientSecret are the credentials of this server at the endpoint,
 	// sent as HTTP basic authentication. For other credentials, use a Client whose
 	// Transport adds them.
 	ClientID, ClientSecret string
-	// Issuer is who has issued the tokens. An answer that names another is refused.
-	// Empty means whom the answer names or, if it names none, the endpoint's origin.
+	// Issuer is the issuer of the tokens. An answer that names another issuer is
+	// rejected. Empty means the issuer that the answer names or, without one, the
+	// endpoint's origin.
 	Issuer string
-	// RequireIssuer refuses an answer that names no issuer, which RFC 7662 allows. It is
-	// for endpoints that know the tokens of several issuers: otherwise a token of which
-	// they do not say whose it is counts as one of Issuer's.
+	// RequireIssuer rejects an answer without an issuer, which RFC 7662 allows. Set it
+	// for an endpoint that knows tokens of several issuers: otherwise a token without an
+	// issuer counts as one of Issuer.
 	RequireIssuer bool
-	// Audiences are further audiences whose tokens are good here.
+	// Audiences are additional accepted audiences.
 	Audiences []string
-	// InsecureAnyAudience takes tokens whatever their audience, also without one. It
-	// is for authorization servers that do not tell and issue tokens for this server
-	// only: otherwise anyone who gets a token of a user's can pass for that user.
+	// InsecureAnyAudience accepts tokens with any audience or none. Use it only with an
+	// authorization server that does not report audiences and issues tokens for this
+	// server only: otherwise any server that gets a token of a user can impersonate the
+	// user here.
 	InsecureAnyAudience bool
 	// Leeway, Subject and Check are as in [JWTOptions].
 	Leeway  time.Duration
@@ -55,31 +57,32 @@ type IntrospectionOptions struct {
 	Check   func(claims map[string]any) error
 
 	// CacheAge is how long a positive answer is remembered, by the token's hash, but never
-	// after the token has expired. It is the time that a revocation can take to have an
-	// effect. 0 means one minute, negative not at all. A negative answer is remembered for
-	// ten seconds.
+	// after the token has expired. A revocation takes effect after this time at the
+	// latest. 0 means one minute, negative not at all. A negative answer is remembered
+	// for ten seconds.
 	CacheAge time.Duration
-	// MaxConcurrent is how many questions are asked at once. 0 means 32. Up to 1024 others
-	// wait: tokens that were good in the last hour go first, then each source in turn. If
-	// there are more, the source with the most waits the longest, and is refused first.
+	// MaxConcurrent is the maximum number of requests to the endpoint in flight. 0 means
+	// 32. Up to 1024 more wait: tokens that were valid in the last hour go first, then
+	// one token of each source in turn. If more arrive, the last one of the source with
+	// the most waiting is rejected.
 	MaxConcurrent int
-	// Source is where a request comes from, for turns. Nil means the network address of
-	// the connection: its first 64 bits, if it is one of IPv6. Behind a reverse proxy
-	// that is the same for all callers: return what the proxy says of the caller. Tokens
-	// that are verified by VerifyToken have one source.
+	// Source returns where a request comes from, to share requests fairly. Nil means the
+	// network address of the connection, for IPv6 its first 64 bits. Behind a reverse
+	// proxy that is the same for all callers: return what the proxy reports. All tokens
+	// passed to VerifyToken have the same source.
 	Source func(r *http.Request) string
-	// Client asks the endpoint. Its redirects are not followed. Nil means a client
-	// with defaults. Every question is bounded to 10 seconds and 256 KiB.
+	// Client sends the requests. Redirects are not followed. Nil means a client with
+	// defaults. Each request is limited to 10 seconds and 256 KiB.
 	Client *http.Client
 }
 
 // An Introspection verifies access tokens by asking the authorization server (RFC
-// 7662), which tokens of any form can be, and at once when they are revoked, as far as
-// they are not remembered. As a [Verifier] it takes bearer tokens, as [Bearer] does.
-// It is safe for concurrent use.
+// 7662). It supports tokens of any form. Revocation takes effect as soon as the cached
+// answer expires. As a [Verifier] it reads bearer tokens, as [Bearer] does. It is safe
+// for concurrent use.
 //
-// The answer must say that the token is active, whom it is for and whom it was issued
-// to; exp, nbf and iat are observed. All of it is in [mcp.Principal.Claims].
+// The answer must say that the token is active, its audience and its subject. exp, nbf
+// and iat are checked. All claims are in [mcp.Principal.Claims].
 type Introspection struct {
 	endpoint string
 	opts     IntrospectionOptions
@@ -92,9 +95,9 @@ type Introspection struct {
 	proven   *cache[struct{}]
 }
 
-// NewIntrospection makes an Introspection that asks an endpoint about tokens that are
-// meant for an audience: usually the server's URL, as in [Options]. opts may be nil.
-// It panics if an argument is wrong.
+// NewIntrospection returns an Introspection that asks endpoint about tokens for the given
+// audience, usually the server's URL as in [Options]. opts may be nil. It panics if an
+// argument is invalid.
 func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *Introspection {
 	u := mustEndpoint("the introspection endpoint", endpoint)
 	o := opts.withDefaults()
@@ -145,7 +148,7 @@ func (i *Introspection) verifyTokenOf(r *http.Request, token string) (*mcp.Princ
 	return i.verify(r.Context(), r, token)
 }
 
-// verify verifies a token that came with r, which may be nil.
+// verify verifies the token of r, which may be nil.
 func (i *Introspection) verify(ctx context.Context, r *http.Request, token string) (*mcp.Principal, error) {
 	if len(token) > maxToken {
 		return nil, Invalid("the token is longer than %d bytes", maxToken)
@@ -168,7 +171,7 @@ func (i *Introspection) verify(ctx context.Context, r *http.Request, token strin
 	return p, err
 }
 
-// look asks when it is the token's turn, and remembers the answer.
+// look waits for the token's turn, asks the endpoint, and remembers the answer.
 func (i *Introspection) look(ctx context.Context, key digest, source, token string) (*mcp.Principal, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -182,7 +185,7 @@ func (i *Introspection) look(ctx context.Context, key digest, source, token stri
 	if _, refused := errors.AsType[*Error](err); refused {
 		i.bad.put(key, err, now.Add(refusedAge))
 		if proven {
-			i.proven.put(key, struct{}{}, now) // which ends it
+			i.proven.put(key, struct{}{}, now) // no longer proven
 		}
 	}
 	if err != nil {
@@ -237,33 +240,32 @@ func (i *Introspection) request(ctx context.Context, token string) (*http.Reques
 
 var errBusy = errors.New("auth: too much is being verified at once")
 
-// turns lets so many run at once, and others wait: first those whose credentials were
-// good before, then one of each source after the other. Whoever sends many requests
-// waits for itself. If too many wait, the one that came last from the source with the
-// most makes room.
+// turns limits how many lookups run at once. The others wait: proven tokens go first, then
+// one token of each source in turn, so that a source with many requests delays only
+// itself. If too many wait, the last one of the source with the most is rejected.
 type turns struct {
-	max  int // how many run at most
-	room int // how many wait at most, besides the proven
+	max  int // maximum number running
+	room int // maximum number waiting, besides the proven
 
 	mu      sync.Mutex
 	running int
 	proven  []*waiter
 	sources map[string][]*waiter // none of the lists is empty
-	order   []string             // of the sources, the next one first
+	order   []string // of the sources; the next one first
 	waiting int                  // in sources
 }
 
-// A waiter is told nil when its turn has come, or why it does not come.
+// A waiter receives nil when its turn comes, or the reason why it does not.
 type waiter struct{ turn chan error }
 
 func newTurns(most, room int) *turns {
 	return &turns{max: most, room: room, sources: map[string][]*waiter{}}
 }
 
-// enter waits for a turn, which [turns.leave] ends.
+// enter waits for a turn. The caller must call leave afterwards.
 func (t *turns) enter(ctx context.Context, source string, proven bool) error {
 	t.mu.Lock()
-	if t.running < t.max { // so nobody waits
+	if t.running < t.max { // nothing is waiting then
 		t.running++
 		t.mu.Unlock()
 		return nil
@@ -285,7 +287,7 @@ func (t *turns) enter(ctx context.Context, source string, proven bool) error {
 	}
 }
 
-// queueLocked reports whether there is room for a waiter of a source.
+// queueLocked adds a waiter of a source. It returns false if there is no room.
 func (t *turns) queueLocked(source string, w *waiter) bool {
 	if t.waiting >= t.room && !t.shedLocked(len(t.sources[source])+1) {
 		return false
@@ -298,8 +300,8 @@ func (t *turns) queueLocked(source string, w *waiter) bool {
 	return true
 }
 
-// shedLocked turns away the last waiter of the source that has the most, if these are
-// more than so many.
+// shedLocked rejects the last waiter of the source with the most waiters, if it has more
+// than others.
 func (t *turns) shedLocked(others int) bool {
 	most := ""
 	for source, list := range t.sources {
@@ -325,7 +327,7 @@ func (t *turns) removeLocked(source string, i int) {
 	}
 }
 
-// leave gives the turn to the next who waits.
+// leave passes the turn on to the next waiter.
 func (t *turns) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -335,7 +337,7 @@ func (t *turns) leave() {
 		t.proven = slices.Delete(t.proven, 0, 1)
 	case len(t.order) > 0:
 		source := t.order[0]
-		t.order = append(slices.Delete(t.order, 0, 1), source) // it is the last now
+		t.order = append(slices.Delete(t.order, 0, 1), source) // it is last now
 		t.sources[source][0].turn <- nil
 		t.removeLocked(source, 0)
 	default:
@@ -343,7 +345,7 @@ func (t *turns) leave() {
 	}
 }
 
-// giveUp leaves the queue, or the turn that has come meanwhile.
+// giveUp removes a waiter whose context is done. It passes on a turn that it has got meanwhile.
 func (t *turns) giveUp(source string, w *waiter) {
 	t.mu.Lock()
 	i := slices.Index(t.sources[source], w)

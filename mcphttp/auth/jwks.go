@@ -25,13 +25,13 @@ const (
 	maxKeySet  = 1 << 20 // bytes
 	maxKeys    = 64
 	minRSABits = 2048
-	maxRSABits = 8192 // larger ones take too long
+	maxRSABits = 8192 // larger keys take too long
 )
 
 const (
 	keyRefresh    = 15 * time.Minute // age at which keys are fetched again, while they are used
 	minKeyRefresh = 10 * time.Second // least time between two fetches, whatever tokens ask for
-	maxKeyAge     = 24 * time.Hour   // for which keys are used that cannot be fetched again
+	maxKeyAge     = 24 * time.Hour // how long keys are used that cannot be fetched again
 )
 
 // A keySet holds the public keys of an issuer. Few requests wait for a fetch: keys are
@@ -84,7 +84,7 @@ func (s *keySet) verify(ctx context.Context, signed *jose.JSONWebSignature, h jo
 	if err == nil || h.KeyID != "" {
 		return payload, err
 	}
-	// Without an id nobody knows whether the right key was there.
+	// Without a key ID, a key that was published since may be the right one.
 	generation := s.generation.Load()
 	if s.update(ctx) != nil || s.generation.Load() == generation {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, 
 	return nil, nil
 }
 
-// match are the keys at hand for an id, or for any if it is empty.
+// match returns the current keys with an ID, or with any ID if kid is empty.
 func (s *keySet) match(kid, alg string) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *keySet) match(kid, alg string) []jose.JSONWebKey {
 	return found
 }
 
-// age is how old the keys are; given ones do not age.
+// age returns the age of the keys, 0 if they were given.
 func (s *keySet) age() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *keySet) age() time.Duration {
 func (s *keySet) update(ctx context.Context) error {
 	_, err := s.fetches.Do(ctx, struct{}{}, s.fetch)
 	if _, ok := errors.AsType[*flight.PanicError](err); ok {
-		return nil // which s.err says, too
+		return nil // s.err has it
 	}
 	return err
 }
@@ -201,8 +201,8 @@ func (s *keySet) startFetch() bool {
 	return true
 }
 
-// parseKeys reads a JWK set. Of its keys it takes the ones that can verify a token:
-// a key of a kind that is not known here does not spoil the others.
+// parseKeys parses a JWK set. It returns the keys that can verify a token, and ignores
+// keys of unknown kinds.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []jsontext.Value `json:"keys"`
@@ -236,12 +236,12 @@ func canVerify(k *jose.JSONWebKey) bool {
 	return true
 }
 
-// discovery finds the keys of an issuer through its metadata. It is for one goroutine
-// at a time, as fetches are.
+// discovery finds the keys of an issuer through its metadata. It must be used by one
+// goroutine at a time.
 type discovery struct {
 	fetch  *fetcher
 	issuer string
-	url    string // where the keys were last found
+	url    string // of the keys, when they were last found
 }
 
 func (d *discovery) load(ctx context.Context) ([]byte, error) {
@@ -258,7 +258,7 @@ func (d *discovery) load(ctx context.Context) ([]byte, error) {
 	return d.fetch.get(ctx, address)
 }
 
-// discover asks where clients of MCP ask, in their order.
+// discover tries the well-known URLs in the order in which MCP clients do.
 func (d *discovery) discover(ctx context.Context) (string, error) {
 	u := mustEndpoint("the issuer", d.issuer)
 	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")

@@ -20,54 +20,54 @@ import (
 
 // JWTOptions configure a [JWT]. Nil means the zero JWTOptions.
 type JWTOptions struct {
-	// JWKSURL is where the issuer's keys are. Empty means that the issuer's metadata
-	// says it: that of OAuth (RFC 8414) or of OpenID Connect.
+	// JWKSURL is the URL of the issuer's keys. Empty means to read it from the issuer's
+	// metadata, OAuth (RFC 8414) or OpenID Connect.
 	JWKSURL string
-	// Keys is a JWK set (RFC 7517) to use in place of fetching one.
+	// Keys is a JWK set (RFC 7517) to use instead of fetching one.
 	Keys []byte
-	// Audiences are further audiences whose tokens are good here, for issuers that
-	// have names of their own for the server.
+	// Audiences are additional accepted audiences, for issuers that have other names for
+	// the server.
 	Audiences []string
-	// Algorithms are the ones whose signatures are trusted. All must be asymmetric.
-	// Nil means RS, PS and ES with 256, 384 and 512 bits, and EdDSA.
+	// Algorithms are the accepted signature algorithms. All must be asymmetric. Nil means
+	// RS, PS and ES with 256, 384 and 512 bits, and EdDSA.
 	Algorithms []string
-	// Leeway is how far the clocks may be apart. 0 means one minute, negative none.
+	// Leeway is the tolerated clock difference. 0 means one minute, negative none.
 	Leeway time.Duration
-	// Subject makes [mcp.Principal.Subject] of the claims: it must be unique at the
-	// issuer. An empty one is refused. Nil means the claim sub.
+	// Subject returns the [mcp.Principal.Subject] for the claims. It must be unique at
+	// the issuer. An empty one is rejected. Nil means the claim sub.
 	Subject func(claims map[string]any) string
-	// Check looks at what else must be right, such as the tenant. Its errors are as
-	// those of a [Verifier]. Nil means nothing.
+	// Check checks further claims, such as the tenant. Its errors are like those of a
+	// [Verifier]. Nil means no check.
 	Check func(claims map[string]any) error
 
 	// CacheAge is how long a verified token is remembered, by its hash, so that its
-	// signature is not verified with every request. It is never remembered after it has
-	// expired or after the issuer's keys have changed. 0 means 5 minutes, negative not at all.
+	// signature is not verified with every request. A token is forgotten earlier if it
+	// expires or if the issuer's keys change. 0 means 5 minutes, negative not at all.
 	//
-	// A JWT cannot be revoked. Withdrawing its key takes effect after up to 15 minutes,
-	// when keys are fetched again; a change of mind of Check takes up to CacheAge. Where
-	// that is too late, see [Introspection].
+	// A JWT cannot be revoked. If its key is withdrawn, it is rejected after at most 15
+	// minutes, when keys are fetched again. If Check changes its mind, it is rejected
+	// after at most CacheAge. If that is too late, use an [Introspection].
 	CacheAge time.Duration
 
-	// Client fetches the keys. Its redirects to other origins are not followed. Nil
-	// means a client with defaults. Every fetch is bounded to 10 seconds and 1 MiB.
+	// Client fetches the keys. It does not follow redirects to other origins. Nil means a
+	// client with defaults. Each fetch is limited to 10 seconds and 1 MiB.
 	Client *http.Client
 }
 
-// asymmetric are the algorithms that a public key can verify. Those of shared secrets
-// are not here, so that no public key can be mistaken for a secret.
+// asymmetric are the algorithms that verify with a public key. Algorithms with shared
+// secrets are left out, so that a public key cannot be mistaken for a secret.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
 // A JWT verifies access tokens that are signed JSON Web Tokens (RFC 7519, RFC 9068),
-// with the keys that their issuer publishes. As a [Verifier] it takes bearer tokens,
-// as [Bearer] does. It is safe for concurrent use.
+// with the keys that their issuer publishes. As a [Verifier] it reads bearer tokens, as
+// [Bearer] does. It is safe for concurrent use.
 //
-// A token must be signed by a key of the issuer's with an algorithm that is allowed,
-// name issuer and audience, and have a subject and an end (exp); nbf and iat are
-// observed. Scopes come from the claims scope and scp. All claims are in
+// A token must be signed by a key of the issuer with an accepted algorithm, name the
+// issuer and the audience, and have a subject and an expiry (exp). nbf and iat are
+// checked. Scopes come from the claims scope and scp. All claims are in
 // [mcp.Principal.Claims].
 type JWT struct {
 	rules      rules
@@ -77,15 +77,15 @@ type JWT struct {
 	cacheAge   time.Duration
 }
 
-// verified is a token that was found good with keys of a generation.
+// A verified token was verified with the keys of a generation.
 type verified struct {
 	principal  *mcp.Principal
 	generation uint64
 }
 
-// NewJWT makes a JWT for tokens of an issuer that are meant for an audience: usually
-// the server's URL, as in [Options]. The issuer is compared exactly, the audience with
-// or without a slash at the end. opts may be nil. It panics if an argument is wrong.
+// NewJWT returns a JWT for tokens of an issuer for the given audience, usually the
+// server's URL as in [Options]. The issuer is compared exactly, the audience ignoring a
+// trailing slash. opts may be nil. NewJWT panics if an argument is invalid.
 func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 	o := opts.withDefaults()
 	if issuer == "" {
@@ -174,12 +174,12 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 	if soon := now.Add(j.cacheAge); soon.Before(until) {
 		until = soon
 	}
-	// The generation is that of before: keys may have been withdrawn meanwhile.
+	// Use the generation from before: keys may have been withdrawn meanwhile.
 	j.cache.put(key, verified{p, generation}, until)
 	return p, nil
 }
 
-// claims are what a token says, if its signature is good.
+// claims verifies the signature of a token and returns its claims.
 func (j *JWT) claims(ctx context.Context, token string) (map[string]any, error) {
 	signed, err := jose.ParseSignedCompact(token, j.algorithms)
 	if err != nil {
@@ -200,8 +200,8 @@ func (j *JWT) claims(ctx context.Context, token string) (map[string]any, error) 
 	return claims, nil
 }
 
-// checkHeader wants one of some types, and nothing in the header that would have to be
-// understood.
+// checkHeader requires one of the given types, and rejects headers with extensions that
+// must be understood.
 func checkHeader(h jose.Header, types ...string) error {
 	for _, name := range []jose.HeaderKey{"crit", "b64"} {
 		if _, ok := h.ExtraHeaders[name]; ok {

@@ -14,17 +14,17 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// minKey is how long an API key is at least, in bytes: shorter ones can be guessed.
+// minKey is the minimum length of an API key in bytes. Shorter ones can be guessed.
 const minKey = 16
 
-// A KeyHash stands for an API key where keys are kept: it is its SHA-256, which is
-// enough for keys that are long and random, and only for these.
+// A KeyHash is the SHA-256 of an API key, for storing keys. A plain hash is secure only
+// for keys that are long and random.
 type KeyHash [32]byte
 
-// HashKey is the hash of an API key.
+// HashKey returns the hash of an API key.
 func HashKey(key string) KeyHash { return KeyHash(digestOf(key)) }
 
-// ParseKeyHash reads what [KeyHash.String] writes.
+// ParseKeyHash parses the result of [KeyHash.String].
 func ParseKeyHash(text string) (KeyHash, error) {
 	var h KeyHash
 	b, err := hex.DecodeString(text)
@@ -38,21 +38,21 @@ func ParseKeyHash(text string) (KeyHash, error) {
 	return h, nil
 }
 
-// String is the hash in hexadecimal digits.
+// String returns the hash in hexadecimal.
 func (h KeyHash) String() string { return hex.EncodeToString(h[:]) }
 
 // KeyOptions configure verifiers of API keys. Nil means the zero KeyOptions.
 type KeyOptions struct {
-	// Header is the header that has the key, alone, such as "X-API-Key". Empty means
-	// that it is sent as a bearer token: "Authorization: Bearer …".
+	// Header is the header that contains the key, such as "X-API-Key". Empty means that
+	// the key is sent as a bearer token: "Authorization: Bearer …".
 	Header string
 }
 
-// APIKeys is a [Verifier] of API keys: each has the principal whom it is for. A
-// principal whose Expiry has passed is refused. The map is copied, as hashes: see
-// [HashedAPIKeys]. opts may be nil. It panics if a key is shorter than 16 bytes, has no
-// principal, or one without a Subject: two of these would be the same caller, with each
-// other's sessions.
+// APIKeys returns a [Verifier] of API keys, each with its principal. A principal whose
+// Expiry has passed is rejected. The map is copied, as hashes: see [HashedAPIKeys]. opts
+// may be nil. APIKeys panics if a key is shorter than 16 bytes, or has no principal or
+// one without a Subject: two such principals would count as the same caller and could
+// use each other's sessions.
 func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 	hashed := make(map[KeyHash]*mcp.Principal, len(keys))
 	for key, p := range keys {
@@ -64,10 +64,10 @@ func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 	return HashedAPIKeys(hashed, opts)
 }
 
-// HashedAPIKeys is as [APIKeys] for keys of which only the hashes are kept. A key is
-// found by its hash, which takes as long for a key that is almost right as for any
-// other, and nothing is remembered of keys that are wrong. It panics if a hash has no
-// principal, or one without a Subject.
+// HashedAPIKeys is like [APIKeys] if only the hashes of keys are stored. Keys are looked
+// up by their hash, so that the time of a lookup reveals nothing about similar keys.
+// Wrong keys are not remembered. It panics if a hash has no principal, or one without a
+// Subject.
 func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 	for h, p := range keys {
 		if p == nil {
@@ -81,10 +81,10 @@ func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 	return LookupAPIKeys(func(_ context.Context, h KeyHash) (*mcp.Principal, error) { return keys[h], nil }, opts)
 }
 
-// LookupAPIKeys is as [HashedAPIKeys] for keys that are kept elsewhere. lookup finds
-// the principal of a key by its hash, and returns nil if there is none; an error means
-// that it could not look. The principal must have a Subject. It is called with every request, at once for several. opts
-// may be nil; LookupAPIKeys panics if lookup is.
+// LookupAPIKeys is like [HashedAPIKeys] for keys that are stored elsewhere. lookup
+// returns the principal of a key by its hash, nil if there is none, and an error if it
+// cannot tell. The principal must have a Subject. lookup is called with every request,
+// concurrently. opts may be nil; LookupAPIKeys panics if lookup is.
 func LookupAPIKeys(lookup func(ctx context.Context, key KeyHash) (*mcp.Principal, error), opts *KeyOptions) Verifier {
 	if lookup == nil {
 		panic("auth: LookupAPIKeys wants a function")

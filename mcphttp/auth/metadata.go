@@ -16,18 +16,18 @@ import (
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// Metadata is what a protected resource says about itself (RFC 9728, section 2): above
-// all, which authorization servers issue tokens for it.
+// Metadata is the metadata of a protected resource (RFC 9728, section 2). Above all, it
+// lists the authorization servers that issue tokens for it.
 type Metadata struct {
-	// Resource is the URL that clients use for the server. They compare it with the
-	// one they have.
+	// Resource is the URL that clients use for the server. Clients compare it with their
+	// own.
 	Resource string `json:"resource"`
-	// AuthorizationServers are the issuers; at least one.
+	// AuthorizationServers are the issuers. There must be at least one.
 	AuthorizationServers []string `json:"authorization_servers"`
-	// ScopesSupported should be the small set that is asked for first.
+	// ScopesSupported should be the small set of scopes to request first.
 	ScopesSupported []string `json:"scopes_supported,omitzero"`
-	// BearerMethodsSupported says where tokens may stand. Nil means the only place
-	// that this package looks at, "header".
+	// BearerMethodsSupported lists where tokens may be sent. Nil means "header", the only
+	// place that this package reads.
 	BearerMethodsSupported []string `json:"bearer_methods_supported"`
 
 	ResourceName          string `json:"resource_name,omitzero"` // for people
@@ -36,15 +36,15 @@ type Metadata struct {
 	ResourceTOSURI        string `json:"resource_tos_uri,omitzero"`
 
 	// TLSClientCertificateBoundAccessTokens, DPoPSigningAlgValuesSupported and
-	// DPoPBoundAccessTokensRequired tell what tokens are bound to.
+	// DPoPBoundAccessTokensRequired say how tokens are bound.
 	TLSClientCertificateBoundAccessTokens bool     `json:"tls_client_certificate_bound_access_tokens,omitzero"`
 	DPoPSigningAlgValuesSupported         []string `json:"dpop_signing_alg_values_supported,omitzero"`
 	DPoPBoundAccessTokensRequired         bool     `json:"dpop_bound_access_tokens_required,omitzero"`
 }
 
-// MetadataURL is where clients look for the metadata of a resource: the well-known
-// path stands before the resource's own (RFC 9728, section 3.1). It panics if the
-// resource is not as in [Options].
+// MetadataURL returns the URL at which clients look for the metadata of a resource. It
+// inserts the well-known path before the resource's own path (RFC 9728, section 3.1). It
+// panics if the resource is not as in [Options].
 func MetadataURL(resource string) string {
 	u := mustResource(resource)
 	text := u.Scheme + "://" + u.Host + metadataPath(u)
@@ -54,15 +54,15 @@ func MetadataURL(resource string) string {
 	return text
 }
 
-// MetadataPath is the path of [MetadataURL], for a router. It panics as MetadataURL
+// MetadataPath returns the path of [MetadataURL], for a router. It panics as MetadataURL
 // does.
 func MetadataPath(resource string) string { return metadataPath(mustResource(resource)) }
 
 func metadataPath(u *url.URL) string { return wellKnown + strings.TrimSuffix(u.EscapedPath(), "/") }
 
-// MetadataHandler serves metadata, to everyone and to pages of any origin: it goes
-// outside of [Require], at [MetadataPath]. It panics if the metadata has no
-// authorization server, or its resource is not as in [Options].
+// MetadataHandler serves metadata to everyone, including pages of any origin. Register it
+// outside of [Require], at [MetadataPath]. It panics if the metadata has no authorization
+// server, or if its resource is not as in [Options].
 func MetadataHandler(m *Metadata) http.Handler {
 	mustResource(m.Resource)
 	if len(m.AuthorizationServers) == 0 {
@@ -79,7 +79,7 @@ func MetadataHandler(m *Metadata) http.Handler {
 	return metadataHandler(body)
 }
 
-// metadataHandler is a document.
+// A metadataHandler serves a JSON document.
 type metadataHandler []byte
 
 func (body metadataHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ func (body metadataHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		h.Set("Cache-Control", "public, max-age=3600")
-		_, _ = w.Write(body) // a client that is gone needs no answer
+		_, _ = w.Write(body) // the client may be gone
 	case http.MethodOptions:
 		h.Set("Access-Control-Allow-Methods", "GET, HEAD")
 		h.Set("Access-Control-Allow-Headers", "*")
@@ -103,7 +103,7 @@ func (body metadataHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mustResource parses the URL of a resource.
+// mustResource parses the URL of a resource. It panics if it is invalid.
 func mustResource(resource string) *url.URL {
 	u, err := url.Parse(resource)
 	if err == nil {

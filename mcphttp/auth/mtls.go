@@ -15,16 +15,15 @@ type mutualTLS struct {
 	identify func(cert *x509.Certificate) (*mcp.Principal, error)
 }
 
-// MutualTLS is a [Verifier] of client certificates. The TLS server must ask for them
-// and verify them against the authorities that it trusts (tls.Config.ClientCAs with
-// tls.VerifyClientCertIfGiven or tls.RequireAndVerifyClientCert): one that it has not
-// verified is refused. It is for servers that clients connect to without a proxy that
-// ends TLS.
+// MutualTLS returns a [Verifier] of client certificates. The TLS server must request and
+// verify them (tls.Config.ClientCAs with tls.VerifyClientCertIfGiven or
+// tls.RequireAndVerifyClientCert): unverified certificates are rejected. Clients must
+// connect directly, not through a proxy that terminates TLS.
 //
-// identify makes the principal; it and its errors are as those of a [Verifier]. Nil means
-// that the issuer is the distinguished name of the certificate's issuer, the subject
-// its first URI (as SPIFFE has it) or, without one, its distinguished name, and the
-// expiry its own.
+// identify returns the principal; it and its errors are like those of a [Verifier]. Nil
+// means: the issuer is the distinguished name of the certificate's issuer, the subject is
+// the certificate's first URI (as in SPIFFE) or, without one, its distinguished name, and
+// the expiry is that of the certificate.
 func MutualTLS(identify func(cert *x509.Certificate) (*mcp.Principal, error)) Verifier {
 	if identify == nil {
 		identify = identity
@@ -51,7 +50,7 @@ func (m mutualTLS) Verify(r *http.Request) (*mcp.Principal, error) {
 		return nil, Invalid("the client certificate was not verified")
 	}
 	cert := r.TLS.VerifiedChains[0][0]
-	if time.Now().After(cert.NotAfter) { // since the connection began
+	if time.Now().After(cert.NotAfter) { // it may have expired since the connection was made
 		return nil, Invalid("the client certificate has expired")
 	}
 	return m.identify(cert)

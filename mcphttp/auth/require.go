@@ -18,36 +18,35 @@ import (
 // Options configure [Require]. Nil means the zero Options.
 type Options struct {
 	// Resource is the URL that clients use for the server, such as
-	// "https://mcp.example.com/mcp": https, or http on a loopback address. It says
-	// where the metadata is. It is empty for a server without OAuth.
+	// "https://mcp.example.com/mcp": https, or http on a loopback address. The URL of the
+	// metadata is derived from it. It is empty for a server without OAuth.
 	Resource string
-	// MetadataURL is where the protected resource metadata is; see [MetadataHandler].
+	// MetadataURL is the URL of the protected resource metadata; see [MetadataHandler].
 	// Empty means [MetadataURL] of the resource.
 	MetadataURL string
-	// Scopes are needed for every request, and asked for from the start. It should
-	// be a small set: more is asked for when it is needed.
+	// Scopes are required for every request, and requested from the start. Keep the set
+	// small: clients can request more when it is needed.
 	Scopes []string
-	// Implies reports whether a scope that was granted covers one that is needed,
-	// where scopes have a hierarchy; for MCP middleware, there is RequireScopesBy. Nil
-	// means that they are equal.
+	// Implies reports whether a granted scope includes a needed one, for scopes with a
+	// hierarchy. For MCP middleware, use RequireScopesBy. Nil means that they are equal.
 	Implies func(granted, needed string) bool
-	// Realm is shown to people by some clients. Empty means none.
+	// Realm is shown to users by some clients. Empty means none.
 	Realm string
-	// Logger is told, at level debug, why somebody was refused, and as a warning
-	// that it could not be found out. Nil means slog.Default.
+	// Logger receives the reasons for rejections at level debug, and failures to verify
+	// credentials as warnings. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// Require makes HTTP middleware that lets through whom v knows, and makes the caller
-// the principal of the MCP request: see [mcphttp.WithPrincipal]. opts may be nil. It
-// panics if they are wrong, or v is nil.
+// Require returns HTTP middleware that passes on requests of callers that v knows. The
+// caller becomes the principal of the MCP request: see [mcphttp.WithPrincipal]. opts may
+// be nil. Require panics if opts are invalid, or if v is nil.
 //
-// Others are answered as RFC 6750 says: 401 without an error if there are no
-// credentials, 401 if they are no good, 400 if they are malformed, 403 if they do not
-// have the Scopes. An MCP handler that returns [mcp.InsufficientScope] is answered
-// 403 with all scopes that it and Scopes need. Preflight requests of browsers have no
-// credentials and pass; middleware for CORS should be outside, so that refusals can
-// be read by web pages, too.
+// Other requests are answered as RFC 6750 says: 401 without an error if there are no
+// credentials, 401 if they are invalid, 400 if they are malformed, 403 if they lack
+// Scopes. If an MCP handler returns [mcp.InsufficientScope], the response is a 403 with
+// all scopes that it and Scopes require. Preflight requests of browsers have no
+// credentials and pass. Use CORS middleware outside of Require, so that web pages can
+// read rejections, too.
 func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	if v == nil {
 		panic("auth: Require wants a verifier")
@@ -58,13 +57,13 @@ func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	}
 }
 
-// gate is what the handlers of one Require share.
+// A gate is what the handlers of one Require share.
 type gate struct {
 	verifier Verifier
 	stamper  stamper // nil if there is nothing to add
 	opts     Options
 	ask      *challenges
-	stepUp   []func(scopes []string) string // of each scheme of ask
+	stepUp   []func(scopes []string) string // by scheme, as in ask
 }
 
 func newGate(v Verifier, opts *Options) *gate {
@@ -149,8 +148,8 @@ func (g *gate) granted(p *mcp.Principal, needed string) bool {
 	return false
 }
 
-// refuse answers. What it says stands in the header; the body is for people and for
-// clients that look for a JSON-RPC error.
+// refuse rejects a request. The header has the challenges; the body is for people and for
+// clients that expect a JSON-RPC error.
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e, refused := errors.AsType[*Error](err)
 	switch {
@@ -178,7 +177,7 @@ func (g *gate) problem(e *Error) error {
 	return mcp.Errorf(mcp.CodeInvalidRequest, "%s: %s", e.code(), e.Description)
 }
 
-// unknown answers if it could not be found out who the caller is.
+// unknown answers a request whose credentials could not be verified.
 func (g *gate) unknown(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil || !errors.Is(err, context.Canceled) {
 		g.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "auth: credentials could not be verified", slog.Any("error", err))
@@ -198,10 +197,10 @@ func (g *gate) answer(w http.ResponseWriter, status int, challenges []string, pr
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	_, _ = w.Write(body) // the client may be gone
 }
 
-// isPreflight reports whether a browser asks what a page may do.
+// isPreflight reports whether r is a CORS preflight request.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -13,34 +13,36 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Verifier tells who makes a request. It is called for many requests at once.
+// A Verifier authenticates requests. It must be safe for concurrent use.
 type Verifier interface {
-	// Verify returns the caller, who is not nil if the error is, and has a Subject:
-	// callers with the same Issuer and Subject are one. It must not read the body. Of
-	// the errors, [ErrNoCredentials] means that there is nothing to verify, and an
-	// [*Error], such as one of [Invalid], that the credentials are refused. Any other
-	// means that it could not be found out: the caller gets a 503, does not throw its
-	// credentials away, and is told nothing of the error.
+	// Verify returns the caller. The principal is not nil if the error is nil, and has a
+	// Subject: principals with the same Issuer and Subject are the same caller. Verify
+	// must not read the body.
 	//
-	// The same principal may be returned for many requests: nobody may change it.
+	// It returns [ErrNoCredentials] if there is nothing to verify, and an [*Error], such
+	// as one of [Invalid], if the credentials are rejected. Any other error means that
+	// they could not be verified: the caller gets a 503 without details, and keeps its
+	// credentials.
+	//
+	// Verify may return the same principal for many requests; it must not be changed.
 	Verify(r *http.Request) (*mcp.Principal, error)
 }
 
-// A VerifierFunc is a function that is a [Verifier].
+// A VerifierFunc is a function that implements [Verifier].
 type VerifierFunc func(r *http.Request) (*mcp.Principal, error)
 
 // Verify calls f.
 func (f VerifierFunc) Verify(r *http.Request) (*mcp.Principal, error) { return f(r) }
 
-// A TokenVerifier tells who an access token was issued to, whichever way it came. The
-// errors are as those of a [Verifier]. It checks that the token was issued for this
-// server; whether the caller may use it is for the Verifier around it: see [Bearer]
-// and [NewDPoP]. Confirmation claims (cnf) have to be in [mcp.Principal.Claims].
+// A TokenVerifier verifies access tokens, however they were sent. Its errors are like
+// those of a [Verifier]. It checks that a token was issued for this server. The Verifier
+// around it checks whether the caller may use the token: see [Bearer] and [NewDPoP].
+// Confirmation claims (cnf) must be in [mcp.Principal.Claims].
 type TokenVerifier interface {
 	VerifyToken(ctx context.Context, token string) (*mcp.Principal, error)
 }
 
-// requestVerifier is a TokenVerifier to which it matters where a token comes from.
+// A requestVerifier is a TokenVerifier that depends on the request.
 type requestVerifier interface {
 	verifyTokenOf(r *http.Request, token string) (*mcp.Principal, error)
 }
@@ -52,12 +54,12 @@ func verifyToken(tokens TokenVerifier, r *http.Request, token string) (*mcp.Prin
 	return tokens.VerifyToken(r.Context(), token)
 }
 
-// A Challenger is a [Verifier] that knows how to ask for its credentials. One that is
-// none asks with "Bearer".
+// A Challenger is a [Verifier] with challenges of its own. For any other Verifier the
+// challenge is "Bearer".
 type Challenger interface {
-	// Challenges are schemes of HTTP authentication, each with parameters of its
-	// own if it has any: `DPoP algs="ES256"`. [Require] adds the others. None means
-	// that the credentials are not of HTTP.
+	// Challenges returns HTTP authentication schemes, with their own parameters, such as
+	// `DPoP algs="ES256"`. [Require] adds the others. An empty list means that the
+	// credentials are not sent by HTTP authentication.
 	Challenges() []string
 }
 
@@ -68,16 +70,16 @@ func challengesOf(v Verifier) []string {
 	return []string{schemeBearer}
 }
 
-// stamper has something to add to the answers to its own requests.
+// A stamper adds headers to the responses to its own requests.
 type stamper interface {
 	stamp(h http.Header, r *http.Request)
 }
 
 type firstOf []Verifier
 
-// FirstOf is a [Verifier] of several kinds of credentials: the first verifier that knows
-// the caller decides. If none does, an error that leaves open who it is goes before
-// one that refuses; of several, the first one counts.
+// FirstOf returns a [Verifier] of several kinds of credentials. The first verifier that
+// knows the caller decides. If none does, an error that is not a rejection takes
+// precedence over a rejection; otherwise the first error is returned.
 func FirstOf(verifiers ...Verifier) Verifier {
 	if len(verifiers) == 0 || slices.Contains(verifiers, nil) {
 		panic("auth: FirstOf wants at least one verifier, and none that is nil")
@@ -128,8 +130,8 @@ func (all firstOf) stamp(h http.Header, r *http.Request) {
 	}
 }
 
-// ErrNoCredentials is what a [Verifier] returns for a request that has none of the
-// credentials it looks for.
+// ErrNoCredentials is returned by a [Verifier] for a request without the credentials that
+// it looks for.
 var ErrNoCredentials = errors.New("auth: no credentials")
 
 // The codes of an [Error] (RFC 6750, section 3.1; RFC 9449, sections 7.1 and 9).
@@ -141,13 +143,13 @@ const (
 	CodeUseNonce          = "use_dpop_nonce"     // 401: the proof needs the nonce of the header DPoP-Nonce
 )
 
-// An Error says why credentials were refused.
+// An Error is the reason for which credentials were rejected.
 type Error struct {
 	Code        string      // one of the Code constants; empty means CodeInvalidToken
-	Description string      // what the caller is told: no secrets, nothing of the credentials
-	Scheme      string      // whose challenge says it, such as "DPoP"; empty means the first
-	Header      http.Header // further headers of the answer; may be nil
-	Cause       error       // for logs; never sent
+	Description string // sent to the caller: no secrets, no credentials
+	Scheme      string // selects the challenge, such as "DPoP"; empty means the first
+	Header      http.Header // additional headers of the response; may be nil
+	Cause       error // for logs; not sent
 }
 
 func (e *Error) Error() string {
@@ -182,13 +184,13 @@ func (e *Error) status() int {
 	}
 }
 
-// Invalid is the error for credentials that are not, or no longer, good here. The
-// caller is told the text.
+// Invalid returns an error for credentials that are not, or no longer, valid. The text is
+// sent to the caller.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidToken, Description: fmt.Sprintf(format, args...)}
 }
 
-// because sets the cause of e.
+// because sets the cause of e and returns e.
 func (e *Error) because(err error) *Error {
 	e.Cause = err
 	return e
