@@ -14,12 +14,13 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// reach is which networks, besides the public one, a server may send a client to.
+// reach is the set of networks, besides the public one, to which a server may send a
+// client.
 type reach struct {
 	loopback, private, linkLocal bool
 }
 
-// The kinds of addresses.
+// A kind is a kind of address.
 type kind int
 
 const (
@@ -27,10 +28,10 @@ const (
 	loopback
 	private
 	linkLocal
-	reserved // that nobody can be at
+	reserved // no host has such an address
 )
 
-// Networks for which netip has no word.
+// Networks that netip does not classify.
 var (
 	privateNets = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10", "64:ff9b:1::/48")
 	reservedIPs = prefixes("0.0.0.0/8", "240.0.0.0/4", "::/96", "::ffff:0:0:0/96", "100::/64", "2001::/32", "2002::/16")
@@ -45,7 +46,7 @@ func prefixes(list ...string) []netip.Prefix {
 	return nets
 }
 
-// kindOf classifies an address, by the one that it stands for.
+// kindOf classifies an address. An address that embeds another has the kind of that one.
 func kindOf(ip netip.Addr) kind {
 	ip = ip.Unmap().WithZone("")
 	if nat64.Contains(ip) {
@@ -66,8 +67,8 @@ func kindOf(ip netip.Addr) kind {
 	return public
 }
 
-// reachFrom is what a server at an address may send its clients to: what is as
-// near to them as it is itself, and what is further away.
+// reachFrom returns the reach of a server at an address: networks that are as near to it
+// as itself, or further away.
 func reachFrom(ip netip.Addr) reach {
 	switch kindOf(ip) {
 	case loopback:
@@ -81,7 +82,7 @@ func reachFrom(ip netip.Addr) reach {
 	return reach{}
 }
 
-// allows says why an address must not be dialled.
+// allows returns an error if an address must not be dialled.
 func (r reach) allows(ip netip.Addr) error {
 	switch k := kindOf(ip); {
 	case k == public, k == loopback && r.loopback, k == private && r.private, k == linkLocal && r.linkLocal:
@@ -92,20 +93,19 @@ func (r reach) allows(ip netip.Addr) error {
 	return fmt.Errorf("%w: %s is no address that a server may send its clients to", ErrUnsafeURL, ip)
 }
 
-// isLocalName reports whether a host ought to be on this machine (RFC 6761).
+// isLocalName reports whether a name is reserved for this machine (RFC 6761).
 func isLocalName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isSecure reports whether what is sent to a URL can be read by nobody else.
+// isSecure reports whether what is sent to a URL cannot be intercepted.
 func isSecure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && network.IsLoopback(u.Hostname())
 }
 
-// parseURL parses a URL that came from elsewhere and may be used, as far as can be
-// seen from itself: it is absolute, https, or http to this machine, and has no
-// user information and no fragment.
+// parseURL parses a URL from a server and rejects unsafe ones. A URL must be absolute,
+// https, or http to this machine, and have no user information and no fragment.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > 8<<10 {
@@ -122,7 +122,7 @@ func parseURL(s string) (*url.URL, error) {
 	return u, err
 }
 
-// check says why a URL must not be requested, as far as can be seen from it.
+// checkURL returns an error if a URL must not be requested, as far as its text shows.
 func (r reach) checkURL(u *url.URL) error {
 	if _, err := parseURL(u.String()); err != nil {
 		return err
@@ -140,9 +140,9 @@ func (r reach) checkURL(u *url.URL) error {
 	return nil
 }
 
-// isOddAddress reports whether somebody may take a host for an address that netip
-// does not: one whose last label is a number, such as 127.1 and 0x7f000001 (WHATWG URL,
-// ends in a number), or one that becomes so when its letters are mapped to ASCII.
+// isOddAddress reports whether some resolver may take a host for an address that netip
+// does not accept: one whose last label is a number, such as 127.1 and 0x7f000001 (WHATWG
+// URL, ends in a number), or one that becomes so when its letters are mapped to ASCII.
 func isOddAddress(host string) bool {
 	if strings.ContainsFunc(host, func(r rune) bool { return r > '~' }) {
 		return true
@@ -156,7 +156,7 @@ func isOddAddress(host string) bool {
 	return last != "" && strings.Trim(last, digits) == ""
 }
 
-// origin is scheme, host and port.
+// origin returns scheme, host and port.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	switch {

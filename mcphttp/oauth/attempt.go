@@ -16,22 +16,20 @@ import (
 )
 
 const (
-	// maxRenewals bounds how often one request waits for a token, for whatever
-	// reasons.
+	// maxRenewals bounds how often one request waits for a token, for any reason.
 	maxRenewals = 6
-	// maxNonces bounds how often one request is sent again for a nonce.
+	// maxNonces bounds how often one request is sent again with another nonce.
 	maxNonces = 3
-	// pause is for how long nothing is renewed after it was of no use.
+	// pause is how long no token is renewed after a new one did not help.
 	pause = time.Minute
 )
 
-// An attempt is a request that is sent until it is not refused any more, or until
-// there is nothing left to do about it.
+// An attempt sends a request until it is accepted, or until nothing more can be done.
 type attempt struct {
 	t    *Transport
 	req  *http.Request
 	body *body
-	near atomic.Pointer[reach] // of the server's address
+	near atomic.Pointer[reach] // of the address that the server was found at
 
 	renewals, nonces, stepUps int
 	refreshed, authorized     bool
@@ -59,7 +57,7 @@ func (a *attempt) run() (*http.Response, error) {
 	}
 }
 
-// send sends the request with a token, or without if cred is nil.
+// send sends the request with a token, or without one if cred is nil.
 func (a *attempt) send(cred *credential) (*http.Response, error) {
 	ctx := a.req.Context()
 	var addressed atomic.Value
@@ -84,8 +82,8 @@ func (a *attempt) send(cred *credential) (*http.Response, error) {
 	return res, err
 }
 
-// reachOf is what the server may send the client to, going by the address it was
-// found at. An address other than the one that was to be called is a proxy's.
+// reachOf returns the reach of the server, based on the address of the connection. If
+// the address is not the one that was requested, it belongs to a proxy.
 func (t *Transport) reachOf(addressed any, conn net.Conn) *reach {
 	r := t.static
 	name, ok := addressed.(string)
@@ -100,8 +98,8 @@ func (t *Transport) reachOf(addressed any, conn net.Conn) *reach {
 	return &reach{r.loopback || found.loopback, r.private || found.private, r.linkLocal || found.linkLocal}
 }
 
-// consider says whether the request is to be sent again, after seeing to it that
-// there is a reason to.
+// handleRefusal gets what the request needs to succeed, and reports whether to send it
+// again.
 func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again bool, err error) {
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
@@ -123,7 +121,7 @@ func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again boo
 	return false, nil
 }
 
-// identify gets a token for a request that was refused without, or with another.
+// identify gets a token for a request that was rejected without one, or with an old one.
 func (a *attempt) identify(d demand, res *http.Response, cred *credential) (again bool, err error) {
 	if cred != nil && cred.proof != nil && d.code == codeUseNonce && res.Header.Get(headerNonce) != "" {
 		a.nonces++
@@ -150,16 +148,16 @@ func (a *attempt) identify(d demand, res *http.Response, cred *credential) (agai
 	return err == nil, err
 }
 
-// quiet reports whether no user is to be asked for the sake of the request: ending
-// a session is not worth it.
+// isQuiet reports whether the request is not worth asking a user: ending a session is
+// not.
 func (a *attempt) isQuiet() bool {
 	return a.req.Method == http.MethodDelete && !a.t.opts.Grant.isSilent()
 }
 
-// stepUp gets a token of more scopes.
+// stepUp gets a token with more scopes.
 func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
 	t := a.t
-	// It has them, or they were asked for just now.
+	// The token has the scopes, or they were requested just now.
 	useless := covers(cred.Scopes, d.scopes) || a.stepUps > 0 && covers(cred.Wanted, d.scopes)
 	if a.stepUps >= t.opts.MaxStepUps || len(d.scopes) == 0 || useless || t.isFutile(d.scopes) {
 		if a.stepUps > 0 || useless {
@@ -174,7 +172,7 @@ func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
 	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
 	how, err := t.renew(a.req.Context(), cred, &need{demand: *d, stepUp: true})
 	if how != authorized {
-		a.stepUps-- // by others, for other scopes perhaps
+		a.stepUps-- // another request got the token, perhaps for other scopes
 	}
 	if err != nil {
 		t.noteFutile(d.scopes)
@@ -182,21 +180,21 @@ func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
 	return err == nil, err
 }
 
-// discardSize is how long a refusal may be to be read, so that its connection can be
-// used again.
+// discardSize is the length up to which a response is read to its end, so that its
+// connection can be reused.
 const discardSize = 64 << 10
 
 func discard(res *http.Response) {
 	if n := res.ContentLength; n > 0 && n <= discardSize {
-		_, _ = io.CopyN(io.Discard, res.Body, n) // nobody needs it
+		_, _ = io.CopyN(io.Discard, res.Body, n) // only to reuse the connection
 	}
 	_ = res.Body.Close()
 }
 
-// A body is that of a request, for sending it more than once.
+// A body is the body of a request that may be sent several times.
 type body struct {
-	get   func() (io.ReadCloser, error) // nil if there is none
-	once  bool                          // it can be sent a single time only
+	get   func() (io.ReadCloser, error) // nil if there is no body
+	once  bool                          // can be sent only once
 	sent  bool                          // at least once
 	first io.ReadCloser                 // the request's own
 }
@@ -233,7 +231,7 @@ func onlyOnce(r io.ReadCloser) *body {
 	return &body{get: func() (io.ReadCloser, error) { return r, nil }, once: true, first: r}
 }
 
-// attach gives a request the body, from its beginning.
+// attach gives a request the body, from its start.
 func (b *body) attach(req *http.Request) (err error) {
 	if b.get != nil {
 		req.Body, err = b.get()
@@ -242,7 +240,7 @@ func (b *body) attach(req *http.Request) (err error) {
 	return err
 }
 
-// close closes the request's own body. One that was sent itself was closed then.
+// close closes the request's own body, unless it was sent and thereby closed.
 func (b *body) close() {
 	closed := b.once && b.sent // by the RoundTripper
 	if b.first != nil && !closed {

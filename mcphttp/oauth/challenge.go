@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A challenge is one of those in WWW-Authenticate (RFC 9110, section 11.6.1).
+// A challenge is one challenge of WWW-Authenticate (RFC 9110, section 11.6.1).
 type challenge struct {
 	scheme string // in lower case
 	params map[string]string
 }
 
-// Of header fields, no more is read than this.
+// Limits on what is read from headers.
 const (
 	maxChallengeBytes = 16 << 10
 	maxChallenges     = 16
@@ -27,7 +27,7 @@ const (
 	schemeDPoP   = "dpop"
 )
 
-// parseChallenges reads all challenges. What is malformed is left out.
+// parseChallenges parses all challenges. It leaves out malformed ones.
 func parseChallenges(h http.Header) []challenge {
 	var found []challenge
 	left := maxChallengeBytes
@@ -42,8 +42,8 @@ func parseChallenges(h http.Header) []challenge {
 	return found
 }
 
-// addItem adds what stands between two commas: a challenge with its first
-// parameter, or another parameter of the one before.
+// addItem adds the text between two commas: a challenge with its first parameter, or
+// another parameter of the previous challenge.
 func addItem(found []challenge, item string) []challenge {
 	name, value, isParam := cutParam(item)
 	if !isParam {
@@ -66,7 +66,7 @@ func addItem(found []challenge, item string) []challenge {
 	return found
 }
 
-// splitList splits at the commas that are not within quotes.
+// splitList splits at commas outside of quotes.
 func splitList(s string) []string {
 	var items []string
 	quoted, start := false, 0
@@ -90,7 +90,7 @@ func splitList(s string) []string {
 	return items
 }
 
-// cutParam reads name = value, where value is a token or quoted.
+// cutParam parses name = value, where value is a token or quoted.
 func cutParam(s string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(s, "=")
 	name, value = strings.TrimRight(name, " \t"), strings.TrimLeft(value, " \t")
@@ -131,16 +131,16 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// A demand is what the challenges of a response ask for.
+// A demand summarizes the challenges of a response.
 type demand struct {
-	metadata string // the URL of the server's metadata, "" if not said
+	metadata string // URL of the server's metadata, "" if not given
 	scopes   []string
 	code     string // the error
-	dpop     bool   // nothing but DPoP is taken
-	foreign  bool   // nothing that this package can meet is taken
+	dpop     bool   // DPoP is the only supported scheme that is accepted
+	foreign  bool   // no supported scheme is accepted
 }
 
-// readDemand sums up the challenges. A server need not send any.
+// readDemand summarizes the challenges. A server need not send any.
 func readDemand(h http.Header) demand {
 	var d demand
 	bearer, all := false, parseChallenges(h)
@@ -168,10 +168,10 @@ func readDemand(h http.Header) demand {
 	return d
 }
 
-// maxScopes bounds what is asked for, however many challenges there are.
+// maxScopes bounds the number of scopes requested at once.
 const maxScopes = 100
 
-// scopeSet is a list of scopes without repetitions, in order of appearance.
+// scopeSet returns the scopes of all lists, without repetitions, in order of appearance.
 func scopeSet(lists ...[]string) []string {
 	var set []string
 	for _, list := range lists {

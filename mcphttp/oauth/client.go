@@ -21,34 +21,32 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A Client is a client that an authorization server knows.
+// A Client is a client that is registered at an authorization server.
 type Client struct {
-	// Issuer is the authorization server that knows it; it is used at no other. It
-	// must be set if there is a Secret or a Key. Otherwise "" means the first that the
-	// MCP server names.
+	// Issuer is the authorization server. The client is used at no other. It must be set
+	// if there is a Secret or a Key. Otherwise "" means the first one that the MCP server
+	// names.
 	Issuer string
 	// ID is the client_id.
 	ID string
-	// Secret is what the client shares with the authorization server. "" means that
-	// it has none.
+	// Secret is the client secret. "" means none.
 	Secret string
-	// Key signs assertions, private_key_jwt, in place of a secret. Nil means none.
+	// Key signs assertions (private_key_jwt) instead of a secret. Nil means none.
 	Key *Key
-	// Method is how it authenticates: none, client_secret_basic, client_secret_post
-	// or private_key_jwt. "" means what it has the means for and the server's
-	// metadata lists, in the order private_key_jwt, client_secret_basic,
-	// client_secret_post, none.
+	// Method is the authentication method: none, client_secret_basic, client_secret_post
+	// or private_key_jwt. "" means the first of private_key_jwt, client_secret_basic,
+	// client_secret_post and none that the client can use and the server's metadata lists.
 	Method string
-	// Audience is whom assertions are for. "" means the issuer; some want the URL of
-	// the token endpoint.
+	// Audience is the audience of assertions. "" means the issuer; some servers expect
+	// the URL of the token endpoint.
 	Audience string
 
-	dynamic bool // it was registered by this package
+	dynamic bool // registered by this package
 }
 
-// check says why a client must not be used. What it has to prove who it is must not
-// go to whomever an MCP server names: it could be a server that nobody has meant, and
-// its authorization server would have the secret.
+// check returns an error if a client must not be used. Secrets must not be sent to an
+// authorization server only because an MCP server names it: a hostile server could
+// collect them.
 func (c *Client) check() error {
 	if c.Issuer == "" && (c.Secret != "" || c.Key != nil) {
 		return fmt.Errorf("%w: the client %.200q has a secret or a key, so its Client.Issuer must be set to the one authorization server that it is for", ErrIssuer, c.ID)
@@ -64,8 +62,8 @@ const (
 	methodKey   = "private_key_jwt"
 )
 
-// method chooses how to authenticate at an endpoint that lists what it supports. One
-// that lists nothing supports client_secret_basic (RFC 8414, section 2).
+// method selects the authentication method for an endpoint, by the methods that it lists.
+// An endpoint that lists none supports client_secret_basic (RFC 8414, section 2).
 func (c *Client) method(supported []string) (string, error) {
 	listed := func(m string) bool { return len(supported) == 0 || slices.Contains(supported, m) }
 	switch {
@@ -85,7 +83,7 @@ func (c *Client) method(supported []string) (string, error) {
 	return "", fmt.Errorf("%w: it can authenticate by none of %.300q", ErrNoClient, supported)
 }
 
-// authenticate adds to a request who the client is. A nil Client is nobody.
+// authenticate adds client authentication to a request. A nil Client adds nothing.
 func (c *Client) authenticate(to *call, at *endpoint) error {
 	if c == nil {
 		return nil
@@ -118,10 +116,10 @@ func (c *Client) authenticate(to *call, at *endpoint) error {
 	return nil
 }
 
-// assertionTime is for how long an assertion is good.
+// assertionTime is the lifetime of an assertion.
 const assertionTime = 2 * time.Minute
 
-// assertion is a signed statement of who the client is (RFC 7523).
+// assertion returns a signed client assertion (RFC 7523).
 func (c *Client) assertion(at *endpoint) (string, error) {
 	if c.Key == nil {
 		return "", fmt.Errorf("%w: private_key_jwt without a key", ErrNoClient)
@@ -141,11 +139,11 @@ func (c *Client) assertion(at *endpoint) (string, error) {
 	})
 }
 
-// A Key signs.
+// A Key is a private key for signatures.
 type Key struct {
-	// Signer has the private key: RSA, ECDSA or Ed25519.
+	// Signer is the private key: RSA, ECDSA or Ed25519.
 	Signer crypto.Signer
-	// Algorithm is that of the signature (RFC 7518), such as PS256. "" means ES256,
+	// Algorithm is the signature algorithm (RFC 7518), such as PS256. "" means ES256,
 	// ES384 or ES512 by the curve, EdDSA, or RS256.
 	Algorithm string
 	// ID is sent as the key's "kid". "" means none.
@@ -154,8 +152,8 @@ type Key struct {
 
 var errNoKey = errors.New("oauth: the key is neither RSA, ECDSA nor Ed25519")
 
-// joseKey is a key as the library wants it. One that is not at hand, such as a
-// hardware token's, only signs.
+// joseKey returns a key in the form that go-jose expects. A key outside of memory, such
+// as that of a hardware token, can only sign.
 func joseKey(key crypto.Signer) any {
 	switch key.(type) {
 	case *rsa.PrivateKey, *ecdsa.PrivateKey, ed25519.PrivateKey:
@@ -164,8 +162,8 @@ func joseKey(key crypto.Signer) any {
 	return cryptosigner.Opaque(key)
 }
 
-// algorithm is how to sign for somebody who accepts one of a list; an empty one
-// says nothing.
+// algorithm selects an algorithm that the recipient accepts. An empty list means that
+// this is not known.
 func (k *Key) algorithm(accepted []string) (jose.SignatureAlgorithm, error) {
 	if k == nil || k.Signer == nil {
 		return "", errNoKey
@@ -188,7 +186,7 @@ func (k *Key) algorithm(accepted []string) (jose.SignatureAlgorithm, error) {
 	return jose.SignatureAlgorithm(can[0]), nil
 }
 
-// algorithmsOf are those that a key is good for.
+// algorithmsOf returns the algorithms that a key supports.
 func algorithmsOf(public crypto.PublicKey) []string {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
@@ -203,7 +201,7 @@ func algorithmsOf(public crypto.PublicKey) []string {
 	return nil
 }
 
-// sign makes a JWT.
+// sign returns a signed JWT.
 func sign(key crypto.Signer, algorithm jose.SignatureAlgorithm, id string, opts *jose.SignerOptions, claims map[string]any) (string, error) {
 	if id != "" {
 		opts = opts.WithHeader("kid", id)

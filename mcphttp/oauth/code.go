@@ -17,30 +17,29 @@ import (
 )
 
 // AuthorizationCode gets tokens for a user, who authorizes the program in a browser:
-// the authorization code grant with PKCE. The program is known to the authorization
-// server by the first of these that is possible: one of Clients, MetadataURL, and
-// Registration.
+// the authorization code grant with PKCE. The client is the first possible one of:
+// one of Clients, the one at MetadataURL, or a new Registration.
 type AuthorizationCode struct {
 	// Redirector takes the user to the authorization server and back. Nil means
 	// &Loopback{}.
 	Redirector Redirector
 	// Clients were registered beforehand, each at its issuer.
 	Clients []Client
-	// MetadataURL is where the program's metadata document is, which is its client_id
-	// at every authorization server that supports that. The document has to list the
+	// MetadataURL is the URL of the program's client metadata document. It is the
+	// client_id at authorization servers that support that. The document must list the
 	// Redirector's redirect URI. "" means that there is none.
 	MetadataURL string
-	// MetadataKey authenticates the program there, if its metadata says so. Nil means
-	// that it does not authenticate.
+	// MetadataKey authenticates the client of MetadataURL, if its metadata says so. Nil
+	// means no authentication.
 	MetadataKey *Key
-	// Registration is how the program registers itself where there is no other way.
+	// Registration is used to register the program if there is no other client.
 	Registration Registration
-	// NoRegistration means that it does not.
+	// NoRegistration disables registration.
 	NoRegistration bool
-	// RequireIssuer refuses a user who comes back without the name of the authorization
-	// server (iss, RFC 9207), unless the user was sent to the origin of the issuer or of
-	// the token endpoint. Otherwise a hostile authorization server can send users to an
-	// honest one, and is given the code that they bring back. By default the client logs
+	// RequireIssuer rejects a redirect without the issuer of the authorization server
+	// (iss, RFC 9207), unless the user was sent to the origin of the issuer or of the
+	// token endpoint. Otherwise a hostile authorization server can send users to an
+	// honest one, and gets the code that they come back with. By default the client logs
 	// a warning and continues, because some authorization servers send no iss and have
 	// their pages on another host.
 	RequireIssuer bool
@@ -61,7 +60,7 @@ func (a *AuthorizationCode) prefers(issuer string) bool {
 	return slices.ContainsFunc(a.Clients, func(c Client) bool { return c.Issuer == issuer })
 }
 
-// receiver is the one that there is, or the default one.
+// redirector returns the configured Redirector or the default.
 func (a *AuthorizationCode) redirector() Redirector {
 	if a.Redirector == nil {
 		return &Loopback{}
@@ -69,7 +68,7 @@ func (a *AuthorizationCode) redirector() Redirector {
 	return a.Redirector
 }
 
-// client finds a client that needs no registration, or was registered before.
+// client returns a client that was configured or registered before.
 func (a *AuthorizationCode) client(ctx context.Context, g *tokenRequest) (*Client, error) {
 	as := g.site.as
 	for i := range a.Clients {
@@ -114,18 +113,18 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token
 	if err != nil {
 		return nil, fmt.Errorf("authorization_endpoint: %w", err)
 	}
-	way, err := a.redirector().Open(ctx, g.registeredURI(ctx))
+	redirect, err := a.redirector().Open(ctx, g.registeredURI(ctx))
 	if err != nil {
 		return nil, err
 	}
-	defer way.Close()
-	client, err := a.identify(ctx, g, way.RedirectURI())
+	defer redirect.Close()
+	client, err := a.identify(ctx, g, redirect.RedirectURI())
 	if err != nil {
 		return nil, err
 	}
-	r := &authRequest{state: rand.Text(), verifier: oauth2.GenerateVerifier(), uri: way.RedirectURI(), as: as}
+	r := &authRequest{state: rand.Text(), verifier: oauth2.GenerateVerifier(), uri: redirect.RedirectURI(), as: as}
 	to.RawQuery = r.query(to.Query(), client, g)
-	params, err := way.Authorize(ctx, to.String())
+	params, err := redirect.Authorize(ctx, to.String())
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +144,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token
 	return tok, err
 }
 
-// identify finds out who the client is, and registers it if that is needed.
+// identify returns the client, and registers it if necessary.
 func (a *AuthorizationCode) identify(ctx context.Context, g *tokenRequest, redirectURI string) (*Client, error) {
 	client, err := a.client(ctx, g)
 	if !errors.Is(err, errUnregistered) {
@@ -162,14 +161,14 @@ func (a *AuthorizationCode) identify(ctx context.Context, g *tokenRequest, redir
 	return g.register(ctx, &a.Registration, redirectURI)
 }
 
-// A redirect is a user's way to the authorization server and back, with what binds
-// the two.
+// An authRequest is an authorization request, with the values that bind the redirect to
+// it.
 type authRequest struct {
 	state, verifier, uri string
 	as                   *serverMetadata
 }
 
-// query adds the authorization request to what the endpoint's URL has already.
+// query adds the authorization request to the query of the endpoint's URL.
 func (r *authRequest) query(q url.Values, client *Client, g *tokenRequest) string {
 	q.Set("response_type", "code")
 	q.Set("client_id", client.ID)
@@ -187,8 +186,8 @@ func (r *authRequest) query(q url.Values, client *Client, g *tokenRequest) strin
 	return q.Encode()
 }
 
-// code makes sure that a redirect is the answer to this request, by the server that
-// it was sent to (RFC 9207), before anything in it is looked at.
+// code checks that a redirect answers this request and comes from the right server (RFC
+// 9207), before it reads anything else. It returns the authorization code.
 func (r *authRequest) code(params url.Values) (string, error) {
 	for _, name := range []string{"state", "iss", "error", "code"} {
 		if len(params[name]) > 1 {
@@ -212,8 +211,8 @@ func (r *authRequest) code(params url.Values) (string, error) {
 	return "", fmt.Errorf("%w: it has no code", ErrState)
 }
 
-// isFrom reports whether it is certain that a redirect comes from where its code is
-// sent to: it says so, or the user was sent to the origin that gets the code.
+// isFrom reports whether a redirect certainly comes from the server that its code will be
+// sent to: it says so, or the user was sent to the same origin.
 func (r *authRequest) isFrom(params url.Values) bool {
 	return params.Has("iss") || sameOrigin(r.as.AuthorizationEndpoint, r.as.Issuer) || sameOrigin(r.as.AuthorizationEndpoint, r.as.TokenEndpoint)
 }
@@ -227,8 +226,8 @@ func sameOrigin(a, b string) bool {
 	return err == nil && origin(u) == origin(v)
 }
 
-// unnamed is for a redirect that may come from another authorization server than the
-// one that gets its code.
+// acceptUnnamed decides about a redirect that may come from another authorization server
+// than the one that its code will be sent to.
 func (a *AuthorizationCode) acceptUnnamed(ctx context.Context, g *tokenRequest, page *url.URL) error {
 	as := g.site.as
 	if a.RequireIssuer {

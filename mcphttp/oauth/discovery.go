@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// resourceMetadata is what a server says of itself (RFC 9728).
+// resourceMetadata is the metadata of an MCP server (RFC 9728).
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -21,7 +21,7 @@ type resourceMetadata struct {
 	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
 }
 
-// serverMetadata is what an authorization server says of itself (RFC 8414).
+// serverMetadata is the metadata of an authorization server (RFC 8414).
 type serverMetadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -35,30 +35,30 @@ type serverMetadata struct {
 	MetadataClients       bool     `json:"client_id_metadata_document_supported"`
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 
-	// old says that it is one of 2025-03-26, found without the server's metadata,
-	// which need not say that it has PKCE.
+	// old marks a server of revision 2025-03-26, found without the MCP server's
+	// metadata. Its metadata need not list PKCE.
 	old bool
 }
 
-// A site is what is known of where a server's tokens come from.
+// A site is where the tokens of an MCP server come from.
 type site struct {
-	resource string // the server's identifier, as it wants to be called
+	resource string // identifier of the server, from its metadata
 	scopes   []string
 	dpop     bool
 	as       *serverMetadata
 	reach    reach
 }
 
-// wellKnown inserts a well-known path before that of an identifier.
+// wellKnown inserts a well-known path before the path of an identifier.
 func wellKnown(id *url.URL, name string) string {
 	return rooted(id, "/.well-known/"+name+strings.TrimRight(id.EscapedPath(), "/"))
 }
 
-// rooted is a path at the origin of a URL.
+// rooted returns a path at the origin of a URL.
 func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Host + path }
 
-// discover finds out where to get tokens for the server. It prefers the issuer for
-// which prefers is true, if the server names it.
+// discover finds the authorization server. Of those that the MCP server names, it chooses
+// one for which prefers is true, or else the first.
 func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
 	prm, err := t.resource(ctx, d.metadata, near)
 	if errors.Is(err, errAbsent) {
@@ -83,13 +83,13 @@ func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers
 
 const resourceWellKnown = "/.well-known/oauth-protected-resource"
 
-// resource gets the server's metadata. A document that is about something else is
-// passed over: an honest one may follow.
+// resource gets the metadata of the MCP server. It skips documents about other
+// resources, because the right one may follow.
 func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
 	path := t.server.EscapedPath()
 	places := []string{rooted(t.server, strings.TrimSuffix(resourceWellKnown+path, "/")), rooted(t.server, resourceWellKnown)}
 	if strings.HasSuffix(path, "/") && path != "/" {
-		places = append([]string{rooted(t.server, resourceWellKnown+path)}, places...) // literally
+		places = append([]string{rooted(t.server, resourceWellKnown+path)}, places...) // with the slash
 	}
 	if advertised != "" {
 		places = append([]string{advertised}, places...)
@@ -113,9 +113,9 @@ func (t *Transport) resource(ctx context.Context, advertised string, near reach)
 }
 
 // isResource reports whether metadata found at a place may call the server by an
-// identifier (RFC 9728, section 3.3). Its own URL is fine anywhere. The URL of a
-// resource above it is one that tenants of a shared host have in common: only that
-// resource can agree to it, at its own well-known URL, which no tenant controls.
+// identifier (RFC 9728, section 3.3). The server's own URL is accepted anywhere. The URL
+// of a resource above it may be shared by tenants of one host. It is accepted only at
+// that resource's own well-known URL, which no tenant controls.
 func (t *Transport) isResource(id, place string) bool {
 	u, err := parseURL(id)
 	if err != nil || origin(u) != t.home || !isBelow(t.server, u) {
@@ -130,7 +130,7 @@ func (t *Transport) isResource(id, place string) bool {
 		origin(at) == t.home && at.EscapedPath() == resourceWellKnown+path && at.RawQuery == ""
 }
 
-// isBelow reports whether u's path is that of top or below it.
+// isBelow reports whether the path of u is that of top or below it.
 func isBelow(u, top *url.URL) bool {
 	path, prefix := u.EscapedPath(), strings.TrimRight(top.EscapedPath(), "/")
 	rest, ok := strings.CutPrefix(path, prefix)
@@ -139,7 +139,7 @@ func isBelow(u, top *url.URL) bool {
 
 func isDots(segment string) bool { return segment == "." || segment == ".." }
 
-// places is where the metadata of an authorization server may be, in order.
+// places returns the URLs where the metadata of an authorization server may be, in order.
 func places(issuer *url.URL) []string {
 	const oauth, openid = "oauth-authorization-server", "openid-configuration"
 	list := []string{wellKnown(issuer, oauth), wellKnown(issuer, openid)}
@@ -149,8 +149,8 @@ func places(issuer *url.URL) []string {
 	return list
 }
 
-// server gets the metadata of an authorization server, in the manner of c, and
-// makes sure that it is its own.
+// server gets the metadata of an authorization server, using the settings of c, and
+// checks that it is about that server.
 func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMetadata, error) {
 	u, err := parseURL(issuer)
 	if err == nil && u.RawQuery != "" {
@@ -179,8 +179,8 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 	return nil, fmt.Errorf("%w: authorization server %.200q has none", ErrMetadata, issuer)
 }
 
-// discoverOld is for servers of 2025-03-26, which have no metadata: they are their
-// own authorization servers.
+// discoverOld finds the authorization server of a server of revision 2025-03-26, which
+// has no resource metadata: it is its own authorization server.
 func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) {
 	home := rooted(t.server, "")
 	var as serverMetadata
@@ -204,8 +204,8 @@ func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) 
 	return &site{resource: canonical(t.server), as: &as, reach: near}, nil
 }
 
-// canonical is a server's URL as an identifier: in lower case where that does not
-// matter, without fragment, and without a slash at the end.
+// canonical returns a server's URL as an identifier: scheme and host in lower case,
+// without a fragment and a trailing slash.
 func canonical(u *url.URL) string {
 	id := strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + strings.TrimRight(u.EscapedPath(), "/")
 	if u.RawQuery != "" {

@@ -3,8 +3,8 @@
 
 // Package oauth authorizes a client at MCP servers over HTTP.
 //
-// A [Transport] is an [http.RoundTripper] around any other. It sends requests as they
-// are until the server wants to know who calls; then it finds the authorization
+// A [Transport] is an [http.RoundTripper] that wraps another. It sends requests
+// unchanged until the server requires authorization. Then it finds the authorization
 // server, gets a token there, and sends the request again:
 //
 //	auth := oauth.NewTransport(url, &oauth.Options{Store: oauth.NewFileStore(dir)})
@@ -13,19 +13,18 @@
 //		Client: &http.Client{Transport: auth},
 //	}))
 //
-// While a user logs in, the clocks of the request that waits stand still
-// ([mcp.PauseTimeout]); a program that would rather have that done before it connects
-// calls [Transport.Authorize].
+// Client timeouts are paused while a user logs in ([mcp.PauseTimeout]). To have the user
+// log in before connecting, call [Transport.Authorize].
 //
-// How a token is got is a [Grant]: [AuthorizationCode], which is the default, asks a
-// user; [ClientCredentials], [WorkloadIdentity] and [EnterpriseGrant] need nobody. Tokens
-// and registrations outlive the process in a [Store], such as that of [NewFileStore].
+// A [Grant] obtains tokens: [AuthorizationCode], the default, asks a user;
+// [ClientCredentials], [WorkloadIdentity] and [EnterpriseGrant] do not. A [Store], such
+// as that of [NewFileStore], keeps tokens and registrations across restarts.
 //
-// What a server says of where to go is not trusted. Its metadata must be about the
-// server, or be that of a resource above it, at the well-known URL of that resource;
-// an authorization server's must be about itself, addresses within networks
-// that the server is not part of are refused when they are dialled, redirects stay
-// within their origin, and everything that is read or repeated is bounded. A token
-// is sent to the server that it is for and nowhere else, and never in the clear,
-// except on the machine itself.
+// URLs from servers are not trusted. Metadata must be about the server that it was
+// requested for, or about a resource above it, at the well-known URL of that resource.
+// The metadata of an authorization server must be about itself. Addresses in networks
+// that the server is not part of are refused when they are dialled, redirects are
+// followed only within their origin, and everything that is read or repeated is bounded.
+// A token is sent only to the server that it was issued for, and only encrypted, except on
+// this machine.
 package oauth

@@ -29,11 +29,11 @@ const (
 type prover struct {
 	key       crypto.Signer
 	algorithm string
-	thumb     string // of the public key
-	saved     []byte // the key itself as a JWK, if it was made here
+	thumb     string // thumbprint of the public key
+	saved     []byte // private key as a JWK, if it was generated here
 }
 
-// newProver uses the user's key, or makes one.
+// newProver returns a prover for the user's key, or for a new key if that is nil.
 func newProver(key *Key, accepted []string) (*prover, error) {
 	if key != nil {
 		algorithm, err := key.algorithm(accepted)
@@ -62,7 +62,7 @@ func provedBy(key crypto.Signer, algorithm string) (*prover, error) {
 	return &prover{key: key, algorithm: algorithm, thumb: base64.RawURLEncoding.EncodeToString(thumb)}, nil
 }
 
-// proverOf is for a token that was stored, nil if its key is not at hand.
+// proverOf returns the prover for a stored token, or nil if its key is not available.
 func (t *Transport) proverOf(tok *token) *prover {
 	p, err := newProver(t.opts.DPoPKey, nil)
 	if len(tok.Key) > 0 {
@@ -74,7 +74,7 @@ func (t *Transport) proverOf(tok *token) *prover {
 	return p
 }
 
-// savedProver has a key that was made here.
+// savedProver returns the prover for a generated key that was stored.
 func savedProver(saved []byte) (*prover, error) {
 	var jwk jose.JSONWebKey
 	if err := jwk.UnmarshalJSON(saved); err != nil {
@@ -92,7 +92,7 @@ func savedProver(saved []byte) (*prover, error) {
 	return p, nil
 }
 
-// proof is a proof for one request, with an access token or without.
+// proof returns a proof for one request. access is the access token, or "".
 func (p *prover) proof(method string, to *url.URL, nonce, access string) (string, error) {
 	bare := *to
 	bare.RawQuery, bare.Fragment, bare.RawFragment, bare.ForceQuery, bare.User = "", "", "", false, nil
@@ -111,7 +111,7 @@ func (p *prover) proof(method string, to *url.URL, nonce, access string) (string
 	return sign(p.key, jose.SignatureAlgorithm(p.algorithm), "", opts, claims)
 }
 
-// prove adds a proof to a request for a token.
+// prove adds a proof to a token request.
 func (t *Transport) prove(c *call, p *prover) error {
 	u, err := url.Parse(c.url)
 	if err != nil {
@@ -134,14 +134,14 @@ func (t *Transport) sign(req *http.Request, cred *credential) error {
 	return err
 }
 
-// nonces are those that servers want to see in the next proof, by their origins: of
-// the MCP server and of authorization servers.
+// nonces are the nonces for the next proofs, by the origin of the MCP server or
+// authorization server that sent them.
 type nonces struct {
 	mu sync.Mutex
 	at map[string]string
 }
 
-// maxOrigins bounds of how many servers a nonce is kept.
+// maxOrigins bounds the number of nonces.
 const maxOrigins = 8
 
 func (n *nonces) get(u *url.URL) string {

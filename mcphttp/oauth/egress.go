@@ -29,26 +29,26 @@ const (
 	requestTimeout = 30 * time.Second // for metadata, a registration or a token
 )
 
-// egress sends what goes to other places than the MCP server's endpoint.
+// egress sends requests to metadata, registration and token endpoints.
 type egress struct {
 	base http.RoundTripper // to the MCP server's own origin
 	far  http.RoundTripper // to all others
 	home string            // the MCP server's origin
 }
 
-// destination is what the dialer has to know of the request it dials for.
+// A destination tells the dialer which addresses a request may use.
 type destination struct {
 	reach    reach
 	plain    bool // not https
-	anywhere bool // the user has said where
-	proxied  bool // the address is a proxy's
+	anywhere bool // configured by the user
+	proxied  bool // the connection goes to a proxy
 }
 
 type destinationKey struct{}
 
-// newEgressTransport dials only addresses that the destination in the context
-// allows: the name may mean another address than when it was looked at before. It
-// keeps no connection, for one that is fine for a request may not be for the next.
+// newEgressTransport returns a transport that dials only addresses allowed by the
+// destination in the context: a name may resolve to another address than before. It
+// keeps no connections, because the next request may have another destination.
 func newEgressTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 20 * time.Second, ControlContext: controlDial}
 	return &http.Transport{
@@ -85,18 +85,18 @@ func controlDial(ctx context.Context, _, address string, _ syscall.RawConn) erro
 	return d.reach.allows(to.Addr())
 }
 
-// A call is a request to a place that a server has named.
+// A call is a request to a URL from a server or from the configuration.
 type call struct {
 	method   string
 	url      string
 	header   http.Header
-	form     url.Values // in the body, if not nil
-	json     any        // in the body, if not nil
+	form     url.Values // body, if not nil
+	json     any        // body, if not nil
 	reach    reach
-	anywhere bool // the URL was configured: its address is the user's business
+	anywhere bool // the URL was configured, so any address is allowed
 }
 
-// reply is a response that was read.
+// A reply is a response whose body has been read.
 type reply struct {
 	status int
 	header http.Header
@@ -104,8 +104,8 @@ type reply struct {
 	body   []byte
 }
 
-// do sends a call and reads the reply. A redirect is followed only if nothing can
-// be lost by it: for a GET, within the origin.
+// do sends a call and reads the reply. It follows redirects only for GET, within the
+// origin.
 func (e *egress) do(ctx context.Context, c *call) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -134,7 +134,7 @@ func (e *egress) do(ctx context.Context, c *call) (*reply, error) {
 	}
 }
 
-// place is a URL for an error message, without what may be secret in its query.
+// place returns a URL for error messages, without its query, which may be secret.
 func (c *call) place(to string) string {
 	to, _, _ = strings.Cut(to, "?")
 	return fmt.Sprintf("%.200q", to)
@@ -172,7 +172,7 @@ func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, 
 	return wrapSendError(e.far.RoundTrip(req.WithContext(context.WithValue(ctx, destinationKey{}, d))))
 }
 
-// finish names the request that failed, but not its query.
+// wrapSendError adds the package name to an error.
 func wrapSendError(res *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
@@ -207,11 +207,11 @@ func readReply(res *http.Response) (*reply, error) {
 	return &reply{res.StatusCode, res.Header, isJSON, body}, nil
 }
 
-// errAbsent means that there is no document at a place.
+// errAbsent means that there is no document at a URL.
 var errAbsent = errors.New("oauth: there is no metadata")
 
-// document gets a JSON document. Places where there is none answer with a status,
-// or with a page for people.
+// document gets a JSON document. Servers without it answer with a status, or with an
+// HTML page.
 func (e *egress) document(ctx context.Context, c *call, into any) error {
 	c.method = http.MethodGet
 	r, err := e.do(ctx, c)

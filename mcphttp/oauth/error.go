@@ -10,33 +10,32 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Kinds of failures, found with errors.Is in what a [Transport] returns. There they
-// stand beside [mcp.ErrUnauthorized], whatever the reason is for which the client
-// could not be authorized.
+// The kinds of failures, for errors.Is. An error of a [Transport] that wraps one of them
+// also wraps [mcp.ErrUnauthorized].
 var (
-	// ErrUnsafeURL means that a URL that came from a server must not be used.
+	// ErrUnsafeURL means that a URL from a server must not be used.
 	ErrUnsafeURL = errors.New("oauth: unsafe URL")
 	// ErrResource means that metadata is about another resource than the server.
 	ErrResource = errors.New("oauth: metadata of another resource")
-	// ErrIssuer means that an authorization server is not the one it should be: its
-	// metadata or its response names another, or the credentials belong to another or
-	// do not say to which.
+	// ErrIssuer means that an authorization server is not the expected one: its metadata
+	// or response names another, or the credentials belong to another or do not say to
+	// which.
 	ErrIssuer = errors.New("oauth: another authorization server")
-	// ErrState means that a redirect belongs to no authorization of this client.
+	// ErrState means that a redirect does not belong to an authorization of this client.
 	ErrState = errors.New("oauth: redirect of another authorization")
-	// ErrMetadata means that there is no metadata, or none that can be used.
+	// ErrMetadata means that there is no usable metadata.
 	ErrMetadata = errors.New("oauth: no usable metadata")
-	// ErrNoClient means that there is no way for the client to be known to the
-	// authorization server.
+	// ErrNoClient means that the client is not registered at the authorization server
+	// and cannot register.
 	ErrNoClient = errors.New("oauth: the client is not registered")
 )
 
-// An Error is a refusal of an authorization server (RFC 6749, section 5.2). Its
-// texts are the server's: show them as such.
+// An Error is an error response of an authorization server (RFC 6749, section 5.2). Its
+// texts come from the server: present them as such.
 type Error struct {
-	Issuer      string // "" if there is none
-	Status      int    // of HTTP; 0 if it came by redirect
-	Code        string // such as invalid_grant or access_denied; "" if it was none
+	Issuer      string // "" if not known
+	Status      int    // HTTP status; 0 for an error in a redirect
+	Code        string // such as invalid_grant or access_denied; "" if there was none
 	Description string
 }
 
@@ -55,7 +54,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// code is that of the *Error in err, "" if there is none.
+// errorCode returns the code of the *Error in err, or "".
 func errorCode(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -63,5 +62,5 @@ func errorCode(err error) string {
 	return ""
 }
 
-// unauthorized makes an error one of [mcp.ErrUnauthorized].
+// unauthorized wraps an error in [mcp.ErrUnauthorized].
 func unauthorized(err error) error { return fmt.Errorf("%w: %w", mcp.ErrUnauthorized, err) }

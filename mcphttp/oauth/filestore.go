@@ -15,20 +15,20 @@ import (
 	"path/filepath"
 )
 
-// A FileStore keeps every value in a file of its own, which nobody but its owner can
-// read, below a directory that nobody else can enter. Files are replaced in one
-// step, so that several processes of one user may share the directory. The values are
-// not encrypted: for that, wrap the store.
+// A FileStore keeps every value in a file of its own, readable only by its owner, in a
+// directory that only the owner can enter. Files are replaced atomically, so that several
+// processes of one user may share the directory. Values are not encrypted: for that, wrap
+// the store.
 //
-// On Unix, files and directories of another user are refused, unless it is root, and so
-// are files that others can use and directories in which others can replace files.
+// On Unix, it rejects files and directories of users other than the current one and root,
+// files that others can access, and directories in which others can replace files.
 type FileStore struct{ dir string }
 
-// NewFileStore makes a store in a directory, which is made when something is saved.
-// One that exists must belong to the store alone.
+// NewFileStore returns a store in dir, which is created when a value is saved. An
+// existing directory must belong to the store alone.
 func NewFileStore(dir string) *FileStore { return &FileStore{dir} }
 
-// maxFile is how long a file may be that is read.
+// maxFile is the maximum size of a file.
 const maxFile = 1 << 20
 
 func (s *FileStore) path(key StoreKey) string {
@@ -36,7 +36,7 @@ func (s *FileStore) path(key StoreKey) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:])+".json")
 }
 
-// Load implements [Store]. It refuses what others can read, write or replace.
+// Load implements [Store]. It rejects files that others can read, write or replace.
 func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
 	path := s.path(key)
 	info, err := os.Lstat(path)
@@ -58,7 +58,7 @@ func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err == nil {
-		err = checkFile(path, info) // it may be another one by now
+		err = checkFile(path, info) // it may have been replaced
 	}
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func checkFile(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkDir makes sure that nobody else can replace files.
+// checkDir checks that other users cannot replace files.
 func (s *FileStore) checkDir() error {
 	info, err := os.Stat(s.dir)
 	switch {
@@ -122,7 +122,7 @@ func (s *FileStore) Save(_ context.Context, key StoreKey, value []byte) (err err
 	return os.Rename(f.Name(), s.path(key))
 }
 
-// prepare makes the directory, or makes sure that nobody else can enter it.
+// prepare creates the directory, or checks that other users cannot enter it.
 func (s *FileStore) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err

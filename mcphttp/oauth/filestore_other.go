@@ -9,8 +9,8 @@ import "io/fs"
 
 const openFlags = 0
 
-// tooOpen and isForeign cannot be told from what is known of a file here: what is below a
-// user's directories is that user's.
+// tooOpen and isForeign are not supported on this system, where the directories of a user
+// are usually protected.
 func tooOpen(fs.FileInfo) bool { return false }
 
 func isForeign(fs.FileInfo) bool { return false }

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// openFlags follow no link, and do not wait for what is no file.
+// openFlags do not follow links, and do not block on pipes.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// tooOpen reports whether others than the owner have any right.
+// tooOpen reports whether users other than the owner have any permission.
 func tooOpen(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
 // isForeign reports whether a file belongs to another user, who could change it at any

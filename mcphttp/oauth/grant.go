@@ -13,25 +13,25 @@ import (
 )
 
 // A Grant is a way to get tokens: [*AuthorizationCode], [*ClientCredentials],
-// [*EnterpriseGrant] or [*WorkloadIdentity]. A grant must not be changed once a transport
-// has it; several may share one.
+// [*EnterpriseGrant] or [*WorkloadIdentity]. A grant must not be changed once it is used.
+// Several transports may share one.
 type Grant interface {
-	// obtain gets a token at the site.
+	// obtain gets a token.
 	obtain(ctx context.Context, g *tokenRequest) (*token, error)
-	// client is who asks for tokens at the site, without registering anew.
+	// client returns the client to use, without registering a new one.
 	client(ctx context.Context, g *tokenRequest) (*Client, error)
-	// prefers reports whether something is arranged with an issuer.
+	// prefers reports whether the grant has credentials for an issuer.
 	prefers(issuer string) bool
-	// silent reports whether nobody is bothered.
+	// isSilent reports whether the grant works without a user.
 	isSilent() bool
-	// check says why the grant must not be used as it is configured.
+	// check returns an error if the grant must not be used as it is configured.
 	check() error
 }
 
-// ClientCredentials get tokens for the program itself, without a user (extension
+// ClientCredentials gets tokens for the program itself, without a user (extension
 // io.modelcontextprotocol/oauth-client-credentials).
 type ClientCredentials struct {
-	// Client is who the program is. It has a secret or a key, and therefore an issuer.
+	// Client is the registered client. It has a secret or a key, and therefore an issuer.
 	Client Client
 }
 
@@ -53,22 +53,22 @@ func (c *ClientCredentials) obtain(ctx context.Context, g *tokenRequest) (*token
 	return g.token(ctx, client, url.Values{"grant_type": {grantClientCredentials}})
 }
 
-// An AuthorizationServer is where something is going to be sent.
+// An AuthorizationServer is the recipient of an assertion.
 type AuthorizationServer struct {
 	Issuer        string
 	TokenEndpoint string
 }
 
-// WorkloadIdentity gets tokens with a JWT that the platform on which the program
-// runs has issued to it. There is no registration. A JWT that is refused is not
-// sent again for the same request.
+// WorkloadIdentity gets tokens with a JWT that the platform has issued to the program.
+// There is no registration. A JWT that was rejected is not sent again for the same
+// request.
 type WorkloadIdentity struct {
-	// Issuer is the authorization server that trusts the platform; no other gets a
-	// JWT. "" means the first that the MCP server names: only for JWTs of which a
-	// stranger has no use, because they are made for the one who is asked.
+	// Issuer is the authorization server that trusts the platform. No other server gets a
+	// JWT. "" means the first one that the MCP server names: use it only for JWTs that
+	// are useless to others, because they name the server as their audience.
 	Issuer string
-	// Assertion returns a JWT for an authorization server. It is called every time, and
-	// must not be nil.
+	// Assertion returns a JWT for an authorization server. It is called for every token,
+	// and must not be nil.
 	Assertion func(ctx context.Context, to AuthorizationServer) (string, error)
 }
 
@@ -99,32 +99,32 @@ func (w *WorkloadIdentity) obtain(ctx context.Context, g *tokenRequest) (*token,
 	return g.token(ctx, client, url.Values{"grant_type": {grantJWTBearer}, "assertion": {assertion}})
 }
 
-// EnterpriseGrant gets tokens by a user's login at the identity provider of an
-// enterprise (extension io.modelcontextprotocol/enterprise-managed-authorization):
-// the provider issues a grant for the MCP server, an ID-JAG, which the server's
-// authorization server takes. The user need not be asked again.
+// EnterpriseGrant gets tokens from a user's login at the identity provider of an
+// enterprise (extension io.modelcontextprotocol/enterprise-managed-authorization). The
+// provider issues a grant for the MCP server, an ID-JAG, which the server's authorization
+// server exchanges for a token. The user is not asked again.
 type EnterpriseGrant struct {
-	// Provider is the enterprise's.
+	// Provider is the identity provider of the enterprise.
 	Provider IdentityProvider
-	// Subject returns what the user's login at the provider has left. It is called
-	// every time, and must not be nil.
+	// Subject returns a token from the user's login at the provider. It is called for
+	// every token, and must not be nil.
 	Subject func(ctx context.Context) (SubjectToken, error)
-	// Client is who the program is at the MCP server's authorization server.
+	// Client is the client at the MCP server's authorization server.
 	Client Client
 }
 
-// An IdentityProvider is configured by whoever administers it: its addresses may be
-// within the enterprise's network.
+// An IdentityProvider is configured by an administrator, so its addresses may be in a
+// private network.
 type IdentityProvider struct {
-	// Issuer finds its metadata if there is no TokenEndpoint.
+	// Issuer is used to find the metadata if there is no TokenEndpoint.
 	Issuer string
-	// TokenEndpoint is where tokens are exchanged. "" means to look it up.
+	// TokenEndpoint is the URL for the token exchange. "" means to look it up.
 	TokenEndpoint string
-	// Client is who the program is at the provider. Its Issuer is not read.
+	// Client is the client at the provider. Its Issuer is ignored.
 	Client Client
 }
 
-// A SubjectToken says who the user is.
+// A SubjectToken identifies the user.
 type SubjectToken struct {
 	Token string
 	// Type is the URN of the token's type. "" means
@@ -167,7 +167,7 @@ func (e *EnterpriseGrant) obtain(ctx context.Context, g *tokenRequest) (*token, 
 	return g.token(ctx, client, url.Values{"grant_type": {grantJWTBearer}, "assertion": {grant}})
 }
 
-// exchange has the provider issue an ID-JAG (RFC 8693).
+// exchange gets an ID-JAG from the provider (RFC 8693).
 func (e *EnterpriseGrant) exchange(ctx context.Context, g *tokenRequest) (string, error) {
 	provider, err := e.provider(ctx, g)
 	if err != nil {

@@ -16,29 +16,28 @@ import (
 	"time"
 )
 
-// A Redirector takes users to authorization servers and back. It is used by several
-// transports at once if they share it.
+// A Redirector takes users to authorization servers and back. It must be safe for
+// concurrent use if several transports share it.
 type Redirector interface {
-	// Open prepares for one authorization. Before is the redirect URI with which the
-	// program is registered already, "" if there is none; another one means that it
-	// has to register anew.
-	Open(ctx context.Context, before string) (Redirect, error)
+	// Open starts one authorization. registered is the redirect URI already registered,
+	// or "". If the Redirect has a different URI, the program registers again.
+	Open(ctx context.Context, registered string) (Redirect, error)
 }
 
-// A Redirect is the way of one user to an authorization server and back.
+// A Redirect takes one user to an authorization server and back.
 type Redirect interface {
-	// RedirectURI is where the authorization server sends the user to.
+	// RedirectURI returns the URI to which the authorization server sends the user.
 	RedirectURI() string
-	// Authorize takes the user to a URL, which is https, or http on this machine, and
-	// returns the parameters with which the user comes back to the redirect URI. They
-	// are checked by the caller. It returns when ctx ends.
+	// Authorize takes the user to a URL, which is https, or http on this machine. It
+	// returns the parameters of the user's request to the redirect URI, which the caller
+	// checks. It returns early if ctx is done.
 	Authorize(ctx context.Context, authorizationURL string) (url.Values, error)
-	// Close ends the reception. It is called once.
+	// Close ends the authorization. It is called once.
 	Close() error
 }
 
-// NewRedirector makes a Redirector of a function that is a Redirect's Authorize, and a
-// redirect URI that is always the same: for programs that have a page for it.
+// NewRedirector returns a Redirector with a constant redirect URI whose Redirects call
+// authorize: for programs that serve the redirect URI themselves.
 func NewRedirector(redirectURI string, authorize func(ctx context.Context, authorizationURL string) (url.Values, error)) Redirector {
 	return &fixed{redirectURI, authorize}
 }
@@ -58,29 +57,28 @@ func (f *fixed) Authorize(ctx context.Context, authorizationURL string) (url.Val
 
 func (f *fixed) Close() error { return nil }
 
-// Loopback is a [Redirector] for programs that run on the user's machine: it opens a
-// browser, and listens on 127.0.0.1 for the way back (RFC 8252). The zero Loopback
-// is ready to use.
+// Loopback is a [Redirector] for programs on the user's machine. It opens a browser, and
+// listens on 127.0.0.1 for the redirect (RFC 8252). The zero Loopback is ready to use.
 type Loopback struct {
-	// RedirectURI is where it listens: http, with a host that is localhost or
-	// 127.0.0.1. Without a port, or with port 0, any that is free is taken, but the
-	// one of the registration if possible. "" means "http://127.0.0.1/callback".
+	// RedirectURI is the URI to listen at: http, with the host localhost or 127.0.0.1.
+	// Without a port, or with port 0, a free port is used, if possible the registered
+	// one. "" means "http://127.0.0.1/callback".
 	RedirectURI string
-	// OpenBrowser shows a URL to the user: it may print it. It must not wait for the
-	// user. Nil means [OpenBrowser].
+	// OpenBrowser shows a URL to the user, or prints it. It must not wait for the user.
+	// Nil means [OpenBrowser].
 	OpenBrowser func(ctx context.Context, url string) error
-	// Done is the text of the page that the user comes back to. "" means "You may
-	// close this page now."
+	// Done is the text of the page after the redirect. "" means "You may close this page
+	// now."
 	Done string
 }
 
 // Open implements [Redirector].
-func (l *Loopback) Open(ctx context.Context, before string) (Redirect, error) {
+func (l *Loopback) Open(ctx context.Context, registered string) (Redirect, error) {
 	u, err := url.Parse(cmp.Or(l.RedirectURI, "http://127.0.0.1/callback"))
 	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("oauth: Loopback.RedirectURI is %q, want http://127.0.0.1:port/path", l.RedirectURI)
 	}
-	listener, err := l.listen(ctx, u, before)
+	listener, err := l.listen(ctx, u, registered)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +93,13 @@ func (l *Loopback) Open(ctx context.Context, before string) (Redirect, error) {
 	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, came: make(chan url.Values, 1)}, nil
 }
 
-// listen takes the port that is configured, or the one of before, or any.
-func (l *Loopback) listen(ctx context.Context, u *url.URL, before string) (net.Listener, error) {
+// listen listens at the configured port, the registered one, or any.
+func (l *Loopback) listen(ctx context.Context, u *url.URL, registered string) (net.Listener, error) {
 	var config net.ListenConfig
 	if port := u.Port(); port != "" && port != "0" {
 		return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
 	}
-	if b, err := url.Parse(before); err == nil && b.Scheme == u.Scheme && b.Hostname() == u.Hostname() && b.Path == u.Path && b.Port() != "" {
+	if b, err := url.Parse(registered); err == nil && b.Scheme == u.Scheme && b.Hostname() == u.Hostname() && b.Path == u.Path && b.Port() != "" {
 		if listener, err := config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", b.Port())); err == nil {
 			return listener, nil
 		}
@@ -109,7 +107,7 @@ func (l *Loopback) listen(ctx context.Context, u *url.URL, before string) (net.L
 	return config.Listen(ctx, "tcp4", "127.0.0.1:0")
 }
 
-// waiting is for a user who is at the authorization server.
+// A loopbackRedirect waits for the redirect of one user.
 type loopbackRedirect struct {
 	opts     *Loopback
 	uri      *url.URL
@@ -139,7 +137,7 @@ func (w *loopbackRedirect) Authorize(ctx context.Context, authorizationURL strin
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(w.listener) }()
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for the page to get there
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // to deliver the page
 		defer cancel()
 		if server.Shutdown(ending) != nil {
 			_ = server.Close()
@@ -162,8 +160,8 @@ func (w *loopbackRedirect) Authorize(ctx context.Context, authorizationURL strin
 	}
 }
 
-// serve takes the first request that comes back from this authorization. Any page
-// can make a browser send others.
+// serve accepts the first request with the state of this authorization. Any web page can
+// make a browser send other requests.
 func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 	h := res.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -186,13 +184,13 @@ func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 	}
 	select {
 	case w.came <- params:
-	default: // only the first counts
+	default: // a later request
 	}
 	fmt.Fprintln(res, cmp.Or(w.opts.Done, "You may close this page now."))
 }
 
-// OpenBrowser opens a URL, https or http to this machine, in the user's browser. It
-// does not wait for the browser to end. No shell sees the URL.
+// OpenBrowser opens a URL in the user's browser: https, or http to this machine. It does
+// not wait for the browser to exit. The URL is not passed through a shell.
 func OpenBrowser(ctx context.Context, url string) error {
 	u, err := parseURL(url)
 	if err != nil {
@@ -209,6 +207,6 @@ func OpenBrowser(ctx context.Context, url string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // so that it leaves nothing behind
+	go func() { _ = cmd.Wait() }() // reaps the process
 	return nil
 }

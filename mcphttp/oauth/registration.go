@@ -16,22 +16,22 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// A Registration is what a program says of itself when it registers at an
-// authorization server (RFC 7591).
+// A Registration describes the program to an authorization server at which it registers
+// (RFC 7591).
 type Registration struct {
 	// Name is shown to users. "" means "MCP client".
 	Name string
-	// URI and LogoURI are the program's page and its picture. "" means none.
+	// URI and LogoURI are the URLs of the program's page and logo. "" means none.
 	URI, LogoURI string
 	// ApplicationType is native or web. "" means native if the redirect URI is on the
-	// user's machine or of a scheme of its own, web otherwise.
+	// user's machine or has a private scheme, web otherwise.
 	ApplicationType string
-	// Token is an initial access token, for authorization servers that want one. It
-	// is sent to those of which TokenIssuer is the issuer.
+	// Token is an initial access token, for authorization servers that require one. It
+	// is sent only to TokenIssuer.
 	Token, TokenIssuer string
 }
 
-// registrationRequest is client metadata, as it is sent.
+// A registrationRequest is client metadata.
 type registrationRequest struct {
 	Name            string   `json:"client_name"`
 	URI             string   `json:"client_uri,omitzero"`
@@ -44,7 +44,7 @@ type registrationRequest struct {
 	DPoP            bool     `json:"dpop_bound_access_tokens,omitzero"`
 }
 
-// registration is one that was made, as it is answered and stored.
+// A registration is the response to a registrationRequest. It is also stored.
 type registration struct {
 	ID            string   `json:"client_id"`
 	Secret        string   `json:"client_secret,omitzero"`
@@ -65,11 +65,11 @@ func (r *registration) client(issuer string) *Client {
 	return c
 }
 
-// errUnregistered means that there is no client before a registration.
+// errUnregistered means that there is no client without a registration.
 var errUnregistered = fmt.Errorf("%w at this authorization server", ErrNoClient)
 
-// registered is the registration that the store has, nil if it has none that is
-// still good.
+// registered returns the registration in the store, or nil if there is none that is still
+// valid.
 func (g *tokenRequest) registered(ctx context.Context) (*registration, error) {
 	var r registration
 	found, err := load(ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer}, &r)
@@ -82,7 +82,7 @@ func (g *tokenRequest) registered(ctx context.Context) (*registration, error) {
 	return &r, nil
 }
 
-// before is the redirect URI of the stored registration, "" if there is none.
+// registeredURI returns the redirect URI of the stored registration, or "".
 func (g *tokenRequest) registeredURI(ctx context.Context) string {
 	if r, err := g.registered(ctx); err == nil && r != nil && len(r.RedirectURIs) > 0 {
 		return r.RedirectURIs[0]
@@ -90,8 +90,8 @@ func (g *tokenRequest) registeredURI(ctx context.Context) string {
 	return ""
 }
 
-// forget removes a registration of which the authorization server knows nothing any
-// more.
+// forget removes the stored registration if err says that the authorization server does
+// not know it.
 func (g *tokenRequest) forget(ctx context.Context, err error) {
 	if errorCode(err) != codeInvalidClient {
 		return
@@ -142,8 +142,8 @@ func (g *tokenRequest) register(ctx context.Context, how *Registration, redirect
 	return r.client(as.Issuer), nil
 }
 
-// registrationMethod is how the client is going to authenticate: not at all where
-// that is possible, for what everybody can read is no secret.
+// registrationMethod selects the client's authentication method. It prefers none, because
+// a program that everyone can read has no secrets.
 func registrationMethod(supported []string) string {
 	for _, m := range []string{methodNone, methodBasic, methodPost} {
 		if slices.Contains(supported, m) {

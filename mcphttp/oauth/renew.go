@@ -17,29 +17,29 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A need is why a token is not enough.
+// A need says why the current token does not suffice.
 type need struct {
 	demand
-	keepScopes  bool // ask for those again that were had
-	stepUp      bool // ask for more scopes
-	skipRefresh bool // a refreshed token was refused, too
-	refreshOnly bool // do not begin anew
+	keepScopes  bool // request the same scopes again
+	stepUp      bool // request more scopes
+	skipRefresh bool // a refreshed token was rejected, too
+	refreshOnly bool // do not ask for a new authorization
 }
 
-// outcome is what a flight has come to.
+// An outcome is the result of a renewal.
 type outcome int
 
 const (
 	nothing    outcome = iota
-	superseded         // somebody else has got a token
-	adopted            // the store had one
+	superseded         // another renewal got a token
+	adopted            // the store had a token
 	refreshed
 	authorized
 )
 
-// fresh is the token to send a request with, nil if there is none yet. One that is
-// about to end is renewed, if that bothers nobody. If that fails, the server may
-// judge the old one.
+// freshToken returns the token to send a request with, nil if there is none yet. It renews
+// an expiring token if that needs no user. If that fails, it returns the old token, and
+// the server decides.
 func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 	cred := t.current()
 	if cred == nil || cred.Refresh == "" && !t.opts.Grant.isSilent() || !cred.expired(time.Now()) || t.isPausing(cred) {
@@ -93,7 +93,7 @@ func (t *Transport) replace(ctx context.Context, used *credential, n *need) (out
 	return how, nil
 }
 
-// obtainSafely contains panics in what users have written: grants call back.
+// obtainSafely recovers panics of grants, which call user code.
 func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need) (cred *credential, how outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -104,7 +104,7 @@ func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need)
 	return t.obtain(ctx, used, n)
 }
 
-// obtain gets a token by the gentlest means.
+// obtain gets a token. It tries the store and the refresh token before the grant.
 func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*credential, outcome, error) {
 	if used != nil && !n.stepUp && !n.skipRefresh {
 		cred, how, err := t.reuseOrRefresh(ctx, used)
@@ -137,7 +137,7 @@ func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*cre
 	return &credential{token: tok, proof: g.proof, site: where}, authorized, nil
 }
 
-// withoutRefresh is a token whose refresh token was refused.
+// withoutRefresh returns a token without its refresh token, which was rejected.
 func withoutRefresh(used *credential) *credential {
 	if used == nil || used.Refresh == "" {
 		return nil
@@ -147,7 +147,7 @@ func withoutRefresh(used *credential) *credential {
 	return &credential{token: &tok, proof: used.proof, site: used.site}
 }
 
-// whereabouts is where to get a token: for more scopes, where the last one was from.
+// findSite returns where to get a token: for more scopes, where the last one was from.
 func (t *Transport) findSite(ctx context.Context, used *credential, n *need) (*site, error) {
 	if n.stepUp {
 		return used.site, nil
@@ -158,7 +158,7 @@ func (t *Transport) findSite(ctx context.Context, used *credential, n *need) (*s
 	return t.discover(ctx, &n.demand, near, t.opts.Grant.prefers)
 }
 
-// choose says which scopes to ask for (basic/authorization, scope selection).
+// chooseScopes returns the scopes to request (basic/authorization, scope selection).
 func (t *Transport) chooseScopes(where *site, used *credential, n *need) []string {
 	var wanted []string
 	switch {
@@ -170,7 +170,7 @@ func (t *Transport) chooseScopes(where *site, used *credential, n *need) []strin
 		wanted = where.scopes
 	}
 	if n.keepScopes && used != nil && used.Issuer == where.as.Issuer {
-		wanted = scopeSet(wanted, used.Wanted) // what was stepped up to
+		wanted = scopeSet(wanted, used.Wanted) // including those of step-ups
 	}
 	if len(wanted) > 0 && !t.opts.Grant.isSilent() && slices.Contains(where.as.Scopes, scopeOffline) {
 		wanted = scopeSet(wanted, []string{scopeOffline})
@@ -178,10 +178,10 @@ func (t *Transport) chooseScopes(where *site, used *credential, n *need) []strin
 	return wanted
 }
 
-// scopeOffline is what some authorization servers give refresh tokens for.
+// scopeOffline makes some authorization servers issue refresh tokens.
 const scopeOffline = "offline_access"
 
-// note remembers where the server is and what it was spoken to in.
+// note remembers the reach and the protocol version of the last request.
 func (t *Transport) note(near reach, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,23 +189,23 @@ func (t *Transport) note(near reach, version string) {
 	t.old = version
 }
 
-// useless notes that the server has refused a request with a token that was got for
-// it: another would be of no more use.
+// noteRefused notes that the server rejected a request with a new token, so that another
+// one would not help.
 func (t *Transport) noteRefused() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused = time.Now()
 }
 
-// pausing reports whether there is no use in another token, for now.
+// isPausing reports whether a new token would not help for now.
 func (t *Transport) isPausing(cred *credential) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cred != nil && cred == t.cred && !t.refused.IsZero() && time.Since(t.refused) < pause
 }
 
-// maxFutile bounds what is remembered of step-ups that were of no use. Once there
-// are so many, all others are taken for the same.
+// maxFutile bounds the number of scope sets in futile. If there are as many, every
+// step-up counts as futile.
 const maxFutile = 4
 
 func (t *Transport) noteFutile(scopes []string) {
@@ -232,9 +232,9 @@ func futileKey(scopes []string) string {
 	return strings.Join(slices.Sorted(slices.Values(scopes)), " ")
 }
 
-// revive makes a token of one that was used: the store's, if another process has
-// been here, or one that its refresh token gives. It is nil if there is none, and an
-// error if that may be otherwise in a moment.
+// reuseOrRefresh returns a replacement for a used token: the store's, if another process
+// has saved one, or a refreshed one. It returns nil if there is none, and an error if
+// trying again may help.
 func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*credential, outcome, error) {
 	if cred := t.adopt(ctx, used.site, used); cred != nil {
 		return cred, adopted, nil
@@ -251,18 +251,18 @@ func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*cred
 	}
 	t.opts.Logger.DebugContext(ctx, "oauth: refresh token refused", "server", t.server.Redacted(), "error", err)
 	if cred := t.adopt(ctx, used.site, used); cred != nil {
-		return cred, adopted, nil // another process was faster with the refresh token
+		return cred, adopted, nil // another process has used the refresh token
 	}
 	return nil, nothing, nil
 }
 
-// isFinal reports whether a refresh token has no more to give.
+// isFinal reports whether an error means that a refresh token is no longer valid.
 func isFinal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status/100 == 4 && e.Status != http.StatusTooManyRequests || errors.Is(err, ErrNoClient)
 }
 
-// refresh asks for another token of the same scopes.
+// refresh requests a token with the same scopes.
 func (t *Transport) refresh(ctx context.Context, used *credential) (*credential, error) {
 	g := &tokenRequest{t: t, site: used.site, scopes: used.Wanted, proof: used.proof}
 	client, err := used.by, error(nil)
@@ -291,20 +291,18 @@ func (t *Transport) refresh(ctx context.Context, used *credential) (*credential,
 	return &credential{token: tok, proof: g.proof, site: used.site}, nil
 }
 
-// key is that of the server's tokens: they are for it alone, even if it calls
-// itself by a name that it shares with others.
+// key returns the key of the server's tokens. It uses the server's URL, not the
+// identifier in its metadata, which several servers may share.
 func (t *Transport) key(issuer string) StoreKey { return StoreKey{issuer, canonical(t.server)} }
 
-// remember saves a token. That it cannot be is the operator's problem, not the
-// request's.
+// remember saves a token. A failure is logged, and does not affect the request.
 func (t *Transport) remember(ctx context.Context, tok *token) {
 	if err := save(ctx, t.opts.Store, t.key(tok.Issuer), tok); err != nil {
 		t.opts.Logger.WarnContext(ctx, "oauth: the token is not remembered", "error", err)
 	}
 }
 
-// adopt takes the store's token, if it is good for anything and another one than
-// was used.
+// adopt returns the token in the store, if it is usable and not the one that was used.
 func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *credential {
 	var tok token
 	found, err := load(ctx, t.opts.Store, t.key(where.as.Issuer), &tok)

@@ -13,38 +13,36 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A StoreKey says what a value in a [Store] is for.
+// A StoreKey identifies a value in a [Store].
 type StoreKey struct {
-	// Issuer is the authorization server's.
+	// Issuer is the authorization server.
 	Issuer string
-	// Resource is the URL of the MCP server that a token is for. "" stands for the
+	// Resource is the URL of the MCP server that a token is for. "" means the
 	// registration of the client at the issuer.
 	Resource string
 }
 
-// A Store remembers tokens and registrations from one process to the next. What it
-// keeps is secret. Its methods are called concurrently, also by several transports
-// that share it, and must not keep or change the slices they are given. Package
-// storetest tests implementations.
+// A Store keeps tokens and registrations across restarts. Its values are secret. Its
+// methods are called concurrently, also by several transports that share it, and must not
+// keep or change the slices passed to them. Package storetest tests implementations.
 type Store interface {
-	// Load returns the value that was saved last under the key, nil if there is none.
+	// Load returns the value saved last under the key, or nil if there is none.
 	Load(ctx context.Context, key StoreKey) ([]byte, error)
-	// Save replaces the value under the key in one step; nil removes it.
+	// Save replaces the value under the key atomically. Nil removes it.
 	Save(ctx context.Context, key StoreKey, value []byte) error
 }
 
-// A MemoryStore forgets everything when the program ends. Several transports may
+// A MemoryStore keeps values in memory, until the program ends. Several transports may
 // share one.
 type MemoryStore struct {
 	mu     sync.Mutex
 	values map[StoreKey][]byte
 }
 
-// NewMemoryStore makes an empty store.
+// NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{values: map[StoreKey][]byte{}} }
 
-// maxKept is how many values a MemoryStore keeps. One that has more to do with
-// than that forgets some.
+// maxKept bounds the number of values in a MemoryStore. If there are more, it drops some.
 const maxKept = 10_000
 
 // Load implements [Store].
@@ -72,8 +70,8 @@ func (s *MemoryStore) Save(_ context.Context, key StoreKey, value []byte) error 
 	return nil
 }
 
-// token is an access token with everything that belongs to it. It is not changed
-// once it was shared.
+// A token is an access token with its properties. It must not be changed once it is
+// shared.
 type token struct {
 	Access   string    `json:"access_token"`
 	DPoP     bool      `json:"dpop,omitzero"`
@@ -87,13 +85,13 @@ type token struct {
 	Key      []byte    `json:"key,omitzero"` // JWK of the key it is bound to, if that is ours
 	Thumb    string    `json:"jkt,omitzero"` // thumbprint of that key
 
-	by *Client // who got it, nil if it was stored
+	by *Client // that got it, nil if it was stored
 }
 
-// expired reports whether a token has ended.
+// expired reports whether a token has expired.
 func (k *token) expired(now time.Time) bool { return !k.Expiry.IsZero() && !now.Before(k.Expiry) }
 
-// load reads a value, which is left alone if there is none.
+// load reads a value into into. It returns false if there is none.
 func load(ctx context.Context, s Store, key StoreKey, into any) (bool, error) {
 	data, err := s.Load(ctx, key)
 	if err != nil || len(data) == 0 {

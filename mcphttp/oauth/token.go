@@ -20,13 +20,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Errors of authorization servers that something is done about.
+// Error codes with a special meaning to the client.
 const (
 	codeInvalidClient = "invalid_client"
 	codeUseNonce      = "use_dpop_nonce"
 )
 
-// getting is the getting of one token.
+// A tokenRequest is the process of getting one token.
 type tokenRequest struct {
 	t      *Transport
 	site   *site
@@ -34,7 +34,7 @@ type tokenRequest struct {
 	proof  *prover // nil if the token is not bound to a key
 }
 
-// tokenReply is the body of what a token endpoint answers (RFC 6749, section 5).
+// A tokenReply is the response of a token endpoint (RFC 6749, section 5).
 type tokenReply struct {
 	Access     string         `json:"access_token"`
 	Type       string         `json:"token_type"`
@@ -47,9 +47,9 @@ type tokenReply struct {
 	Description string `json:"error_description"`
 }
 
-// expiry is until when a token is good that lives for as many seconds, less what a
-// request may take to get there; zero if that is not said. Some servers write the
-// number as a string.
+// expiry returns when a token expires that is valid for the given number of seconds, less
+// the time that a request may take. It returns zero if the number is missing. Some servers
+// send it as a string.
 func expiry(now time.Time, seconds jsontext.Value) time.Time {
 	n, err := strconv.ParseFloat(strings.Trim(string(seconds), `"`), 64)
 	if err != nil || math.IsNaN(n) || n <= 0 {
@@ -65,7 +65,7 @@ type endpoint struct {
 	url, issuer string
 	methods     []string // of client authentication
 	algorithms  []string // of client assertions
-	configured  bool     // by the user
+	configured  bool     // by the user, not by metadata
 }
 
 func (g *tokenRequest) endpoint() *endpoint {
@@ -73,8 +73,8 @@ func (g *tokenRequest) endpoint() *endpoint {
 	return &endpoint{url: as.TokenEndpoint, issuer: as.Issuer, methods: as.AuthMethods, algorithms: as.AuthAlgorithms}
 }
 
-// ask sends a request to a token endpoint, and again if it wants a nonce in the
-// proof. An error of the server's is an *Error.
+// postToken sends a request to a token endpoint, and again if the endpoint requires a
+// nonce in the proof. An error response is returned as an *Error.
 func (g *tokenRequest) postToken(ctx context.Context, to *endpoint, client *Client, proof *prover, form url.Values) (*tokenReply, error) {
 	for try := 0; ; try++ {
 		c := &call{method: http.MethodPost, url: to.url, header: http.Header{}, reach: g.site.reach, anywhere: to.configured}
@@ -116,7 +116,7 @@ func readTokenReply(r *reply, issuer string) (*tokenReply, error) {
 	return &answer, nil
 }
 
-// isHeaderValue reports whether a token can stand in a header.
+// isHeaderValue reports whether a token can be sent in a header.
 func isHeaderValue(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c > '~' {
@@ -126,8 +126,8 @@ func isHeaderValue(s string) bool {
 	return s != "" && len(s) <= 64<<10
 }
 
-// token gets an access token for the server, with what every such request has
-// added to the form.
+// token requests an access token for the server. It adds the parameters that all grants
+// have in common to form.
 func (g *tokenRequest) token(ctx context.Context, client *Client, form url.Values) (*token, error) {
 	as := g.site.as
 	form.Set("resource", g.site.resource)
@@ -170,7 +170,7 @@ const (
 	grantExchange          = "urn:ietf:params:oauth:grant-type:token-exchange"
 )
 
-// bind sees to it that what is got is bound to a key, if that is wanted.
+// bind sets the key to which the token will be bound, if any.
 func (g *tokenRequest) bind(used *credential, n *need) error {
 	algorithms := g.site.as.DPoPAlgorithms
 	if !g.t.opts.DPoP && !n.dpop && !g.site.dpop && (used == nil || used.proof == nil) {
@@ -190,9 +190,9 @@ func (g *tokenRequest) bind(used *credential, n *need) error {
 	return nil
 }
 
-// only makes sure that what was arranged with one authorization server goes to no
-// other. With none configured, which is for clients without a secret, it is the first
-// that is named.
+// checkIssuer returns an error if credentials are not for an issuer. Without a configured
+// issuer, which is allowed for clients without a secret, they are for the first issuer
+// that was named.
 func (t *Transport) checkIssuer(configured, issuer string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

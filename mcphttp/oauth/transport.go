@@ -22,24 +22,22 @@ import (
 // A Transport authorizes the requests to one MCP server. It is an http.RoundTripper,
 // safe for concurrent use.
 //
-// Requests to the server's origin get its token. Others are passed on as they are,
-// and so are those that have an Authorization header already, and those that a
-// redirect has led away from the server's path. No user is asked for a DELETE.
-// Towards a server that is neither https nor on this machine nothing can be
-// authorized: when it asks for it, the request fails.
+// Requests to the server's origin get its token. All others are passed on unchanged, and
+// so are requests that already have an Authorization header, and requests that a redirect
+// has led away from the server's path. A DELETE never asks a user. If a server is neither
+// https nor on this machine, no token is sent to it; if it requires one, requests fail.
 //
-// When the server answers 401 or, with insufficient_scope, 403, a token is renewed
-// or got, by one of all requests that need it while the others wait, and the
-// requests are sent again. If their contexts end before that is done, it goes on
-// for those that come later. A response that is still a refusal is returned as it
-// is. A request that is refused because there was no token to be got fails with an
-// error that wraps [mcp.ErrUnauthorized] and the reason.
+// When the server responds with 401, or with 403 and insufficient_scope, one request
+// renews or gets a token while the others wait, and then all are sent again. If their
+// contexts end first, getting the token continues for later requests. If the server still
+// rejects a request, its response is returned. If no token could be obtained, the request
+// fails with an error that wraps [mcp.ErrUnauthorized] and the reason.
 type Transport struct {
 	opts     Options
 	server   *url.URL
 	home     string // the server's origin
-	static   reach  // what the server's URL says of where it is
-	invalid  error  // why nothing can be sent: server is not one, or the grant is not safe
+	static   reach  // reach of the server by its URL alone
+	invalid  error  // why no request can be sent: an invalid server URL or grant
 	egress   *egress
 	life     context.Context
 	end      context.CancelCauseFunc
@@ -48,26 +46,26 @@ type Transport struct {
 
 	mu      sync.Mutex
 	cred    *credential
-	near    reach                // of the last response that asked for authorization
-	refused time.Time            // when a new token was of no use
-	futile  map[string]time.Time // scopes that were of no use, and when
-	bound   string               // the issuer to which clients without an issuer belong
-	old     string               // the protocol version of the last request
+	near    reach                // of the last response that required authorization
+	refused time.Time            // when a new token did not help
+	futile  map[string]time.Time // scopes that did not help, and when
+	bound   string               // issuer of the clients without an issuer
+	old     string               // protocol version of the last request
 }
 
 // A credential is a token in use.
 type credential struct {
 	*token
 	proof *prover // nil unless the token is bound to a key
-	site  *site   // where it is from
+	site  *site   // that issued it
 }
 
 var errClosed = errors.New("oauth: the transport is closed")
 
-// NewTransport makes a transport for the MCP server at a URL, which is the one that
-// mcphttp.NewTransport gets. opts may be nil. It does nothing before the first
-// request; a URL that is none makes every request fail, and so does a grant with
-// credentials that name no issuer, or without its function.
+// NewTransport returns a transport for the MCP server at a URL, the same that is passed to
+// mcphttp.NewTransport. opts may be nil. It sends nothing before the first request. If the
+// URL is invalid, or if the grant lacks an issuer for its credentials or a required
+// function, every request fails.
 func NewTransport(server string, opts *Options) *Transport {
 	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, renewals: flight.Group[*credential, outcome]{Detached: true}}
 	t.life, t.end = context.WithCancelCause(context.Background())
@@ -93,17 +91,16 @@ func NewTransport(server string, opts *Options) *Transport {
 	return t
 }
 
-// Close ends what is going on in the background, such as a user's authorization.
-// Requests that need a token that is not there fail from now on. The base is not
-// closed.
+// Close ends background work, such as a user's authorization. After Close, requests that
+// need a new token fail. Close does not close Options.Base.
 func (t *Transport) Close() error {
 	t.end(errClosed)
 	return nil
 }
 
-// Authorize gets a token if there is none, without waiting for the server to refuse
-// a request: for programs that have the user log in before they connect. It returns
-// when there is one, or when ctx ends; the user may go on then.
+// Authorize gets a token if there is none, without waiting for the server to require it:
+// use it to have the user log in before connecting. It returns when there is a token, or
+// when ctx is done; the user may then still continue.
 func (t *Transport) Authorize(ctx context.Context) error {
 	if t.invalid != nil {
 		return t.invalid
@@ -160,8 +157,8 @@ func (t *Transport) current() *credential {
 	return t.cred
 }
 
-// version is the header of requests for metadata: servers of 2025-03-26 may answer
-// by it.
+// version returns the protocol version header for metadata requests: servers of revision
+// 2025-03-26 may depend on it.
 func (t *Transport) version() http.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +170,7 @@ func (t *Transport) version() http.Header {
 
 const headerVersion = "Mcp-Protocol-Version"
 
-// staticReach is what the server's URL says of where it is.
+// staticReach returns the reach of the server by its URL alone.
 func (t *Transport) staticReach() reach {
 	var r reach
 	host := t.server.Hostname()
@@ -186,54 +183,50 @@ func (t *Transport) staticReach() reach {
 	return r
 }
 
-// Options configure a [Transport]. Nil means the zero Options: a user authorizes
-// the program in a browser on this machine, and nothing is remembered.
+// Options configure a [Transport]. Nil means the zero Options: a user authorizes the
+// program in a browser on this machine, and tokens are kept in memory.
 type Options struct {
-	// Base sends the requests to the MCP server, and asks it for its metadata. Nil
+	// Base sends the requests to the MCP server, including those for its metadata. Nil
 	// means http.DefaultTransport.
 	Base http.RoundTripper
-	// Egress sends the requests to where the server's metadata says, such as those
-	// to authorization servers. Nil means a transport that uses the proxies of the
-	// environment, as http.DefaultTransport does, and dials no address that the
-	// server has no business to send anyone to: see PrivateNetworks. One that is
-	// given has to see to that itself, and so has a proxy: only what can be seen from
-	// the URL is checked before they are asked.
+	// Egress sends the requests to all other servers, such as authorization servers. Nil
+	// means a transport that uses the proxies of the environment, as
+	// http.DefaultTransport does, and refuses to dial addresses that the MCP server must
+	// not send clients to: see PrivateNetworks. A custom Egress must check addresses
+	// itself, and so must a proxy: the Transport then checks URLs only.
 	Egress http.RoundTripper
-	// PrivateNetworks allows a server with a public address to send the client to
-	// private ones. A server that itself has a private address may do so anyway, and
-	// one on this machine may name other ports of it, in plain HTTP as well.
+	// PrivateNetworks allows a server with a public address to send the client to private
+	// addresses. A server with a private address may do so anyway, and one on this
+	// machine may name other ports of it, including plain HTTP.
 	PrivateNetworks bool
-	// ExactResource accepts no token for a resource above the server's URL, such as
-	// its origin. By default such a token is accepted if the resource above publishes
-	// metadata of its own: many servers have only that. Set it where the paths of a
-	// host belong to parties that do not trust each other, because each of them is
-	// sent a token that is good for all.
+	// ExactResource rejects metadata for a resource above the server's URL, such as its
+	// origin. By default it is accepted if that resource publishes it itself: many
+	// servers have only that. Set ExactResource if the paths of a host belong to parties
+	// that do not trust each other, because a token for the whole host is valid for all
+	// of them.
 	ExactResource bool
 
-	// Grant is how tokens are got. Nil means &AuthorizationCode{}.
+	// Grant obtains tokens. Nil means &AuthorizationCode{}.
 	Grant Grant
-	// Scopes are what to ask for in the first place, besides what the server's
-	// challenge asks for. Nil means what the challenge says, or else what the
-	// server's metadata lists.
+	// Scopes are requested in addition to those of the server's challenge. Nil means the
+	// scopes of the challenge or, without any, those that the server's metadata lists.
 	Scopes []string
-	// Store remembers tokens and registrations. Nil means a new [MemoryStore].
+	// Store keeps tokens and registrations. Nil means a new [MemoryStore].
 	Store Store
 
-	// DPoP binds every token to a key (RFC 9449), and refuses any that is not. It is
-	// done without asking if the server takes nothing else.
+	// DPoP binds every token to a key (RFC 9449), and rejects other tokens. If the server
+	// accepts nothing else, tokens are bound anyway.
 	DPoP bool
-	// DPoPKey is the key to bind to. Nil means one that is made for the purpose and
-	// kept with the token.
+	// DPoPKey is the key to bind to. Nil means a new key, which is stored with the token.
 	DPoPKey *Key
 
-	// MaxStepUps is how often one request may have the client authorized anew for
-	// want of scopes. 0 means 2, negative never.
+	// MaxStepUps is how often one request may ask for more scopes. 0 means 2, negative
+	// never.
 	MaxStepUps int
-	// LoginTimeout bounds getting a token, the time that a user takes included. It
-	// goes on when the request that began it has ended. 0 means 5 minutes.
+	// LoginTimeout bounds getting a token, including the time that a user takes. It is
+	// independent of the request that needs the token. 0 means 5 minutes.
 	LoginTimeout time.Duration
-	// Logger gets what there is to say to the operator; no secrets. Nil means
-	// slog.Default.
+	// Logger receives diagnostic messages, without secrets. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
