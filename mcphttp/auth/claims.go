@@ -21,7 +21,7 @@ type rules struct {
 	leeway      time.Duration
 	subject     func(claims map[string]any) string // nil means the claim sub
 	check       func(claims map[string]any) error  // may be nil
-	otherIssuer string // issuer of tokens that name none
+	otherIssuer string                             // issuer of tokens that name none
 }
 
 // principal returns the caller that the claims describe, if they are valid.

@@ -33,7 +33,7 @@ const (
 	headerNonce = "Dpop-Nonce" // canonical
 	maxProof    = 8 << 10      // bytes
 	maxProofID  = 256          // bytes of a jti
-	maxAhead    = time.Minute // that the clock of a client may be fast
+	maxAhead    = time.Minute  // that the clock of a client may be fast
 )
 
 // DPoPOptions configure a [DPoP]. Nil means the zero DPoPOptions.

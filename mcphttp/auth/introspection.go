@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	maxIntrospection = 256 << 10 // length of an answer in bytes
-	maxPending       = 1024 // number of waiting tokens, besides proven ones
-	maxProven        = 16 << 10 // number of proven tokens: those that were valid before
-	provenAge        = time.Hour // how long a token counts as proven
+	maxIntrospection = 256 << 10        // length of an answer in bytes
+	maxPending       = 1024             // number of waiting tokens, besides proven ones
+	maxProven        = 16 << 10         // number of proven tokens: those that were valid before
+	provenAge        = time.Hour        // how long a token counts as proven
 	refusedAge       = 10 * time.Second // how long a negative answer is remembered
 )
 
@@ -251,7 +251,7 @@ type turns struct {
 	running int
 	proven  []*waiter
 	sources map[string][]*waiter // none of the lists is empty
-	order   []string // of the sources; the next one first
+	order   []string             // of the sources; the next one first
 	waiting int                  // in sources
 }
 

@@ -31,7 +31,7 @@ const (
 const (
 	keyRefresh    = 15 * time.Minute // age at which keys are fetched again, while they are used
 	minKeyRefresh = 10 * time.Second // least time between two fetches, whatever tokens ask for
-	maxKeyAge     = 24 * time.Hour // how long keys are used that cannot be fetched again
+	maxKeyAge     = 24 * time.Hour   // how long keys are used that cannot be fetched again
 )
 
 // A keySet holds the public keys of an issuer. Few requests wait for a fetch: keys are

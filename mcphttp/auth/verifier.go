@@ -146,10 +146,10 @@ const (
 // An Error is the reason for which credentials were rejected.
 type Error struct {
 	Code        string      // one of the Code constants; empty means CodeInvalidToken
-	Description string // sent to the caller: no secrets, no credentials
-	Scheme      string // selects the challenge, such as "DPoP"; empty means the first
+	Description string      // sent to the caller: no secrets, no credentials
+	Scheme      string      // selects the challenge, such as "DPoP"; empty means the first
 	Header      http.Header // additional headers of the response; may be nil
-	Cause       error // for logs; not sent
+	Cause       error       // for logs; not sent
 }
 
 func (e *Error) Error() string {
