@@ -34,11 +34,7 @@ type Client struct {
 // Accept returns the answer of a user who fills in a form with the fields of content.
 // It panics if content cannot be encoded.
 func Accept(content any) *mcp.ElicitResult {
-	data, err := jsonv2.Marshal(content, jsonv2.Deterministic(true))
-	if err != nil {
-		panic("mcptest: Accept: " + err.Error())
-	}
-	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: data}
+	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: must(jsonv2.Marshal(content, jsonv2.Deterministic(true)))}
 }
 
 // Connect connects the zero [Client] to h; see [Client.Connect].

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -33,36 +32,27 @@ var lastID atomic.Int64
 //
 // Params are as in [mcp.NewRequest]; NewRequest panics if they cannot be encoded.
 func (cl *Client) NewRequest(method string, params any) *mcp.Request {
-	req, err := cl.newRequest(method, params)
-	if err != nil {
-		panic(fmt.Sprintf("mcptest: NewRequest: params of %s: %v", method, err))
-	}
-	return req
-}
-
-func (cl *Client) newRequest(method string, params any) (*mcp.Request, error) {
-	bare, err := mcp.NewRequest(method, params)
-	if err != nil {
-		return nil, err
-	}
+	bare := must(mcp.NewRequest(method, params))
 	members := map[string]json.RawMessage{}
 	if raw := bare.Params(); raw != nil {
 		if err := jsonv2.Unmarshal(raw, &members); err != nil {
-			return nil, err
+			panic(err) // NewRequest has checked that they are an object
 		}
 	}
-	id := mcp.IntID(lastID.Add(1))
-	meta := bare.Meta()
+	id, meta := mcp.IntID(lastID.Add(1)), bare.Meta()
 	cl.addMeta(&meta, id)
-	if members["_meta"], err = jsonv2.Marshal(meta, jsonv2.Deterministic(true)); err != nil {
-		return nil, err
-	}
-	req, err := mcp.NewRequest(method, members)
-	if err != nil {
-		return nil, err
-	}
+	members["_meta"] = must(jsonv2.Marshal(meta))
+	req := must(mcp.NewRequest(method, members))
 	req.ID, req.Principal = id, cl.Principal
-	return req, nil
+	return req
+}
+
+// must panics if a value of the test cannot be encoded.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("mcptest: " + err.Error())
+	}
+	return v
 }
 
 // addMeta adds the metadata of the modern era that is missing.

@@ -63,15 +63,10 @@ func checkRequest(req *mcp.Request, modern bool) error {
 			return errors.New("it is a request of the modern era")
 		}
 	}
-	if !modern {
-		return nil
+	if modern {
+		return req.CheckMeta()
 	}
-	if level := req.LogLevel(); level != "" {
-		if _, ok := level.Level(); !ok {
-			return fmt.Errorf("the level %q does not exist", level)
-		}
-	}
-	return req.CheckMeta()
+	return nil
 }
 
 // checkClientNotification checks that clients may send a notification.
