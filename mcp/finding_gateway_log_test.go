@@ -52,14 +52,14 @@ func (l *listener) first(n int) (heard []string) {
 }
 
 // Log messages go through a gateway, at the level of the caller, in every combination
-// of eras and over every way to the server behind it.
+// of eras and on every path to the server behind it.
 func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
-	for _, way := range mcptest.Paths() {
-		for _, back := range way.Versions() {
-			t.Run("to "+back+" over "+way.Name, func(t *testing.T) {
+	for _, path := range mcptest.Paths() {
+		for _, back := range path.Versions() {
+			t.Run("to "+back+" over "+path.Name, func(t *testing.T) {
 				gw := mcp.NewMux("gateway", "v1", quiet())
 				own := newListener()
-				gw.Mount("b_", connectTo(t, way.Serve(t, chatty()), &mcp.ClientOptions{Version: back, Forward: true, Logger: quiet().Logger, Log: own.take}))
+				gw.Mount("b_", connectTo(t, path.Serve(t, chatty()), &mcp.ClientOptions{Version: back, Forward: true, Logger: quiet().Logger, Log: own.take}))
 				for _, test := range []struct {
 					level mcp.LoggingLevel
 					want  []string
@@ -90,7 +90,7 @@ func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
 }
 
 // Of several callers at once, each hears what is about its own call and nothing else,
-// also where the way to the server does not tell calls apart.
+// also where the path to the server does not tell calls apart.
 func TestFindingI5LogMessagesAreTheCallers(t *testing.T) {
 	for _, back := range bothEras {
 		synctest.Test(t, func(t *testing.T) {

@@ -107,17 +107,17 @@ func talk(t *testing.T, c *mcp.Conn) {
 	<-s.Done()
 }
 
-// onEveryWay runs fn over every way and era, after a client has talked.
-func onEveryWay(t *testing.T, era func(version string) bool, fn func(t *testing.T, version string, s *spy)) {
+// onEveryPath runs fn on every path in every era, after a client has talked.
+func onEveryPath(t *testing.T, era func(version string) bool, fn func(t *testing.T, version string, s *spy)) {
 	t.Helper()
-	for _, way := range mcptest.Paths() {
-		for _, version := range way.Versions() {
+	for _, path := range mcptest.Paths() {
+		for _, version := range path.Versions() {
 			if !era(version) {
 				continue
 			}
-			t.Run(way.Name+" "+version, func(t *testing.T) {
+			t.Run(path.Name+" "+version, func(t *testing.T) {
 				var s spy
-				talk(t, mcptest.Dial(t, s.on(way.Serve(t, everything(quiet()))), talkative(version)))
+				talk(t, mcptest.Dial(t, s.on(path.Serve(t, everything(quiet()))), talkative(version)))
 				fn(t, version, &s)
 			})
 		}
@@ -131,7 +131,7 @@ func isAny(string) bool            { return true }
 // RPC-02, RPC-04, RPC-05, MRTR-13, PROG-01: ids and progress tokens are fresh, also
 // those of a request that is sent again.
 func TestFreshIDs(t *testing.T) {
-	onEveryWay(t, isAny, func(t *testing.T, _ string, s *spy) {
+	onEveryPath(t, isAny, func(t *testing.T, _ string, s *spy) {
 		ids, tokens := map[mcp.ID]bool{}, map[string]bool{}
 		for _, m := range s.all {
 			if m.Method == "" || m.ID.IsZero() {
@@ -158,7 +158,7 @@ func TestFreshIDs(t *testing.T) {
 // era says who sends it, in which version, and what it can be asked. RPC-15,
 // HTTP-05, STDIO-06: it is never a response.
 func TestRequestsSpeakForThemselves(t *testing.T) {
-	onEveryWay(t, isModern, func(t *testing.T, version string, s *spy) {
+	onEveryPath(t, isModern, func(t *testing.T, version string, s *spy) {
 		for _, m := range s.all {
 			if m.Method == "" || m.Version != version {
 				t.Errorf("sent %s, version %q", m.Body, m.Version)
@@ -177,7 +177,7 @@ func TestRequestsSpeakForThemselves(t *testing.T) {
 
 // HDR-01, HDR-02: what is mirrored in headers is what the body says.
 func TestMirroredNames(t *testing.T) {
-	onEveryWay(t, isModern, func(t *testing.T, _ string, s *spy) {
+	onEveryPath(t, isModern, func(t *testing.T, _ string, s *spy) {
 		for method, names := range map[string][]string{
 			"tools/call": {"hello", "ask"}, "prompts/get": {"p"}, "resources/read": {"r:r"}, "tools/list": {""}, "subscriptions/listen": {""},
 		} {
@@ -193,7 +193,7 @@ func TestMirroredNames(t *testing.T) {
 // MRTR-12, MRTR-14, MRTR-15: a retry, and nothing else, has the state it was given
 // and an answer to each question.
 func TestRetries(t *testing.T) {
-	onEveryWay(t, isModern, func(t *testing.T, _ string, s *spy) {
+	onEveryPath(t, isModern, func(t *testing.T, _ string, s *spy) {
 		retries := 0
 		for _, m := range s.all {
 			p := paramsOf(t, m)
@@ -214,7 +214,7 @@ func TestRetries(t *testing.T) {
 // INIT-01, INIT-02, INIT-04, INIT-05, INIT-07, ELI-01, SAMP-01, ROOT-01: the
 // handshake comes first, and alone, with all that belongs to it.
 func TestHandshake(t *testing.T) {
-	onEveryWay(t, isLegacy, func(t *testing.T, version string, s *spy) {
+	onEveryPath(t, isLegacy, func(t *testing.T, version string, s *spy) {
 		if len(s.all) < 2 || s.all[0].Method != "initialize" || s.all[1].Method != "notifications/initialized" || len(s.sent("initialize")) != 1 {
 			t.Fatalf("it begins with %+v", s.all)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// What a client ignores is found below it: answers that come twice, and answers to
-// requests that were not made.
+// Clients ignore answers that come twice and answers to requests that were not made. The
+// wrapped stream reports them.
 func TestAnswersOnStreams(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers []string

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// asks is a server with a tool that asks twice.
+// asks returns a server with a tool that asks twice.
 func asks() *mcp.Mux {
 	mux := mcp.NewMux("asks", "v1", nil)
 	type answer struct {

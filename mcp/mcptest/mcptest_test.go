@@ -28,7 +28,7 @@ type confirm struct {
 	OK bool `json:"ok"`
 }
 
-// calculator is a server with a tool of every manner.
+// calculator is a server with tools that compute, report progress, ask and wait.
 func calculator() *mcp.Mux {
 	mux := mcp.NewMux("calculator", "v1.0.0", nil)
 	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in addIn) (addOut, error) {
@@ -207,7 +207,7 @@ func TestNewRequestPanics(t *testing.T) {
 	mcptest.NewRequest("tools/call", []int{1})
 }
 
-// failing is a test that notes that it failed.
+// failing is a test that records that it failed.
 type failing struct {
 	testing.TB
 	cleanup func()
@@ -224,13 +224,13 @@ func TestNoLeaks(t *testing.T) {
 	go func() { <-stop; close(done) }()
 	f.cleanup()
 	if !f.failed {
-		t.Error("a goroutine that goes on was not found")
+		t.Error("a running goroutine was not found")
 	}
 	close(stop)
 	<-done
 	f.failed = false
 	f.cleanup()
 	if f.failed {
-		t.Error("a goroutine that has ended was found")
+		t.Error("an ended goroutine was found")
 	}
 }

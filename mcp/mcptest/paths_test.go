@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// journey is a tool that asks twice, reports progress, and then waits until it is
-// cancelled. It says on began that it waits and on ended that it does not any more.
+// journey returns a server with a tool that asks twice, reports progress, and then waits
+// until it is cancelled. It sends on began before it waits, and on ended afterwards.
 func journey() (mux *mcp.Mux, began, ended chan string) {
 	mux = asks()
 	began, ended = make(chan string, 1), make(chan string, 1)
@@ -43,12 +43,12 @@ func journey() (mux *mcp.Mux, began, ended chan string) {
 	return mux, began, ended
 }
 
-// outcome is what one call of the tool comes to.
+// outcome is what one call of the tool leads to.
 type outcome struct {
 	questions []string
 	answers   string
 	progress  []string
-	cancelled bool // the caller was told
+	cancelled bool // the caller got the error
 	ended     string
 }
 
@@ -97,9 +97,8 @@ func travel(t *testing.T, transport mcp.Transport, version, tool string, began, 
 	return o
 }
 
-// A chain of client, gateway and server gives what client and server give: in every
-// combination of eras and of transports, the questions and the progress arrive, in
-// order, and so does the cancellation.
+// A gateway between client and server changes nothing: in every combination of eras and
+// paths, questions and progress arrive in order, and so does the cancellation.
 func TestChains(t *testing.T) {
 	mux, began, ended := journey()
 	want := outcome{[]string{"First?", "Second?"}, "xx", []string{"nearly", "there"}, true, "cancelled"}
@@ -127,8 +126,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// A thousand connections, over each transport, leave no goroutine and no
-// descriptor behind. (Those to commands are tested with the package mcpstdio.)
+// A thousand connections on each path leave no goroutine and no descriptor behind.
+// (Package mcpstdio tests those to commands.)
 func TestManyConnections(t *testing.T) {
 	cycles := 1000
 	if testing.Short() || raceEnabled {
@@ -165,7 +164,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// descriptors counts the open files of this process, 0 where that cannot be seen.
+// descriptors counts the open files of this process. It returns 0 if the system does not
+// show them.
 func descriptors() int {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -135,17 +135,17 @@ func TestTraceOfQuestions(t *testing.T) {
 	})
 }
 
-// Client, gateway and server are one trace, whatever way and era each side is.
+// Client, gateway and server are one trace, whatever path and era each side is.
 func TestTraceOfGateway(t *testing.T) {
 	o := observe(t)
 	server := traced(o)
-	everyWay(t, func(t *testing.T, backWay mcptest.Path, backVersion string) {
+	onEveryPath(t, func(t *testing.T, backPath mcptest.Path, backVersion string) {
 		mcptest.NoLeaks(t)
 		gateway := mcp.NewMux("gateway", "v1", quiet())
 		gateway.Use(otelmcp.Server(o.options()))
-		gateway.Mount("b_", back(t, backWay.Serve(t, server), backVersion, otelmcp.Client(o.options())))
-		everyWay(t, func(t *testing.T, way mcptest.Path, version string) {
-			c := mcptest.Dial(t, way.Serve(t, gateway), &mcp.ClientOptions{Version: version})
+		gateway.Mount("b_", back(t, backPath.Serve(t, server), backVersion, otelmcp.Client(o.options())))
+		onEveryPath(t, func(t *testing.T, path mcptest.Path, version string) {
+			c := mcptest.Dial(t, path.Serve(t, gateway), &mcp.ClientOptions{Version: version})
 			c.Use(otelmcp.Client(o.options()))
 			ctx, root := program(t, o)
 			if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "b_who"}); err != nil {
@@ -156,12 +156,12 @@ func TestTraceOfGateway(t *testing.T) {
 	})
 }
 
-// everyWay runs fn for every way in every era.
-func everyWay(t *testing.T, fn func(t *testing.T, way mcptest.Path, version string)) {
+// onEveryPath runs fn for every path in every era.
+func onEveryPath(t *testing.T, fn func(t *testing.T, path mcptest.Path, version string)) {
 	t.Helper()
-	for _, way := range mcptest.Paths() {
-		for _, version := range way.Versions() {
-			t.Run(version+"/"+way.Name, func(t *testing.T) { fn(t, way, version) })
+	for _, path := range mcptest.Paths() {
+		for _, version := range path.Versions() {
+			t.Run(version+"/"+path.Name, func(t *testing.T) { fn(t, path, version) })
 		}
 	}
 }
