@@ -183,7 +183,7 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 	}, nil))
 	for _, content := range []any{seat{99, "window"}, seat{1, "roof"}, map[string]int{"row": 1}} {
 		u := user(nil)
-		u.Options.Answering = []mcp.Middleware{func(mcp.Handler) mcp.Handler { // the client would refuse it, too
+		u.Options.AnswerMiddleware = []mcp.Middleware{func(mcp.Handler) mcp.Handler { // the client would refuse it, too
 			return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcptest.Accept(content), nil })
 		}}
 		c := u.Connect(t, mux)

@@ -7,97 +7,95 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 )
 
 // ClientOptions configure a [Client]. Nil means the zero ClientOptions.
 type ClientOptions struct {
-	// Title, Description, WebsiteURL and Icons say more of the client than its
-	// name and version.
+	// Title, Description, WebsiteURL and Icons are optional descriptive fields sent to
+	// the server.
 	Title, Description, WebsiteURL string
 	Icons                          []Icon
 
-	// Elicit answers elicitation/create in form mode, ElicitURL in URL mode, and
-	// Sample sampling/createMessage. A client can be asked what it has a function
-	// for, and declares nothing else. An error refuses the question: the call that
-	// the server asked about then ends, a tool with a failed result that says why,
-	// anything else with an error. In the legacy era the server decides that, and
-	// servers made with this package decide so.
+	// Elicit answers elicitation/create in form mode, ElicitURL in URL mode, and Sample
+	// sampling/createMessage. The client declares a capability for each non-nil function.
+	// Returning an error declines the request: the call that the server asked about then
+	// fails, a tool with a failed result that contains the error text, any other request
+	// with an error. On legacy connections the server decides that; servers made with
+	// this package do the same.
 	//
-	// ElicitURL gets only URLs that are https, or http to this machine, and have no
-	// user information. It shows the user where they lead and asks before it opens
-	// one.
+	// ElicitURL is called only for URLs that are https, or http to this machine, and have
+	// no user information. It should show the URL to the user and ask before opening it.
 	Elicit    func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	ElicitURL func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	Sample    func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
 	// SampleTools declares that Sample can use tools.
 	SampleTools bool
-	// Roots are what roots/list answers at first; nil declares that there are
-	// none to ask for. They are file:// URIs. [Conn.AddRoots] and [Conn.RemoveRoots] change them.
+	// Roots are the file:// URIs with which a connection answers roots/list at first.
+	// [Conn.AddRoots] and [Conn.RemoveRoots] change them. Nil means that the client does
+	// not declare roots.
 	Roots []Root
-	// Answering is wrapped around the functions above, the first outermost. The
-	// requests it sees are elicitation/create, sampling/createMessage, roots/list.
-	Answering []Middleware
-	// Capabilities are declared besides what follows from the functions:
-	// extensions and experimental features.
+	// AnswerMiddleware is middleware applied to the functions above, outermost first. It
+	// sees elicitation/create, sampling/createMessage and roots/list requests.
+	AnswerMiddleware []Middleware
+	// Capabilities are declared in addition to those that follow from the functions:
+	// extensions, experimental features, and questions that the program answers itself.
+	// If a server asks a question that is declared but has no function, the call returns
+	// an [*InputRequiredError], except on legacy connections.
 	Capabilities *ClientCapabilities
-	// Forward is for gateways: what there is no function for is declared all the
-	// same, and the question goes to the sender of the request that [Conn.ServeMCP]
-	// got, as an [*InputRequired].
+	// Forward is for gateways. The client declares the capabilities of the functions that
+	// are nil as well, and passes questions for them, as an [*InputRequired], to the sender
+	// of the request that [Conn.ServeMCP] was called with.
 	//
-	// To a server of the legacy era make one connection for each caller. What such a
-	// server keeps for a session, all callers of the connection share: roots that it
-	// has asked for once, subscriptions, whatever its tools remember. And on a
-	// stream, such as that of a command, its questions and log messages do not say
-	// which call they are about: they are passed on only while a single call is under
-	// way, and none that another caller gave up less than ten minutes ago. Otherwise
-	// the question is refused, and the refusal says why. Callers are told apart by
-	// their principals and, without one, by their sessions; callers with neither count
-	// as different each time.
+	// Open one connection per caller to a legacy server. All callers of a connection share
+	// the server's session: roots that the server has asked for once, subscriptions, and
+	// what its tools remember. On a stream, such as that of a command, the server's
+	// questions and log messages do not name the call they belong to. They are passed on
+	// only while a single call is in flight, and no other caller has abandoned a call in
+	// the last ten minutes. Otherwise the question is refused with the reason. Callers are
+	// distinguished by their principals or, without one, by their sessions. Callers
+	// without either are treated as different each time.
 	Forward bool
-	// MaxRounds is how often a server may ask about one request, MaxQuestions how
-	// much at once; a server that asks more gets an error, and so does the caller. No
-	// more than four questions about one request are answered at the same time. 0
-	// means 32 rounds of 16 questions.
+	// MaxRounds bounds how often a server may ask about one request, and MaxQuestions how
+	// many questions it may ask at once. A server that exceeds them gets an error, and so
+	// does the caller. At most four questions about one request are answered at the same
+	// time. 0 means 32 rounds of 16 questions.
 	MaxRounds, MaxQuestions int
-	// MaxPages is how many pages of a list the iterators read, such as [Conn.Tools],
-	// which end with [ErrTooManyPages] then. 0 means 1000, a negative value no bound.
+	// MaxPages bounds how many pages of a list the iterators read, such as [Conn.Tools].
+	// They end with [ErrTooManyPages] then. 0 means 1000; a negative value means no bound.
 	MaxPages int
-	// ManualInput leaves questions unanswered: calls return *InputRequired.
-	ManualInput bool
 
-	// The following are called, one after the other and off the goroutine that
-	// reads, when the server says so.
-	ToolsChanged     func(ctx context.Context, c *Conn)
-	PromptsChanged   func(ctx context.Context, c *Conn)
-	ResourcesChanged func(ctx context.Context, c *Conn)
-	ResourceUpdated  func(ctx context.Context, c *Conn, uri string)
-	Log              func(ctx context.Context, c *Conn, p *LogParams)
-	// Notification gets what none of the above is for.
-	Notification func(ctx context.Context, c *Conn, method string, req *Request)
+	// Log is called for log messages, Notification for other notifications that belong
+	// neither to a call nor to a subscription made with [Conn.Listen]. Calls do not
+	// overlap. The functions may use the connection.
+	Log          func(ctx context.Context, c *Conn, p *LogParams)
+	Notification func(ctx context.Context, c *Conn, note *Request)
 
-	// LogLevel is the least level of log messages that the client wants; "" means
-	// that it wants none. That a server of the legacy era refuses it is logged, and
-	// otherwise without effect.
+	// LogLevel is the lowest level of log messages that the server sends. "" means that
+	// it sends none. If a legacy server rejects the level, the client logs a warning and
+	// continues.
 	LogLevel LoggingLevel
-	// Version pins the protocol version, without probing. "" finds it out.
+	// Version pins the protocol version, without probing. "" means that the client
+	// probes.
 	Version string
-	// ProbeTimeout bounds connecting: it is how long a server may take to answer for
-	// the first time, to start and to be downloaded included. It does not decide which
-	// revision is spoken. 0 means 2 minutes, negative no bound but that of the context.
-	ProbeTimeout time.Duration
-	// CallTimeout bounds a call. Progress begins it anew, and so does an answer to a
-	// question of the server, before which it stands still; in the legacy era, where
-	// a question need not name its call, for all calls that wait. MaxCallTime
-	// bounds all of it. 0 means no bound.
-	CallTimeout, MaxCallTime time.Duration
-	// KeepAlive is how often a connection asks its server for a sign of life, as
-	// [Conn.Ping] does. Any answer is one, an error included. A connection whose server
-	// misses three in a row is closed, and [Conn.Wait] says so. 0 means never: a
-	// connection that is not used costs nothing.
+	// ConnectTimeout bounds how long a server may take to answer its first request,
+	// including the time to start or to be downloaded. It does not influence which
+	// revision is chosen. 0 means 2 minutes; a negative value means no bound except the
+	// context.
+	ConnectTimeout time.Duration
+	// CallTimeout bounds how long a server may take to answer a call. Progress
+	// notifications restart the timeout. It is paused while the client answers a question
+	// of the server; on legacy connections every pending call is paused, because such
+	// questions are not tied to one call. 0 means no bound except the context.
+	CallTimeout time.Duration
+	// KeepAlive is the interval at which a connection pings its server; see [Conn.Ping].
+	// If three pings in a row are not answered, the connection is closed and its Err
+	// returns [ErrNoAnswer]. 0 means never: an idle connection causes no traffic.
 	KeepAlive time.Duration
-	// Logger gets what there is to say to the operator. Nil means slog.Default.
+	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -106,14 +104,14 @@ type Client struct {
 	info     Implementation
 	opts     ClientOptions
 	caps     *ClientCapabilities
-	verdicts *verdicts
+	versions versionCache
 
-	infoJSON, ownCapsJSON []byte // of every request of the modern era
+	infoJSON, ownCapsJSON []byte // part of every modern request
 }
 
-// NewClient makes a client of that name and version; opts may be nil.
+// NewClient returns a client with the given name and version. Opts may be nil.
 func NewClient(name, version string, opts *ClientOptions) *Client {
-	c := &Client{verdicts: new(verdicts)}
+	c := new(Client)
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -122,89 +120,93 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	o.MaxRounds = cmp.Or(max(o.MaxRounds, 0), maxRounds)
 	o.MaxQuestions = cmp.Or(max(o.MaxQuestions, 0), maxQuestions)
 	o.MaxPages = cmp.Or(o.MaxPages, 1000)
-	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Minute)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	c.caps = c.capabilities()
-	c.infoJSON, c.ownCapsJSON = mustMarshal(&c.info), mustMarshal(c.ownCapabilities())
+	c.caps = o.capabilities(o.Forward)
+	c.infoJSON, c.ownCapsJSON = mustMarshal(&c.info), mustMarshal(o.capabilities(false))
 	return c
 }
 
-// capabilities are those that follow from what is installed.
-func (c *Client) capabilities() *ClientCapabilities {
-	o := &c.opts
+// capabilities returns the capabilities to declare: those of the options and of the
+// functions, and if all is true those of functions that are nil as well.
+func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 	caps := &ClientCapabilities{}
 	if o.Capabilities != nil {
 		*caps = *o.Capabilities
 	}
-	if o.Elicit != nil || o.ElicitURL != nil || o.Forward {
-		caps.Elicitation = &ElicitationCapability{}
+	if form, url := all || o.Elicit != nil, all || o.ElicitURL != nil; form || url {
+		elicitation := *orEmpty(caps.Elicitation)
+		if form {
+			elicitation.Form = &struct{}{}
+		}
+		if url {
+			elicitation.URL = &struct{}{}
+		}
+		caps.Elicitation = &elicitation
 	}
-	if o.Elicit != nil || o.Forward {
-		caps.Elicitation.Form = &struct{}{}
+	if all || o.Sample != nil {
+		sampling := *orEmpty(caps.Sampling)
+		if o.Sample == nil || o.SampleTools {
+			sampling.Tools = &struct{}{}
+		}
+		caps.Sampling = &sampling
 	}
-	if o.ElicitURL != nil || o.Forward {
-		caps.Elicitation.URL = &struct{}{}
-	}
-	if o.Sample != nil || o.Forward {
-		caps.Sampling = &SamplingCapability{}
-	}
-	if o.Sample != nil && o.SampleTools || o.Sample == nil && o.Forward {
-		caps.Sampling.Tools = &struct{}{}
-	}
-	if o.Roots != nil || o.Forward {
+	if all || o.Roots != nil {
 		caps.Roots = &RootsCapability{}
 	}
 	return caps
 }
 
-// Connect connects to a server and finds out which revision to speak, by what the server
-// answers: one that is slow is waited for, until ClientOptions.ProbeTimeout. It remembers
-// what the server said for the transport, and asks again if that is no longer true. The
-// context bounds connecting only.
+// Connect connects to a server. It finds out which revision to speak from the server's
+// answers, and waits for a slow server until [ClientOptions].ConnectTimeout has passed. It
+// remembers the version for the transport, and probes again when the version is not valid
+// any more. The context bounds connecting only.
 func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 	if c.opts.Version != "" {
-		return c.ConnectWith(ctx, t, c.opts.Version)
+		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
-	conn, guess, err := c.connect(ctx, t, c.verdicts.of(t))
+	conn, guess, err := c.connect(ctx, t, c.versions.get(t))
 	switch {
 	case err != nil:
 	case guess:
-		c.verdicts.set(t, "")
+		c.versions.set(t, "")
 	default:
-		c.verdicts.set(t, conn.Version())
+		c.versions.set(t, conn.Version())
 	}
 	return conn, err
 }
 
-// ConnectWith is Connect to a server that is known to speak a version, as
-// [Conn.Version] told earlier, without a probe. If it turns out not to, what it
-// speaks is found out once. An empty version is not known.
-func (c *Client) ConnectWith(ctx context.Context, t Transport, version string) (*Conn, error) {
+// ConnectVersion connects to a server that is known to speak a version, from an earlier
+// [Conn.Version], without probing. If the server turns out to speak another one, the client
+// probes once, unless [ClientOptions].Version is set. An empty version means that it is not
+// known.
+func (c *Client) ConnectVersion(ctx context.Context, t Transport, version string) (*Conn, error) {
 	conn, _, err := c.connect(ctx, t, version)
 	return conn, err
 }
 
-// connect is ConnectWith. It reports whether the version is a guess.
+// connect implements ConnectVersion. It reports whether the version of the connection is
+// a guess.
 func (c *Client) connect(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
 	if err := checkRoots(c.opts.Roots); err != nil {
 		return nil, false, err
 	}
-	ctx, stop := withConnectClock(ctx, c.opts.ProbeTimeout)
+	ctx, stop := withConnectTimeout(ctx, c.opts.ConnectTimeout)
 	defer stop()
-	conn, guess, err := c.connectWith(ctx, t, version)
+	conn, guess, err := c.negotiate(ctx, t, version)
 	if err != nil {
 		return nil, false, err
 	}
 	conn.notes.start()
 	if c.opts.KeepAlive > 0 {
-		go conn.keepAlive(c.opts.KeepAlive) // it lasts as long as the connection
+		go conn.keepAlive(c.opts.KeepAlive) // until the connection ends
 	}
 	return conn, guess, nil
 }
 
-func (c *Client) connectWith(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
+func (c *Client) negotiate(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
 	pinned := c.opts.Version != ""
 	switch {
 	case slices.Contains(ModernVersions(), version):
@@ -221,4 +223,47 @@ func (c *Client) connectWith(ctx context.Context, t Transport, version string) (
 		return nil, false, UnsupportedVersion(version)
 	}
 	return c.probe(ctx, t)
+}
+
+// maxCachedVersions bounds how many versions a client remembers.
+const maxCachedVersions = 256
+
+// A versionCache holds the versions of servers, by transport.
+type versionCache struct {
+	mu       sync.Mutex
+	versions map[Transport]string
+}
+
+// get returns the version for a transport, "" if it is not known.
+func (v *versionCache) get(t Transport) string {
+	if !reflect.ValueOf(t).Comparable() {
+		return ""
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.versions[t]
+}
+
+// set sets the version for a transport, or removes it if version is "". If the cache is
+// full, another version is dropped.
+func (v *versionCache) set(t Transport, version string) {
+	if !reflect.ValueOf(t).Comparable() {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if version == "" {
+		delete(v.versions, t)
+		return
+	}
+	if v.versions == nil {
+		v.versions = map[Transport]string{}
+	}
+	if _, known := v.versions[t]; !known && len(v.versions) >= maxCachedVersions {
+		for other := range v.versions {
+			delete(v.versions, other)
+			break
+		}
+	}
+	v.versions[t] = version
 }

@@ -6,18 +6,135 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// answers reports whether the client has a function for the question.
+// Bounds on questions about one request, for clients and servers of both eras.
+const (
+	maxRounds    = 32 // how often a server asks
+	maxQuestions = 16 // how many questions it asks at once
+	maxAsking    = 4  // how many questions are put to the user or the model at the same time
+)
+
+// sendAndAnswer sends a request. As often as the server asks questions, it calls the
+// client's functions and sends the request again with the answers. If there is no function
+// for a question, it returns the questions to the sender of the request.
+func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) {
+	if req.Method == MethodListen {
+		return c.era.listen(ctx, req)
+	}
+	ctx = withIncreasingProgress(ctx)
+	for range c.client.opts.MaxRounds {
+		res, err := c.era.send(ctx, req)
+		asked, ok := res.(*InputRequired)
+		if err != nil || !ok {
+			return res, err
+		}
+		if err := c.checkAsked(req, asked); err != nil {
+			return nil, err
+		}
+		if !c.answersAll(asked) {
+			return asked, nil
+		}
+		resume := callclock.Pause(ctx)
+		answers, err := c.answerAll(ctx, asked)
+		resume()
+		if err != nil {
+			return c.unanswered(ctx, req, err)
+		}
+		if req, err = req.answered(answers, asked.RequestState); err != nil {
+			return nil, err
+		}
+	}
+	return nil, Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
+}
+
+// checkAsked checks that a server asks neither too many questions at once nor, if the
+// request was received, questions that its sender did not declare.
+func (c *Conn) checkAsked(req *Request, asked *InputRequired) error {
+	if n, limit := len(asked.InputRequests), c.client.opts.MaxQuestions; n > limit {
+		return Errorf(CodeInternalError, "the server asked %d questions at once; ClientOptions.MaxQuestions is %d", n, limit)
+	}
+	if req.peer.caps == nil || !c.client.opts.Forward || c.answersAll(asked) {
+		return nil
+	}
+	for _, key := range sortedKeys(asked.InputRequests) {
+		if err := checkCapability(req, asked.InputRequests[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answersAll reports whether there is a function for every question.
+func (c *Conn) answersAll(asked *InputRequired) bool {
+	for _, q := range asked.InputRequests {
+		if !c.client.answers(q) {
+			return false
+		}
+	}
+	return true
+}
+
+// answerAll answers the questions, at most maxAsking at the same time. If a question cannot
+// be answered, the call fails and no further question is asked: the server cannot be told
+// (client/sampling).
+func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]json.RawMessage, error) {
+	var (
+		mu      sync.Mutex
+		wg      sync.WaitGroup
+		answers = map[string]json.RawMessage{}
+		failed  error
+		slots   = make(chan struct{}, maxAsking)
+	)
+	for _, key := range sortedKeys(asked.InputRequests) {
+		slots <- struct{}{}
+		mu.Lock()
+		isFailed := failed != nil
+		mu.Unlock()
+		if isFailed {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			answer, err := c.answer(ctx, asked.InputRequests[key])
+			mu.Lock()
+			defer mu.Unlock()
+			answers[key] = answer
+			if err != nil && failed == nil {
+				failed = err
+			}
+		})
+	}
+	wg.Wait()
+	return answers, failed
+}
+
+// unanswered returns the outcome of a call whose question the client could not answer. It
+// is the same as in the legacy era, where the server learns of it and returns a failed tool
+// result. An invalid question is an error.
+func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result, error) {
+	if c.ctx.Err() != nil {
+		return nil, context.Cause(c.ctx)
+	}
+	if _, bad := errors.AsType[badQuestionError](err); bad {
+		return nil, err
+	}
+	return unanswered(ctx, req, err)
+}
+
+// answers reports whether the client has a function for a question.
 func (c *Client) answers(q InputRequest) bool {
 	switch q.Method {
 	case MethodElicit:
@@ -40,14 +157,14 @@ func isURLMode(params json.RawMessage) bool {
 	return unmarshal(params, &p) == nil && p.Mode == "url"
 }
 
-// answer answers one question, through the middleware around answering.
+// answer answers a question through ClientOptions.AnswerMiddleware.
 func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, error) {
 	req, err := NewRequest(q.Method, q.Params)
 	if err != nil {
 		return nil, err
 	}
 	req.ID = StringID(q.Method)
-	h := Chain(HandlerFunc(c.answerOne), c.client.opts.Answering...)
+	h := Chain(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware...)
 	res, err := serveSafely(contextWithRequest(ctx, req), h, req, c.client.opts.Logger)
 	if err != nil {
 		return nil, err
@@ -55,8 +172,8 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, err
 	return encodeAnswer(res)
 }
 
-// encodeAnswer keeps what the client's functions return from ending the process, such
-// as a nil block of content.
+// encodeAnswer encodes the result of a function of the client. A result that panics, for
+// example because it contains a nil block of content, must not end the process.
 func encodeAnswer(res Result) (raw json.RawMessage, err error) {
 	defer func() {
 		if recover() != nil {
@@ -66,12 +183,13 @@ func encodeAnswer(res Result) (raw json.RawMessage, err error) {
 	return marshal(res)
 }
 
-// A badQuestionError is the error of a question that is the server's mistake.
+// A badQuestionError is the error of an invalid question of a server.
 type badQuestionError struct{ error }
 
 func (e badQuestionError) Unwrap() error { return e.error }
 
-func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
+// serveQuestion answers a question after the middleware.
+func (c *Conn) serveQuestion(ctx context.Context, req *Request) (Result, error) {
 	if !c.client.answers(InputRequest{Method: req.Method, Params: req.Params()}) {
 		return nil, badQuestionError{MethodNotFound(req.Method)}
 	}
@@ -95,7 +213,8 @@ func (c *Conn) answerOne(ctx context.Context, req *Request) (Result, error) {
 	}
 }
 
-// answered keeps a nil answer from becoming a result that is not nil.
+// answered returns the answer of a function of the client as a Result. A nil answer is an
+// error.
 func answered[R any, P interface {
 	*R
 	Result
@@ -109,8 +228,8 @@ func answered[R any, P interface {
 	return r, nil
 }
 
-// elicit fills in the defaults of a form that was accepted, and holds the answer to
-// the schema of the question.
+// elicit calls the function for a form or a URL. It completes an accepted form with the
+// defaults of its schema, and validates it.
 func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	var p ElicitParams
 	if err := req.Decode(&p); err != nil {
@@ -133,7 +252,7 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	}
 	filled := *res
 	if p.Mode == "url" || res.Action != ActionAccept {
-		filled.Content = nil // only who accepts a form sends what he wrote
+		filled.Content = nil // only an accepted form has content
 		return &filled, nil
 	}
 	if filled.Content, err = fillForm(ctx, form, p.RequestedSchema, res.Content); err != nil {
@@ -142,9 +261,9 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	return &filled, nil
 }
 
-// checkVisit checks a URL that a server sends the user to. Programs hand it to whatever
-// opens URLs, which runs scripts and programs for other schemes; a user name in it makes
-// it look like another host.
+// checkVisit checks a URL that a server sends the user to. Programs pass it to the
+// operating system to open, which may run scripts and programs for other schemes. A user
+// name in the URL makes it look like another host.
 func checkVisit(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -172,7 +291,7 @@ func fillForm(ctx context.Context, form *jsonschema.Schema, schema, content json
 	return filled, nil
 }
 
-// compileForm refuses a form that answers cannot be validated against, before the
+// compileForm compiles the schema of a form, so that an invalid one is refused before the
 // user fills it in. It returns nil for a URL.
 func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
 	if p.Mode == "url" {
@@ -185,14 +304,14 @@ func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
 	return form, nil
 }
 
-// Roots are the roots that the client answers with now.
+// Roots returns the roots with which the connection answers roots/list.
 func (c *Conn) Roots() []Root {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.roots)
 }
 
-// checkRoots reports a root that is none: they are file URIs (client/roots).
+// checkRoots checks that roots are file URIs (client/roots).
 func checkRoots(roots []Root) error {
 	for _, r := range roots {
 		if !strings.HasPrefix(r.URI, "file://") {
@@ -202,8 +321,8 @@ func checkRoots(roots []Root) error {
 	return nil
 }
 
-// AddRoots adds roots, or changes those with the same URIs, and tells a server of
-// the legacy era. Roots are file:// URIs.
+// AddRoots adds roots, which are file:// URIs, and replaces those with the same URIs. It
+// notifies a legacy server.
 func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 	if err := checkRoots(roots); err != nil {
 		return err
@@ -217,7 +336,7 @@ func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 	return c.era.rootsChanged(ctx)
 }
 
-// RemoveRoots removes roots by URI, and tells a server of the legacy era.
+// RemoveRoots removes roots by URI. It notifies a legacy server.
 func (c *Conn) RemoveRoots(ctx context.Context, uris ...string) error {
 	c.changeRoots(func() {
 		c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return slices.Contains(uris, old.URI) })

@@ -143,6 +143,27 @@ func (e *legacyClient) setLevel(ctx context.Context) error {
 	return err
 }
 
+// wantLevel asks the server, whose level is that of the session, for the log messages that
+// the sender of a request wants. It never raises the level, because other callers may want
+// the messages: notifyLog filters them for each sender.
+func (e *legacyClient) wantLevel(ctx context.Context, level LoggingLevel) {
+	if level == "" || e.conn.Server().Capabilities.Logging == nil {
+		return
+	}
+	e.mu.Lock()
+	known := e.level != "" && level.reaches(e.level)
+	if !known {
+		e.level = level
+	}
+	e.mu.Unlock()
+	if known {
+		return
+	}
+	if err := e.command(ctx, legacySetLevel, map[string]LoggingLevel{"level": level}); err != nil {
+		e.conn.client.opts.Logger.WarnContext(ctx, "mcp: the level of log messages that a caller wants was not set", "level", level, "error", err)
+	}
+}
+
 // command makes a request of the era whose result says nothing.
 func (e *legacyClient) command(ctx context.Context, method string, params any) error {
 	id := e.conn.nextID()
@@ -236,7 +257,7 @@ func (e *legacyClient) rootsChanged(ctx context.Context) error {
 	return e.conn.Notify(ctx, NotificationRootsListChanged, nil)
 }
 
-func (e *legacyClient) ended() {
+func (e *legacyClient) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range e.answering {

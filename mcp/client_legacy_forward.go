@@ -193,7 +193,7 @@ func (e *legacyClient) travels(id ID, q InputRequest, about ID) bool {
 	if !e.conn.client.opts.Forward || !isQuestion(q.Method) {
 		return false
 	}
-	call, err := e.conn.underWay.only(about)
+	call, err := e.conn.inFlight.attribute(about)
 	if err == nil {
 		e.mu.Lock()
 		p := e.pending[call]
@@ -205,7 +205,7 @@ func (e *legacyClient) travels(id ID, q InputRequest, about ID) bool {
 	}
 	if err != nil {
 		e.conn.client.opts.Logger.Warn("mcp: a question of the server was not passed on", "method", q.Method, "error", err)
-		e.refuse(id, q.Method, err)
+		e.refuseQuestion(id, q.Method, err)
 	}
 	return true
 }
@@ -228,8 +228,8 @@ func (p *pendingCall) take(id ID, q InputRequest) error {
 	}
 }
 
-// refuse answers a question with the reason for which it was not passed on.
-func (e *legacyClient) refuse(id ID, method string, reason error) {
+// refuseQuestion answers a question with the reason for which it was not passed on.
+func (e *legacyClient) refuseQuestion(id ID, method string, reason error) {
 	ctx, own := e.beginAnswer(id)
 	if own == nil {
 		e.conn.client.opts.Logger.Warn("mcp: a question of the server was dropped: it asks too much", "method", method)

@@ -7,7 +7,7 @@ import "context"
 
 // received handles the messages that the server sends unasked: requests, pings and
 // notifications.
-func (e *legacyClient) received(m Message, about ID) {
+func (e *legacyClient) receive(m Message, about ID) {
 	switch {
 	case m.Request == nil:
 		e.publishEverything()
@@ -20,7 +20,7 @@ func (e *legacyClient) received(m Message, about ID) {
 		if c, ok := parseChange(m.Request.Method, m.Request.Params()); ok {
 			e.hub.publish(c)
 		}
-		e.conn.notified(m.Request, about)
+		e.conn.receiveNotification(m.Request, about)
 	}
 }
 
@@ -37,13 +37,13 @@ func (e *legacyClient) asked(req *Request, about ID) {
 }
 
 // unreadable refuses a request that could not be read.
-func (e *legacyClient) unreadable(m Message) { e.reaction(m.Request, m.Err, nil) }
+func (e *legacyClient) refuse(m Message) { e.reaction(m.Request, m.Err, nil) }
 
 // reaction answers a request in the background, with a refusal if there is one.
 func (e *legacyClient) reaction(req *Request, refused *Error, answer func(context.Context)) {
 	ctx, own := e.beginAnswer(req.ID)
 	if own == nil {
-		e.conn.dropped("it asks too much", "method", excerpt(req.Method))
+		e.conn.logDropped("it asks too much", "method", excerpt(req.Method))
 		return
 	}
 	if own.refused == nil && refused != nil {

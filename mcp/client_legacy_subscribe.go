@@ -184,6 +184,6 @@ func (e *legacyClient) publishEverything() {
 	e.mu.Unlock()
 	for _, c := range everythingIn(&filter).sorted() {
 		e.hub.publish(c)
-		e.conn.tellLater(c.Method, c.params(nil))
+		e.conn.enqueueNew(c.Method, c.params(nil))
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/pause"
 )
 
 // modernClient speaks the modern era: every request says by itself what it speaks
@@ -31,7 +30,7 @@ func (e *modernClient) ping(ctx context.Context) error {
 	return err
 }
 
-func (*modernClient) unreadable(Message) {}
+func (*modernClient) refuse(Message) {}
 
 // discover makes sure that the server speaks the modern era.
 func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
@@ -161,16 +160,6 @@ func forwardable(req *Request) json.RawMessage {
 	return mustMarshal(&without)
 }
 
-// ownCapabilities are those that there are functions for.
-func (c *Client) ownCapabilities() *ClientCapabilities {
-	if !c.opts.Forward {
-		return c.caps
-	}
-	own := *c
-	own.opts.Forward = false
-	return own.capabilities()
-}
-
 func (e *modernClient) logLevel(req *Request) LoggingLevel {
 	if level := req.LogLevel(); level != "" {
 		return level
@@ -178,20 +167,20 @@ func (e *modernClient) logLevel(req *Request) LoggingLevel {
 	return e.conn.client.opts.LogLevel
 }
 
-// received takes a notification; a server of this era sends no requests.
-func (e *modernClient) received(m Message, about ID) {
+// receive handles a notification. Modern servers send no requests.
+func (e *modernClient) receive(m Message, about ID) {
 	switch {
 	case m.Request == nil:
 	case m.Request.IsNotification():
-		e.conn.notified(m.Request, about)
+		e.conn.receiveNotification(m.Request, about)
 	default:
-		e.conn.dropped("a server of this revision sends no requests", "method", excerpt(m.Request.Method))
+		e.conn.logDropped("a server of this revision sends no requests", "method", excerpt(m.Request.Method))
 	}
 }
 
 func (*modernClient) rootsChanged(context.Context) error { return nil }
 
-func (*modernClient) ended() {}
+func (*modernClient) close() {}
 
 // lasting is how long a subscription must have lived to be taken up again at once.
 const lasting = 10 * time.Second
@@ -215,7 +204,7 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 		if time.Since(begun) >= lasting {
 			failures = 0
 		}
-		if err := e.conn.wait(ctx, min(100*time.Millisecond<<min(failures, 6), 5*time.Second)); err != nil {
+		if err := e.conn.sleep(ctx, min(100*time.Millisecond<<min(failures, 6), 5*time.Second)); err != nil {
 			return nil, err
 		}
 		failures++
@@ -251,14 +240,4 @@ func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) 
 			return f, r, err
 		}
 	}
-}
-
-// wait waits, unless the connection ends.
-func (c *Conn) wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-c.wire.Done():
-		return c.wire.Err()
-	default:
-	}
-	return pause.For(ctx, d)
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/go-psi/psi/internal/callclock"
 )
 
 // A prober makes a connection to a server of which it is not known what it speaks. It asks
@@ -108,18 +110,20 @@ func (c *Client) probe(ctx context.Context, t Transport) (conn *Conn, guess bool
 // connectAnew connects to an older server on a new connection, with all of the time: what
 // came on the first one was too much for it. That one ends meanwhile.
 func (p *prober) connectAnew(ctx context.Context, t Transport) (*prober, error) {
-	replaced := make(chan struct{})
+	closed := make(chan struct{})
 	go func() {
-		defer close(replaced)
+		defer close(closed)
 		_ = p.conn.Close() // nobody uses it
 	}()
-	restartClock(ctx)
+	if clock := callclock.FromContext(ctx); clock != nil {
+		clock.Reset()
+	}
 	next, err := p.conn.client.open(ctx, t, newestLegacy.String())
 	if err != nil {
-		<-replaced
+		<-closed
 		return p, err
 	}
-	next.conn.replaced = replaced
+	next.conn.predecessor = closed
 	next.older, next.guess = p.older, p.guess
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -252,8 +256,8 @@ func bothRefused(discovered, greeted error) error {
 func (p *prober) speakModern(res *DiscoverResult) *Conn {
 	p.guess = false
 	p.conn.server.Store(res)
-	p.conn.settle(p.modern)
-	p.legacy.ended()
+	p.conn.setEra(p.modern)
+	p.legacy.close()
 	return p.conn
 }
 

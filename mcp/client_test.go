@@ -197,7 +197,7 @@ func TestClientAnswers(t *testing.T) {
 			ElicitURL: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			},
-			Answering: []mcp.Middleware{func(next mcp.Handler) mcp.Handler {
+			AnswerMiddleware: []mcp.Middleware{func(next mcp.Handler) mcp.Handler {
 				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 					seen.Store(req.Method, true)
 					return next.ServeMCP(ctx, req)
@@ -218,9 +218,11 @@ func TestClientAnswers(t *testing.T) {
 	}
 }
 
-// What the server asks can be left to the caller.
+// Questions that a client declares to answer, but has no function for, are left to the
+// caller.
 func TestManualInput(t *testing.T) {
-	c := connect(t, welcoming(), &mcp.ClientOptions{ManualInput: true, Elicit: answering})
+	declared := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}}}
+	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared})
 	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"})
 	var asked *mcp.InputRequiredError
 	if !errors.As(err, &asked) || asked.InputRequests["first"].Method != mcp.MethodElicit {
@@ -302,12 +304,12 @@ func TestClientTimeout(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}, nil))
-		c := connect(t, mux, &mcp.ClientOptions{CallTimeout: 2 * time.Second, MaxCallTime: 10 * time.Second})
-		steps := func(n int) error {
-			_, err := mcp.Call[string](t.Context(), c, "slow", map[string]int{"steps": n})
+		c := connect(t, mux, &mcp.ClientOptions{CallTimeout: 2 * time.Second})
+		steps := func(ctx context.Context, n int) error {
+			_, err := mcp.Call[string](ctx, c, "slow", map[string]int{"steps": n})
 			return err
 		}
-		if err := steps(5); err != nil {
+		if err := steps(t.Context(), 5); err != nil {
 			t.Errorf("a call with progress: %v", err)
 		}
 		start := time.Now()
@@ -317,7 +319,9 @@ func TestClientTimeout(t *testing.T) {
 			t.Errorf("a call without: %v after %v", err, time.Since(start))
 		}
 		start = time.Now()
-		if err := steps(60); !errors.As(err, &timeout) || time.Since(start) != 10*time.Second {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := steps(ctx, 60); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Second {
 			t.Errorf("a call with too much progress: %v after %v", err, time.Since(start))
 		}
 		_ = c.Close()
@@ -501,7 +505,8 @@ func TestBadServer(t *testing.T) {
 	if _, err := c.ListTools(t.Context(), nil); err == nil {
 		t.Error("a call after that succeeded")
 	}
-	if err := c.Wait(); !errors.Is(err, io.EOF) {
+	<-c.Done()
+	if err := c.Err(); !errors.Is(err, io.EOF) {
 		t.Errorf("Wait returned %v", err)
 	}
 }
@@ -516,7 +521,8 @@ func TestCloseInCallback(t *testing.T) {
 		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"}); err == nil {
 			t.Errorf("%s: the call succeeded", version)
 		}
-		if err := c.Wait(); err != nil {
+		<-c.Done()
+		if err := c.Err(); err != nil {
 			t.Errorf("%s: Wait returned %v", version, err)
 		}
 	}

@@ -384,7 +384,7 @@ func TestFileServerWithinRoots(t *testing.T) {
 			return &mcp.ListRootsResult{Roots: roots}, nil
 		})
 	}
-	client := &mcptest.Client{Options: mcp.ClientOptions{Roots: []mcp.Root{}, Answering: []mcp.Middleware{answerRoots}}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Roots: []mcp.Root{}, AnswerMiddleware: []mcp.Middleware{answerRoots}}}
 	conn := client.Connect(t, mux)
 	for _, test := range []struct {
 		root, uri string

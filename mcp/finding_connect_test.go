@@ -331,7 +331,7 @@ func TestFindingCH1EarlyMessages(t *testing.T) {
 		})
 		opts := quietClient(version)
 		servers := make(chan *mcp.DiscoverResult, 8)
-		opts.ToolsChanged = func(_ context.Context, c *mcp.Conn) {
+		opts.Notification = func(_ context.Context, c *mcp.Conn, _ *mcp.Request) {
 			_ = c.Version()
 			servers <- c.Server()
 		}

@@ -41,7 +41,7 @@ func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
 			}, nil))
 			var told atomic.Int32
 			opts := quietClient(version)
-			opts.Notification = func(context.Context, *mcp.Conn, string, *mcp.Request) {
+			opts.Notification = func(context.Context, *mcp.Conn, *mcp.Request) {
 				told.Add(1)
 				<-time.After(time.Second)
 			}
@@ -69,7 +69,7 @@ func TestFindingCM16SlowListener(t *testing.T) {
 			}, nil))
 			own := make(chan string, 8)
 			opts := quietClient(version)
-			opts.Notification = func(_ context.Context, _ *mcp.Conn, method string, _ *mcp.Request) { own <- method }
+			opts.Notification = func(_ context.Context, _ *mcp.Conn, note *mcp.Request) { own <- note.Method }
 			c := connect(t, mux, opts)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(mcp.ErrClosed)

@@ -138,13 +138,16 @@ const serverCaps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true}
 // hostileOptions are those of a client that can be asked everything, that leaves
 // answers to its callers, or that passes questions on.
 func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
-	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, MaxCallTime: 10 * time.Second, LogLevel: mcp.LogDebug, MaxRounds: 4}
+	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, LogLevel: mcp.LogDebug, MaxRounds: 4}
 	switch mode % 3 {
 	case 1:
 		o.Forward = true
 		return o
 	case 2:
-		o.ManualInput = true
+		o.Capabilities = &mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}, Sampling: &mcp.SamplingCapability{}, Roots: &mcp.RootsCapability{},
+		}
+		return o
 	}
 	o.Elicit = func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		if strings.Contains(p.Message, "decline") {
@@ -163,10 +166,8 @@ func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
 		return res, nil
 	}
 	o.SampleTools, o.Roots = mode&4 != 0, []mcp.Root{{URI: "file:///home"}}
-	o.ToolsChanged = func(context.Context, *mcp.Conn) {}
-	o.ResourceUpdated = func(context.Context, *mcp.Conn, string) {}
 	o.Log = func(context.Context, *mcp.Conn, *mcp.LogParams) {}
-	o.Notification = func(context.Context, *mcp.Conn, string, *mcp.Request) {}
+	o.Notification = func(context.Context, *mcp.Conn, *mcp.Request) {}
 	return o
 }
 

@@ -32,8 +32,8 @@ func TestListenInCallback(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := remarking()
 				listening, heard := make(chan error, 1), make(chan mcp.Change, 8)
-				c := connect(t, mux, &mcp.ClientOptions{Version: version, Notification: func(ctx context.Context, c *mcp.Conn, method string, _ *mcp.Request) {
-					if method == "notifications/remark" {
+				c := connect(t, mux, &mcp.ClientOptions{Version: version, Notification: func(ctx context.Context, c *mcp.Conn, note *mcp.Request) {
+					if note.Method == "notifications/remark" {
 						_, err := c.Listen(ctx, tools, func(ch mcp.Change) { heard <- ch })
 						listening <- err
 					}
@@ -87,7 +87,7 @@ func TestRefusedListenInCallback(t *testing.T) {
 			})
 		})
 		listening := make(chan error, 1)
-		c := connect(t, mux, &mcp.ClientOptions{Version: mcp.LatestVersion, Notification: func(ctx context.Context, c *mcp.Conn, _ string, _ *mcp.Request) {
+		c := connect(t, mux, &mcp.ClientOptions{Version: mcp.LatestVersion, Notification: func(ctx context.Context, c *mcp.Conn, _ *mcp.Request) {
 			_, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
 			listening <- err
 		}})

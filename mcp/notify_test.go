@@ -206,8 +206,8 @@ func TestLateNotify(t *testing.T) {
 		return mcp.TextResult(""), nil
 	}))
 	client := &mcptest.Client{Options: mcp.ClientOptions{
-		Notification: func(_ context.Context, _ *mcp.Conn, method string, req *mcp.Request) {
-			notes <- method + " " + string(req.Params())
+		Notification: func(_ context.Context, _ *mcp.Conn, note *mcp.Request) {
+			notes <- note.Method + " " + string(note.Params())
 		},
 	}}
 	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {

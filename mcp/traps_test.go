@@ -34,7 +34,7 @@ func TestTrap43ClientCallbacksPanic(t *testing.T) {
 		ElicitURL:    func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("url") },
 		Sample:       func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { panic("sample") },
 		Log:          func(context.Context, *mcp.Conn, *mcp.LogParams) { panic("log") },
-		ToolsChanged: func(context.Context, *mcp.Conn) { panic("changed") },
+		Notification: func(context.Context, *mcp.Conn, *mcp.Request) { panic("changed") },
 	}
 	(&mcptest.Client{Options: *opts}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {})

@@ -87,7 +87,7 @@ func FuzzMirroredHeaders(f *testing.F) {
 		if _, err := mcp.NewRequest(mcp.MethodCallTool, p); err != nil || len(arguments) > 8<<10 || len(name) > 8<<10 {
 			t.Skip()
 		}
-		c, err := client.ConnectWith(t.Context(), transport, mcp.LatestVersion)
+		c, err := client.ConnectVersion(t.Context(), transport, mcp.LatestVersion)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -222,10 +222,16 @@ func quietly() *mcpstdio.CommandOptions {
 	return &mcpstdio.CommandOptions{Logger: slog.New(slog.DiscardHandler), WaitDelay: 500 * time.Millisecond}
 }
 
+// reasonOfEnd waits until a connection has ended, and returns the reason.
+func reasonOfEnd(conn *mcp.Conn) error {
+	<-conn.Done()
+	return conn.Err()
+}
+
 // client connects to programs. It is generous with the probe, since a machine may
 // be slow to start them.
 func client() *mcp.Client {
-	return mcp.NewClient("test", "v1", &mcp.ClientOptions{ProbeTimeout: 20 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+	return mcp.NewClient("test", "v1", &mcp.ClientOptions{ConnectTimeout: 20 * time.Second, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // connect connects to a program.

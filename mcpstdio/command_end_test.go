@@ -44,7 +44,7 @@ func TestCommandExits(t *testing.T) {
 	calls.Wait()
 	_, err = mcp.Call[string](t.Context(), conn, "pid", nil)
 	check(err)
-	check(conn.Wait())
+	check(reasonOfEnd(conn))
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}

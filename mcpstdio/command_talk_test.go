@@ -31,7 +31,7 @@ func TestCommand(t *testing.T) {
 			t.Errorf("got process %q again, or %v", pid, err)
 		}
 		pids[pid] = true
-		if err := errors.Join(conn.Close(), conn.Wait()); err != nil {
+		if err := errors.Join(conn.Close(), reasonOfEnd(conn)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestCommandStderr(t *testing.T) {
 		conn := connect(t, program("noisy"), quietly())
 		mcp.Call[string](t.Context(), conn, "exit", nil)
 		var exit *mcpstdio.ExitError
-		if err := conn.Wait(); !errors.As(err, &exit) {
+		if err := reasonOfEnd(conn); !errors.As(err, &exit) {
 			t.Fatalf("got %v", err)
 		}
 		if text := exit.Stderr; len(text) > 4<<10 || !strings.HasPrefix(text, "some noise\nsome") || !strings.HasSuffix(text, "noise\ngoodbye,\ncruel world") {

@@ -162,7 +162,7 @@ func TestCommandCycles(t *testing.T) {
 		if i%4 != 0 { // every other of those that exited is never closed
 			conn.Close()
 		}
-		conn.Wait()
+		<-conn.Done()
 	}
 	cycle(0)
 	mcptest.NoLeaks(t)

@@ -189,7 +189,7 @@ func TestExitBetweenCalls(t *testing.T) {
 				ended <- err
 			}()
 		} else {
-			go func() { ended <- conn.Wait() }()
+			go func() { ended <- reasonOfEnd(conn) }()
 		}
 		process, err := os.FindProcess(pid)
 		if err != nil {
@@ -226,7 +226,7 @@ func TestCloseWhileGivingUp(t *testing.T) {
 		}
 		echoes(t, conn, "all the same")
 		go giveUp()
-		if err := errors.Join(conn.Close(), conn.Wait()); err != nil {
+		if err := errors.Join(conn.Close(), reasonOfEnd(conn)); err != nil {
 			t.Error(err)
 		}
 		for range cap(ended) {

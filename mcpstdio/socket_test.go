@@ -70,7 +70,7 @@ func TestSocket(t *testing.T) {
 			for range 10 {
 				echoes(t, conn, strings.Repeat(string(rune('A'+i)), 100_000))
 			}
-			if err := errors.Join(conn.Close(), conn.Wait()); err != nil {
+			if err := errors.Join(conn.Close(), reasonOfEnd(conn)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -124,7 +124,7 @@ func TestListenerDrains(t *testing.T) {
 	if err := soon(t, answered, "the answer"); err != nil {
 		t.Error(err)
 	}
-	if err := conn.Wait(); !errors.Is(err, io.EOF) {
+	if err := reasonOfEnd(conn); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection ended with %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestListenerBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasty := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion, ProbeTimeout: 30 * time.Millisecond})
+	hasty := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion, ConnectTimeout: 30 * time.Millisecond})
 	if _, err := hasty.Connect(t.Context(), mcpstdio.NewSocket("unix", address)); err == nil {
 		t.Error("a second client was served")
 	}

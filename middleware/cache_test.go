@@ -136,7 +136,7 @@ func TestCacheRefusedCursor(t *testing.T) {
 func ExampleCache() {
 	cache := middleware.NewCache(nil)
 	client := mcp.NewClient("client", "v1.0.0", &mcp.ClientOptions{
-		ToolsChanged: func(context.Context, *mcp.Conn) { cache.Changed(mcp.NotificationToolsListChanged, "") },
+		Notification: func(_ context.Context, _ *mcp.Conn, note *mcp.Request) { cache.Changed(note.Method, note.Name()) },
 	})
 	mux := mcp.NewMux("server", "v1.0.0", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Minute, mcp.CachePrivate)})
 	mux.Use(func(next mcp.Handler) mcp.Handler {

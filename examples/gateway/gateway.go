@@ -85,9 +85,9 @@ func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream
 	g.mux.Mount(server.prefix, conn)
 	g.logger.Info("mounted", "prefix", server.prefix, "version", conn.Version())
 	g.work.Go(func() {
-		err := conn.Wait()
+		<-conn.Done()
 		g.mux.Unmount(server.prefix)
-		g.logger.Info("unmounted", "prefix", server.prefix, "error", err)
+		g.logger.Info("unmounted", "prefix", server.prefix, "error", conn.Err())
 	})
 	return nil
 }

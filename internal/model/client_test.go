@@ -59,8 +59,11 @@ func newClient(w *world, i int) *client {
 	}
 	c.client = mcp.NewClient(c.name, "v1", &mcp.ClientOptions{
 		Version: version, CallTimeout: callTimeout, Logger: quiet, Elicit: c.elicit, LogLevel: mcp.LogInfo, Log: c.logged,
-		ToolsChanged:    func(_ context.Context, conn *mcp.Conn) { c.told(conn) },
-		ResourceUpdated: func(_ context.Context, conn *mcp.Conn, _ string) { c.told(conn) },
+		Notification: func(_ context.Context, conn *mcp.Conn, note *mcp.Request) {
+			if note.Method == mcp.NotificationToolsListChanged || note.Method == mcp.NotificationResourceUpdated {
+				c.told(conn)
+			}
+		},
 	})
 	f := &faults{client: c, seen: map[string]int{}}
 	c.transport = mcptest.Faulty(c.way.to(w.site, f), f.onWire)

@@ -77,7 +77,7 @@ func (v *visitor) connect(ctx context.Context) bool {
 	connecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	v.link = &link{}
-	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ProbeTimeout: patience}
+	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ConnectTimeout: patience}
 	conn, err := mcp.NewClient("soak", "v1", opts).Connect(connecting, v.way.to(v))
 	if err != nil {
 		v.failed("connect", begun, err)

@@ -13,7 +13,7 @@
 //		Client: &http.Client{Transport: auth},
 //	}))
 //
-// Client timeouts are paused while a user logs in ([mcp.PauseTimeout]). To have the user
+// Client timeouts are paused while a user logs in. To have the user
 // log in before connecting, call [Transport.Authorize].
 //
 // A [Grant] obtains tokens: [AuthorizationCode], the default, asks a user;

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -59,7 +60,7 @@ func (t *Transport) renew(ctx context.Context, used *credential, n *need) (outco
 	if t.current() != used {
 		return superseded, nil
 	}
-	defer mcp.PauseTimeout(ctx)() // a user may have to log in
+	defer callclock.Pause(ctx)() // a user may have to log in
 	how, err := t.renewals.Do(ctx, used, func(ctx context.Context) (outcome, error) { return t.replace(ctx, used, n) })
 	if err != nil && !errors.Is(err, mcp.ErrUnauthorized) { // ctx was done first
 		err = unauthorized(fmt.Errorf("oauth: not authorized yet: %w", err))

@@ -37,7 +37,10 @@ func Instrument(conn *mcp.Conn, opts *Options) {
 	t.opts.Attributes = append([]attribute.KeyValue{keyProtocolVersion.String(conn.Version())}, t.opts.Attributes...)
 	conn.Use(t.client)
 	session := t.session()
-	go func() { session.end(wireError(conn.Wait())) }()
+	go func() {
+		<-conn.Done()
+		session.end(wireError(conn.Err()))
+	}()
 }
 
 func (t *telemetry) client(next mcp.Handler) mcp.Handler {

@@ -49,9 +49,9 @@ func answer(message string) map[string]any {
 
 func psiOptions(told *told) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
-		ProbeTimeout: 10 * time.Second, // node takes its time to start
-		LogLevel:     "info",
-		Roots:        []mcp.Root{{URI: "file:///psi", Name: "psi"}},
+		ConnectTimeout: 10 * time.Second, // node takes its time to start
+		LogLevel:       "info",
+		Roots:          []mcp.Root{{URI: "file:///psi", Name: "psi"}},
 		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			content, err := json.Marshal(answer(p.Message))
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: content}, err

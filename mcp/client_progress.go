@@ -3,7 +3,11 @@
 
 package mcp
 
-import "context"
+import (
+	"context"
+
+	"github.com/go-psi/psi/internal/callclock"
+)
 
 type progressKey struct{}
 
@@ -17,7 +21,7 @@ func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Conte
 type callListener struct {
 	progress func(*ProgressParams) // nil if only the clock needs progress
 	log      func(*LogParams)      // nil if no log messages are wanted
-	clock    *callClock            // nil if the call has no timeout
+	clock    *callclock.Clock      // nil if the call has no timeout
 	queue    *serialQueue          // calls progress and log
 }
 
@@ -29,7 +33,7 @@ const maxProgress = 256
 // It returns the progress token of the call, which is zero if there is no listener. Stop
 // removes the listener and waits for its functions.
 func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
-	l := &callListener{clock: clockFrom(ctx)}
+	l := &callListener{clock: callclock.FromContext(ctx)}
 	l.progress, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
 	if l.progress == nil && !req.ProgressToken().IsZero() {
 		l.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
@@ -54,8 +58,8 @@ func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, sto
 	}
 }
 
-// progressed passes a progress notification to the listener of its call.
-func (c *Conn) progressed(note *Request) {
+// receiveProgress passes a progress notification to the listener of its call.
+func (c *Conn) receiveProgress(note *Request) {
 	p := new(ProgressParams)
 	if note.Decode(p) != nil {
 		return
@@ -65,7 +69,7 @@ func (c *Conn) progressed(note *Request) {
 		return
 	}
 	if l.clock != nil {
-		l.clock.reset()
+		l.clock.Reset()
 	}
 	if l.progress != nil {
 		l.queue.add(0, func() { l.progress(p) })

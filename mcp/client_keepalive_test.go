@@ -59,7 +59,8 @@ func TestClientKeepAlive(t *testing.T) {
 					}
 					return
 				}
-				if err := c.Wait(); !errors.Is(err, mcp.ErrNoAnswer) {
+				<-c.Done()
+				if err := c.Err(); !errors.Is(err, mcp.ErrNoAnswer) {
 					t.Errorf("it ended with %v", err)
 				}
 			})

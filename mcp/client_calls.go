@@ -1,0 +1,277 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/go-psi/psi/internal/printable"
+)
+
+// send sends a request and returns its result as an R. Questions of the server that the
+// client does not answer become an [*InputRequiredError].
+func send[R Result](ctx context.Context, c *Conn, method string, params any) (R, error) {
+	var none R
+	req, err := NewRequest(method, params)
+	if err != nil {
+		return none, err
+	}
+	res, err := c.serve(ctx, req)
+	if err != nil {
+		return none, err
+	}
+	r, ok := res.(R)
+	if ok {
+		return r, nil
+	}
+	if asked, ok := res.(*InputRequired); ok {
+		return none, &InputRequiredError{asked}
+	}
+	return none, fmt.Errorf("mcp: %s was answered with a %T of the type %q", method, res, res.base().ResultType)
+}
+
+// An InputRequiredError is returned by calls about which the server asks questions that
+// the client has no functions for; see [ClientOptions].Capabilities. To continue, make the
+// call again with its [Retry] filled in.
+type InputRequiredError struct{ *InputRequired }
+
+func (e *InputRequiredError) Error() string {
+	return fmt.Sprintf("mcp: the server asks %d questions before it answers", len(e.InputRequests))
+}
+
+// Discover returns the identity and the capabilities of the server (server/discover).
+func (c *Conn) Discover(ctx context.Context) (*DiscoverResult, error) {
+	return send[*DiscoverResult](ctx, c, MethodDiscover, nil)
+}
+
+// ListTools lists one page of tools (tools/list). [Conn.Tools] lists all.
+func (c *Conn) ListTools(ctx context.Context, p *ListParams) (*ListToolsResult, error) {
+	return send[*ListToolsResult](ctx, c, MethodListTools, orEmpty(p))
+}
+
+// ListPrompts lists one page of prompts (prompts/list). [Conn.Prompts] lists
+// all.
+func (c *Conn) ListPrompts(ctx context.Context, p *ListParams) (*ListPromptsResult, error) {
+	return send[*ListPromptsResult](ctx, c, MethodListPrompts, orEmpty(p))
+}
+
+// ListResources lists one page of resources (resources/list). [Conn.Resources]
+// lists all.
+func (c *Conn) ListResources(ctx context.Context, p *ListParams) (*ListResourcesResult, error) {
+	return send[*ListResourcesResult](ctx, c, MethodListResources, orEmpty(p))
+}
+
+// ListResourceTemplates lists one page of templates (resources/templates/list).
+// [Conn.ResourceTemplates] lists all.
+func (c *Conn) ListResourceTemplates(ctx context.Context, p *ListParams) (*ListResourceTemplatesResult, error) {
+	return send[*ListResourceTemplatesResult](ctx, c, MethodListResourceTemplates, orEmpty(p))
+}
+
+// CallTool calls a tool (tools/call). If the tool was listed on this connection, its
+// structured content is validated against its output schema; see [OutputError]. The
+// validation has the same timeout as the call.
+func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error) {
+	p = orEmpty(p)
+	if p.Arguments == nil {
+		withArguments := *p
+		withArguments.Arguments = json.RawMessage("{}")
+		p = &withArguments
+	}
+	res, err := send[*CallToolResult](ctx, c, MethodCallTool, p)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := c.withCallTimeout(ctx, MethodCallTool)
+	defer stop()
+	if err := c.tools.checkOutput(ctx, p.Name, res); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// GetPrompt gets a prompt (prompts/get).
+func (c *Conn) GetPrompt(ctx context.Context, p *GetPromptParams) (*GetPromptResult, error) {
+	return send[*GetPromptResult](ctx, c, MethodGetPrompt, orEmpty(p))
+}
+
+// ReadResource reads a resource (resources/read).
+func (c *Conn) ReadResource(ctx context.Context, p *ReadResourceParams) (*ReadResourceResult, error) {
+	return send[*ReadResourceResult](ctx, c, MethodReadResource, orEmpty(p))
+}
+
+// Complete returns completions of an argument (completion/complete).
+func (c *Conn) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult, error) {
+	return send[*CompleteResult](ctx, c, MethodComplete, orEmpty(p))
+}
+
+// Ping checks that the server answers: it sends ping in the legacy era, server/discover in
+// the modern one. Any response counts, even an error. It has the timeout of a call.
+func (c *Conn) Ping(ctx context.Context) error {
+	ctx, stop := c.withCallTimeout(ctx, c.era.pingMethod())
+	defer stop()
+	return c.era.ping(ctx)
+}
+
+// Notify sends a notification.
+func (c *Conn) Notify(ctx context.Context, method string, params any) error {
+	raw, err := notificationParams(method, params)
+	if err != nil {
+		return err
+	}
+	return c.wire.Send(ctx, &Envelope{Method: method, Version: c.Version(), Body: AppendNotification(nil, method, raw)})
+}
+
+func orEmpty[P any](p *P) *P {
+	if p == nil {
+		return new(P)
+	}
+	return p
+}
+
+// Errors that end the iteration over a list.
+var (
+	// ErrRepeatedCursor means that the server returned the same cursor twice.
+	ErrRepeatedCursor = errors.New("mcp: the server repeats a cursor: its list has no end")
+	// ErrTooManyPages means that the list has more than ClientOptions.MaxPages pages.
+	ErrTooManyPages = errors.New("mcp: the server's list has more pages than the client reads")
+)
+
+// Tools yields the tools of all pages. It yields an error with a nil tool, and stops
+// then. P may be nil; its cursor is where to begin.
+func (c *Conn) Tools(ctx context.Context, p *ListParams) iter.Seq2[*Tool, error] {
+	return c.toolPages(ctx, p, c.client.opts.MaxPages)
+}
+
+func (c *Conn) toolPages(ctx context.Context, p *ListParams, maxPages int) iter.Seq2[*Tool, error] {
+	return pages(maxPages, p, func(p *ListParams) ([]*Tool, *string, error) {
+		r, err := c.ListTools(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.Tools, r.NextCursor, nil
+	})
+}
+
+// Prompts yields the prompts of all pages, as [Conn.Tools] does.
+func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, error] {
+	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Prompt, *string, error) {
+		r, err := c.ListPrompts(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.Prompts, r.NextCursor, nil
+	})
+}
+
+// Resources yields the resources of all pages, as [Conn.Tools] does.
+func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource, error] {
+	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Resource, *string, error) {
+		r, err := c.ListResources(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.Resources, r.NextCursor, nil
+	})
+}
+
+// ResourceTemplates yields the templates of all pages, as [Conn.Tools] does.
+func (c *Conn) ResourceTemplates(ctx context.Context, p *ListParams) iter.Seq2[*ResourceTemplate, error] {
+	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*ResourceTemplate, *string, error) {
+		r, err := c.ListResourceTemplates(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.ResourceTemplates, r.NextCursor, nil
+	})
+}
+
+// pages yields the items of at most maxPages pages, or of all if maxPages is negative.
+func pages[D any](maxPages int, p *ListParams, fetch func(*ListParams) ([]*D, *string, error)) iter.Seq2[*D, error] {
+	return func(yield func(*D, error) bool) {
+		params := *orEmpty(p)
+		seen := map[[sha256.Size]byte]bool{} // hashes, because cursors may be long
+		for n := 1; ; n++ {
+			items, next, err := fetch(&params)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, d := range items {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if next == nil {
+				return
+			}
+			sum := sha256.Sum256([]byte(*next))
+			switch {
+			case seen[sum]:
+				yield(nil, ErrRepeatedCursor)
+				return
+			case n == maxPages:
+				yield(nil, ErrTooManyPages)
+				return
+			}
+			seen[sum] = true
+			params.Cursor = next
+		}
+	}
+}
+
+// Call calls a tool with arguments that encode as a JSON object. It decodes the structured
+// content of the result or, if there is none, its text as JSON; if Out is string, it
+// returns the text. A tool that failed is a [*ToolError].
+func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, error) {
+	var out Out
+	raw, err := rawParams(args)
+	if err != nil {
+		return out, fmt.Errorf("mcp: arguments of %s: %w", tool, err)
+	}
+	res, err := c.CallTool(ctx, &CallToolParams{Name: tool, Arguments: raw})
+	if err != nil {
+		return out, err
+	}
+	if res.IsError {
+		return out, &ToolError{Tool: tool, Result: res}
+	}
+	if text, ok := any(&out).(*string); ok && res.StructuredContent == nil {
+		*text = textOf(res.Content)
+		return out, nil
+	}
+	content := res.StructuredContent
+	if content == nil {
+		content = json.RawMessage(textOf(res.Content))
+	}
+	if err := decode(content, &out); err != nil {
+		return out, fmt.Errorf("mcp: %s", decodeProblem("the output of "+tool, err))
+	}
+	return out, nil
+}
+
+// A ToolError is the error of a call whose result says that the tool failed.
+type ToolError struct {
+	Tool   string
+	Result *CallToolResult
+}
+
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(textOf(e.Result.Content)))
+}
+
+func textOf(contents Contents) string {
+	var text strings.Builder
+	for _, c := range contents {
+		if t, ok := c.(*TextContent); ok {
+			text.WriteString(t.Text)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,171 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+)
+
+// Bounds on the notifications that wait for a function of the client: their number and
+// their size.
+const (
+	maxNotes     = 4096
+	maxNoteBytes = 16 << 20
+)
+
+// newNoteQueue returns the queue for calls of the client's functions. It is held until
+// Connect returns.
+func newNoteQueue(c *Conn) *serialQueue {
+	q := newSerialQueue(maxNotes, c.logPanic)
+	q.maxBytes, q.held = maxNoteBytes, true
+	q.onDrop = func() {
+		c.client.opts.Logger.Warn("mcp: notifications are dropped: the client's functions are too slow", "waiting", maxNotes, "bytes", maxNoteBytes)
+	}
+	return q
+}
+
+// callSafely calls a function of the client, and logs a panic.
+func (c *Conn) callSafely(fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.logPanic(v)
+		}
+	}()
+	fn()
+}
+
+// logPanic logs a panic of a function of the client.
+func (c *Conn) logPanic(v any) { _ = panicked(c.ctx, newRequest(), v, c.client.opts.Logger) }
+
+// receiveNotification passes a notification to the call or the subscription that it
+// belongs to, or to the client's functions. About is the ID of the request on whose stream
+// it came, zero if that is not known.
+func (c *Conn) receiveNotification(note *Request, about ID) {
+	if note.Method == NotificationProgress {
+		c.receiveProgress(note)
+		return
+	}
+	if f := c.forwarderOf(note, about); f != nil && f.receive(note) {
+		return
+	}
+	if note.Method == NotificationCancelled && c.endForwarder(note) {
+		return
+	}
+	if note.Method == NotificationMessage && c.receiveLog(note, about) {
+		return
+	}
+	c.enqueue(note)
+}
+
+// enqueue queues a call of the client's function for a notification.
+func (c *Conn) enqueue(note *Request) {
+	c.notes.add(len(note.Params()), func() { c.callFunction(note) })
+}
+
+// enqueueNew queues a call of the client's function for a notification that the server
+// would have sent if the connection had not been interrupted.
+func (c *Conn) enqueueNew(method string, params any) {
+	if note, err := NewRequest(method, params); err == nil {
+		c.enqueue(note)
+	}
+}
+
+func (c *Conn) callFunction(note *Request) {
+	o := &c.client.opts
+	switch {
+	case note.Method == NotificationMessage && o.Log != nil:
+		var p LogParams
+		if note.Decode(&p) == nil {
+			o.Log(c.ctx, c, &p)
+		}
+	case o.Notification != nil:
+		o.Notification(c.ctx, c, note)
+	}
+}
+
+// forwarderOf returns the forwarder of the subscription that a notification names, or on
+// whose stream it came, or nil.
+func (c *Conn) forwarderOf(note *Request, about ID) *forwarder {
+	var id ID
+	_ = note.Meta().Get(MetaSubscriptionID, &id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.forwarders[id.Canonical()]; f != nil {
+		return f
+	}
+	return c.forwarders[about]
+}
+
+// errEndedByServer is the cause of the context of a subscription that the server has ended.
+var errEndedByServer = errors.New("mcp: the server ended the subscription")
+
+// endForwarder ends the subscription that a notifications/cancelled names, and reports
+// whether there is one.
+func (c *Conn) endForwarder(note *Request) bool {
+	var p CancelledParams
+	if note.Decode(&p) != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.forwarders[p.RequestID.Canonical()]
+	if ok {
+		f.end(errEndedByServer)
+	}
+	return ok
+}
+
+// logKey is the key of the function that receives the log messages about a call, if it is
+// not the sender of the call's request.
+type logKey struct{}
+
+// receiveLog passes a log message to the listener of the call that it is about, and reports
+// whether the client's own function need not be called. If the stream and the message do
+// not name the call, the message is passed on only if it can be about one call alone.
+func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
+	var p LogParams
+	if note.Decode(&p) != nil {
+		return false
+	}
+	own := c.client.opts.LogLevel
+	if about.IsZero() {
+		_ = p.Meta.Get(MetaProgressToken, &about)
+	}
+	if id, err := c.inFlight.attribute(about); err == nil {
+		if l := c.listenerOf(id); l != nil && l.log != nil {
+			l.queue.add(0, func() { l.log(&p) })
+			handled = own == ""
+		}
+	}
+	return handled || !p.Level.reaches(own)
+}
+
+// reaches reports whether a message of level l is to be sent to a peer that wants messages
+// from level lowest on. It is true if one of the levels is unknown.
+func (l LoggingLevel) reaches(lowest LoggingLevel) bool {
+	level, ok := l.Level()
+	bound, bounded := lowest.Level()
+	return !ok || !bounded || level >= bound
+}
+
+// notifyLog passes a log message on to the sender of the request, if it wants messages of
+// that level.
+func (r *Request) notifyLog(ctx context.Context, p *LogParams) {
+	if r.LogLevel() == "" || !p.Level.reaches(r.LogLevel()) {
+		return
+	}
+	params := *p
+	params.Meta = withoutKey(p.Meta, MetaProgressToken)
+	r.addProgressToken(&params)
+	_ = r.Notify(ctx, NotificationMessage, &params) // the sender may not listen
+}
+
+// addProgressToken adds the progress token of the request, if it has one, to a log message.
+// Where all calls share a stream, nothing else says which call a message is about.
+func (r *Request) addProgressToken(p *LogParams) {
+	if token := r.ProgressToken(); !token.IsZero() {
+		p.Meta.Set(MetaProgressToken, token)
+	}
+}
