@@ -176,16 +176,6 @@ func (s changeSet) sorted() []Change {
 	return changes
 }
 
-// sendChanges sends the notifications of a subscription to the sender of its request.
-func (r *Request) sendChanges(ctx context.Context, meta Meta, s changeSet) error {
-	for _, c := range s.sorted() {
-		if err := r.Notify(ctx, c.Method, c.params(meta)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // wake signals a channel that has one place, without waiting.
 func wake(c chan<- struct{}) {
 	select {

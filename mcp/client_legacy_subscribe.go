@@ -23,24 +23,24 @@ func (e *legacyClient) listen(ctx context.Context, req *Request) (Result, error)
 		return nil, err
 	}
 	defer e.unsubscribeLater(ctx, accepted.ResourceSubscriptions)
-	s := newSubscription(req, accepted)
-	if err := e.hub.add(s.listener); err != nil {
+	l := newListener(req.Principal, &accepted)
+	if err := e.hub.add(l); err != nil {
 		return nil, err
 	}
-	defer e.hub.remove(s.listener)
-	if err := s.acknowledge(ctx); err != nil {
+	defer e.hub.remove(l)
+	if err := req.sendAcknowledgement(ctx, accepted); err != nil {
 		return nil, err
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return s.result(ctx)
+			return req.listenResult(ctx)
 		case <-e.conn.ctx.Done():
 			return nil, context.Cause(e.conn.ctx)
 		case <-e.conn.wire.Done():
 			return nil, e.conn.wire.Err()
-		case <-s.listener.wake:
-			if err := req.sendChanges(ctx, s.meta, s.listener.drain()); err != nil && ctx.Err() == nil {
+		case <-l.wake:
+			if err := req.sendChanges(ctx, l.drain()); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		}

@@ -197,7 +197,7 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 		case err == nil && r.Error != nil:
 			return nil, r.Error
 		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
-			return &ListenResult{ResultBase{Meta: f.meta}}, nil
+			return &ListenResult{ResultBase{Meta: req.subscriptionMeta()}}, nil
 		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !f.isAccepted() && !again:
 			return nil, err
 		}

@@ -14,7 +14,6 @@ import (
 // until the server has acknowledged the subscription.
 type forwarder struct {
 	req  *Request
-	meta Meta
 	end  context.CancelCauseFunc // ends the subscription at the server
 	wake chan struct{}           // receives when there is something to send; has one place
 
@@ -29,9 +28,7 @@ type forwarder struct {
 // newForwarder returns a forwarder of a new subscription, or of one that is made again:
 // then anything may have changed meanwhile, and the sender gets no acknowledgement.
 func newForwarder(req *Request, again bool, end context.CancelCauseFunc) *forwarder {
-	f := &forwarder{req: req, end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
-	f.meta.Set(MetaSubscriptionID, req.ID)
-	return f
+	return &forwarder{req: req, end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
 }
 
 // receive takes a notification of the server, and reports whether it is one of those that
@@ -78,9 +75,9 @@ func (f *forwarder) add(c Change) {
 func (f *forwarder) send(ctx context.Context) {
 	acknowledgement, changes := f.drain()
 	if acknowledgement != nil {
-		_ = f.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: *acknowledgement, Meta: f.meta})
+		_ = f.req.sendAcknowledgement(ctx, *acknowledgement)
 	}
-	_ = f.req.sendChanges(ctx, f.meta, changes)
+	_ = f.req.sendChanges(ctx, changes)
 }
 
 // drain returns what waits, and removes it. The acknowledgement is nil after the first

@@ -66,8 +66,8 @@ func (h *hub) remove(l *listener) {
 	}
 }
 
-// publish announces a change, unless it is zero. A list that changes again is announced at the end of the
-// interval, together with other changes of it until then.
+// publish announces a change, unless it is zero. If a list changes again within the
+// interval, that is announced once, at the end of the interval.
 func (h *hub) publish(c Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	if err := s.acknowledge(ctx); err != nil {
+	if err := req.sendAcknowledgement(ctx, s.accepted); err != nil {
 		return nil, err
 	}
 	for {
@@ -30,7 +30,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 			if !wasCancelled(ctx) {
 				_ = s.sendVisible(context.WithoutCancel(ctx)) // if it fails, the client is gone
 			}
-			return s.result(ctx)
+			return req.listenResult(ctx)
 		case ack := <-s.mounts.acks:
 			s.mounts.catchUp(ack)
 		case <-s.listener.remounted:
@@ -45,8 +45,10 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 
 // muxSubscription is a subscription at a mux, with those at its mounts.
 type muxSubscription struct {
-	subscription
 	registry *registry
+	req      *Request
+	accepted SubscriptionFilter
+	listener *listener
 	mounts   *mountListeners
 }
 
@@ -60,13 +62,13 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 		return nil, err
 	}
 	accepted := g.accept(ctx, req, &p.Notifications)
-	s := &muxSubscription{subscription: newSubscription(req, accepted), registry: g}
-	if err := g.hub.add(s.listener); err != nil {
+	l := newListener(req.Principal, &accepted)
+	if err := g.hub.add(l); err != nil {
 		return nil, err
 	}
-	s.mounts = newMountListeners(g, req, accepted, s.listener)
-	s.accepted.ResourceSubscriptions = s.mounts.start(ctx)
-	return s, nil
+	mounts := newMountListeners(g, req, accepted, l)
+	accepted.ResourceSubscriptions = mounts.start(ctx)
+	return &muxSubscription{g, req, accepted, l, mounts}, nil
 }
 
 func (s *muxSubscription) close() {
@@ -103,34 +105,39 @@ func (s *muxSubscription) sendVisible(ctx context.Context) error {
 		}
 		visible.add(c)
 	}
-	return s.req.sendChanges(ctx, s.meta, visible)
+	return s.req.sendChanges(ctx, visible)
 }
 
-// subscription sends the changes of one listener to the sender of a request.
-type subscription struct {
-	req      *Request
-	accepted SubscriptionFilter
-	listener *listener
-	meta     Meta // of every notification
+// subscriptionMeta returns the metadata of everything that is sent on the subscription
+// that the request began.
+func (r *Request) subscriptionMeta() (m Meta) {
+	m.Set(MetaSubscriptionID, r.ID)
+	return m
 }
 
-func newSubscription(req *Request, accepted SubscriptionFilter) subscription {
-	s := subscription{req: req, accepted: accepted, listener: newListener(req.Principal, &accepted)}
-	s.meta.Set(MetaSubscriptionID, req.ID)
-	return s
+// sendAcknowledgement tells the sender of the request that its subscription has begun.
+func (r *Request) sendAcknowledgement(ctx context.Context, accepted SubscriptionFilter) error {
+	return r.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: accepted, Meta: r.subscriptionMeta()})
 }
 
-func (s *subscription) acknowledge(ctx context.Context) error {
-	return s.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: s.accepted, Meta: s.meta})
+// sendChanges sends the notifications about changes to the sender of the request.
+func (r *Request) sendChanges(ctx context.Context, changes changeSet) error {
+	meta := r.subscriptionMeta()
+	for _, c := range changes.sorted() {
+		if err := r.Notify(ctx, c.Method, c.params(meta)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// result returns the result of a subscription whose context is done. It is an error
-// unless the server ended it.
-func (s *subscription) result(ctx context.Context) (Result, error) {
+// listenResult returns the result of a subscription whose context is done. It is an error
+// unless the server ended the subscription.
+func (r *Request) listenResult(ctx context.Context) (Result, error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
 		return nil, cause
 	}
-	return &ListenResult{ResultBase{Meta: s.meta}}, nil
+	return &ListenResult{ResultBase{Meta: r.subscriptionMeta()}}, nil
 }
 
 // derive returns another request of the same caller, with its own stream of
