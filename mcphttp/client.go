@@ -4,7 +4,6 @@
 package mcphttp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,7 +29,7 @@ type TransportOptions struct {
 	// headers of the protocol.
 	Header http.Header
 	// MaxMessage is the maximum size of a message from the server, in bytes. A longer
-	// response fails its call with [ErrMessageTooLong]. 0 means 64 MiB.
+	// response fails its call with [ErrMessageTooLong]. 0 means 64 MiB, negative no limit.
 	MaxMessage int64
 	// ReconnectAttempts is how many times in a row the transport reconnects to a stream
 	// of the legacy era that brings nothing new. 0 means 5, negative none.
@@ -45,8 +44,8 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 		opts = *o
 	}
 	opts.Header = opts.Header.Clone()
-	opts.MaxMessage = cmp.Or(opts.MaxMessage, 64<<20)
-	opts.ReconnectAttempts = cmp.Or(opts.ReconnectAttempts, 5)
+	opts.MaxMessage = withDefault(opts.MaxMessage, 64<<20, unlimited64)
+	opts.ReconnectAttempts = withDefault(opts.ReconnectAttempts, 5, 0)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}

@@ -11,15 +11,15 @@ import (
 	"github.com/go-chi/cors"
 )
 
-// CORS makes HTTP middleware that lets web pages of other origins use a [Handler] or
-// an [SSEHandler]. An origin is as in [Options].AllowedOrigins, where those that are
-// named here need not be named again; "*" is any. It goes outside of all middleware
-// that refuses requests, such as authentication, so that pages can read why they were
-// refused; preflight requests end in it.
+// CORS returns HTTP middleware that lets web pages of other origins use a [Handler] or an
+// [SSEHandler]. An origin has the form of those in [Options].AllowedOrigins; "*" is any.
+// Origins that are listed here need not be listed there. CORS must be outside of all
+// middleware that refuses requests, such as authentication, so that pages can read why
+// they were refused. It answers preflight requests.
 //
-// Pages can send every header, the Authorization that they were given included, and
-// read the ones that clients of MCP need. Cookies are not allowed: a page must not act
-// for whoever happens to be logged in. CORS panics if there are no origins.
+// Pages may send any header, including Authorization, and read those that MCP clients
+// need. Cookies are not allowed, because a page must not act for the user who happens to be
+// logged in. CORS panics without origins.
 func CORS(origins ...string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
 		panic("mcphttp: CORS wants the origins of the pages that it lets in")
@@ -28,9 +28,9 @@ func CORS(origins ...string) func(http.Handler) http.Handler {
 	headers := cors.Handler(cors.Options{
 		AllowOriginFunc: func(_ *http.Request, origin string) bool { return matchesAny(origins, origin) },
 		AllowedMethods:  []string{http.MethodGet, http.MethodPost, http.MethodDelete},
-		AllowedHeaders:  []string{"*"}, // those of arguments have names that tools choose
+		AllowedHeaders:  []string{"*"}, // tools choose the names of argument headers
 		ExposedHeaders:  []string{headerSession, "WWW-Authenticate", "DPoP-Nonce", "Retry-After"},
-		MaxAge:          7200, // seconds; no browser keeps it longer
+		MaxAge:          7200, // seconds; browsers cache it no longer
 	})
 	return func(next http.Handler) http.Handler {
 		return headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

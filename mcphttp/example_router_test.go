@@ -18,7 +18,7 @@ import (
 // A router has what belongs to a server besides its endpoint, and takes more.
 func ExampleNewRouter() {
 	router := mcphttp.NewRouter(greeter("psi"), nil)
-	router.Get("/version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1.0.0") })
+	router.Handle("/version", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1.0.0") }))
 	server := httptest.NewServer(router)
 	defer server.Close()
 

@@ -15,9 +15,9 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// guard refuses what a web page on somebody else's host makes a browser send: it
-// looks at Host, against a page whose name resolves to this machine, and at
-// Origin, against a page that simply calls this server.
+// guard refuses requests that a foreign web page makes a browser send. It checks Host,
+// against pages whose name resolves to this server, and Origin, against pages that call
+// this server directly.
 type guard struct{ hosts, origins []string }
 
 func newGuard(o *Options) guard {
@@ -61,8 +61,8 @@ func matchesAny(patterns []string, value string) bool {
 	return false
 }
 
-// matches compares a host or an origin with a pattern. A port of "*" is any port,
-// and so is none at all in a pattern for hosts.
+// matches reports whether a host or an origin matches a pattern. The port "*" matches any
+// port, and so does a pattern for hosts without a port.
 func matches(pattern, value string) bool {
 	if pattern == "*" || strings.EqualFold(pattern, value) {
 		return true
@@ -73,7 +73,7 @@ func matches(pattern, value string) bool {
 	return !strings.Contains(pattern, "://") && withoutPort(pattern) == pattern && strings.EqualFold(pattern, withoutPort(value))
 }
 
-// withoutPort is a host or an origin without what is a port for sure.
+// withoutPort returns a host or an origin without its port.
 func withoutPort(value string) string {
 	i := strings.LastIndexByte(value, ':')
 	if i < 0 || strings.Trim(value[i+1:], "0123456789") != "" {
@@ -82,9 +82,9 @@ func withoutPort(value string) string {
 	return value[:i]
 }
 
-// hostname is a host without port and brackets.
+// hostname returns a host without port and brackets.
 func hostname(host string) string {
-	if strings.Count(host, ":") > 1 { // parsing what is no address has its price
+	if strings.Count(host, ":") > 1 { // parsing a name as an address is expensive
 		if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
 			return host // without brackets, its last group looks like a port
 		}
@@ -96,9 +96,8 @@ func hostname(host string) string {
 	return host
 }
 
-// isRebindable reports whether a host is a name that whoever has it can have resolved
-// to this server while a page of theirs is open: neither an address nor a name that
-// every machine has for itself.
+// isRebindable reports whether a host is a name whose owner can have it resolved to this
+// server while a page of theirs is open: neither an address nor a loopback name.
 func isRebindable(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && !isLoopback(host)
@@ -110,8 +109,8 @@ func isLoopback(host string) bool {
 	return network.IsLoopback(host) || strings.HasSuffix(strings.ToLower(host), ".localhost")
 }
 
-// arrivedOnLoopback looks at the address that the connection was accepted on. It
-// is not known on a transport that is no network.
+// arrivedOnLoopback reports whether the connection was accepted on a loopback address. It
+// is false if the address is not known, as on transports that are no network.
 func arrivedOnLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {

@@ -4,7 +4,6 @@
 package mcphttp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -16,52 +15,51 @@ import (
 
 // RouterOptions configure a [Router]. Nil means the zero RouterOptions.
 type RouterOptions struct {
-	// Options are those of the handlers.
+	// Options configure both handlers.
 	Options *Options
-	// Path is that of streamable HTTP, "/mcp" if empty.
-	Path string
-	// SSEPath is that of the transport of 2024-11-05, "/sse" if empty.
-	SSEPath string
-	// HealthPath answers 200 as long as requests are taken, "/healthz" if empty.
-	HealthPath string
-	// Middleware is wrapped around all endpoints except the one for health, the
-	// first outermost.
+	// Middleware is applied to the handlers at /mcp and /sse, outermost first.
 	Middleware []func(http.Handler) http.Handler
 }
 
-// A Router is a chi router with the endpoints that belong together: streamable
-// HTTP, the transport before it, and one that tells whether the server is well.
-// More can be routed on it.
+// A Router is an [http.Handler] with the endpoints of one server: streamable HTTP at /mcp,
+// HTTP+SSE at /sse, and a health check at /healthz, which answers 200 until Shutdown is
+// called. For other paths, mount [NewHandler] and [NewSSEHandler] on a router of your own.
 type Router struct {
-	chi.Router
-	// MCP and SSE are the handlers behind Path and SSEPath.
+	// MCP is the handler at /mcp, and SSE the one at /sse.
 	MCP *Handler
 	SSE *SSEHandler
+
+	routes chi.Router
 }
 
-// NewRouter makes a Router; opts may be nil.
+// NewRouter returns a Router that serves h. The options may be nil.
 func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 	var o RouterOptions
 	if opts != nil {
 		o = *opts
 	}
-	r := &Router{Router: chi.NewRouter(), MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options)}
-	r.Get(cmp.Or(o.HealthPath, "/healthz"), r.health)
-	r.Group(func(g chi.Router) {
-		g.Use(o.Middleware...)
-		g.Handle(cmp.Or(o.Path, "/mcp"), r.MCP)
-		g.Handle(cmp.Or(o.SSEPath, "/sse"), r.SSE)
-	})
+	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: chi.NewRouter()}
+	r.routes.Get("/healthz", r.serveHealth)
+	endpoints := r.routes.With(o.Middleware...)
+	endpoints.Handle("/mcp", r.MCP)
+	endpoints.Handle("/sse", r.SSE)
 	return r
 }
 
-func (r *Router) health(w http.ResponseWriter, _ *http.Request) {
+// Handle adds a handler for a path, without Middleware. The pattern is one of chi's. Call
+// it before the first request is served.
+func (r *Router) Handle(pattern string, h http.Handler) { r.routes.Handle(pattern, h) }
+
+// ServeHTTP implements [http.Handler].
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.routes.ServeHTTP(w, req) }
+
+func (r *Router) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	if r.MCP.closing.Err() != nil {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write([]byte("ok\n")) // nobody waits for more than the status
+	_, _ = w.Write([]byte("ok\n")) // the status is what counts
 }
 
 // Shutdown shuts both handlers down; see [Handler.Shutdown].

@@ -71,6 +71,9 @@ func (p *replica) shutdown(grace time.Duration) error {
 	}
 	err = errors.Join(err, p.http.Close())
 	<-p.ended
+	late, stop := context.WithTimeout(context.Background(), grace)
+	defer stop()
+	_ = p.sse.Shutdown(late) // handlers end only when their connections are closed
 	if n := p.sessions(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d sessions are left", n))
 	}
