@@ -20,7 +20,7 @@ import (
 type checker struct {
 	tb testing.TB
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows; methods named ...Locked need it
 	stopped bool
 	calls   map[mcp.ID]*checkedCall // in flight or given up, by id
 	asked   map[mcp.ID]askedState   // requests of a legacy server, by id
@@ -33,7 +33,9 @@ type checkedCall struct {
 	modern   bool
 	givenUp  bool     // the client does not wait any longer; the server may not know yet
 	progress *float64 // last reported
-	accepted *mcp.SubscriptionFilter
+
+	acknowledged bool     // the subscription was
+	accepted     []string // methods of its notifications
 }
 
 // askedState is the state of a request of the server. Requests that were never made have
@@ -49,9 +51,9 @@ const (
 // checkedSession is what initialize has negotiated.
 type checkedSession struct {
 	client      mcp.ClientCapabilities
-	changes     mcp.SubscriptionFilter // that the server has declared to report
-	logging     bool                   // declared by the server
-	level       mcp.LoggingLevel       // "" means that the server chooses
+	changes     []string         // methods of notifications that the server has declared
+	logging     bool             // declared by the server
+	level       mcp.LoggingLevel // "" means that the server chooses
 	initialized bool
 }
 
@@ -65,10 +67,10 @@ func (c *checker) stop() {
 	c.stopped = true
 }
 
-// reportLocked fails the test with a message and the rule that it breaks.
+// reportLocked fails the test with the rule that a message breaks, unless violation is nil.
 func (c *checker) reportLocked(sender string, message any, violation error) {
 	if violation != nil && !c.stopped {
-		c.tb.Errorf("mcptest: the %s sent %.400s: %v", sender, message, violation)
+		c.tb.Errorf("mcptest: %v: the %s sent %.400s", violation, sender, message)
 	}
 }
 
@@ -122,7 +124,7 @@ func (c *checker) returned(call *checkedCall, r *mcp.Response) {
 		return
 	}
 	violation := checkResult(call.req, call.modern, r.Result)
-	if violation == nil && call.modern && call.req.Method == mcp.MethodListen && call.accepted == nil {
+	if violation == nil && call.modern && call.req.Method == mcp.MethodListen && !call.acknowledged {
 		violation = errUnacknowledged
 	}
 	c.reportLocked("server", fmt.Sprintf("the result %s to %s", r.Result, call.req.Method), violation)

@@ -47,7 +47,7 @@ func (p *pendingAnswers) received(data []byte) {
 			continue
 		}
 		if !p.ids[m.ID] {
-			p.tb.Errorf("mcptest: the server sent %.400s: no request waits for this response", data)
+			p.tb.Errorf("mcptest: no request waits for this response: the server sent %.400s", data)
 		}
 		delete(p.ids, m.ID)
 	}

@@ -132,7 +132,7 @@ func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
 	if err != nil {
 		return err
 	}
-	if call.accepted != nil {
+	if call.acknowledged {
 		return errors.New("the subscription was acknowledged before")
 	}
 	var p mcp.AcknowledgedParams
@@ -140,15 +140,12 @@ func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
 	if err := errors.Join(note.Decode(&p), call.req.Decode(&asked)); err != nil {
 		return err
 	}
-	call.accepted = &p.Notifications
-	got, want := &p.Notifications, &asked.Notifications
-	if got.ToolsListChanged && !want.ToolsListChanged || got.PromptsListChanged && !want.PromptsListChanged ||
-		got.ResourcesListChanged && !want.ResourcesListChanged {
-		return errors.New("the client did not ask for all of it")
-	}
-	for _, uri := range got.ResourceSubscriptions {
-		if !slices.Contains(want.ResourceSubscriptions, uri) {
-			return fmt.Errorf("the client did not ask for %s", uri)
+	call.acknowledged, call.accepted = true, changeMethods(&p.Notifications)
+	got := append(p.Notifications.ResourceSubscriptions, call.accepted...)
+	want := append(asked.Notifications.ResourceSubscriptions, changeMethods(&asked.Notifications)...)
+	for _, what := range got {
+		if !slices.Contains(want, what) {
+			return fmt.Errorf("the client did not ask for %s", what)
 		}
 	}
 	return nil
@@ -161,7 +158,7 @@ func (c *checker) checkChangeLocked(note *mcp.Request) error {
 		return errors.New("params.uri is missing")
 	}
 	if c.session != nil {
-		if !accepts(&c.session.changes, note.Method) {
+		if !slices.Contains(c.session.changes, note.Method) {
 			return errors.New("the server did not declare that it reports such changes")
 		}
 		return nil
@@ -170,35 +167,37 @@ func (c *checker) checkChangeLocked(note *mcp.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case call.accepted == nil:
+	case !call.acknowledged:
 		return errUnacknowledged
-	case !accepts(call.accepted, note.Method):
+	case !slices.Contains(call.accepted, note.Method):
 		return errors.New("the subscription does not include it")
 	}
 	return nil
 }
 
-// accepts reports whether a filter includes changes of a kind.
-func accepts(f *mcp.SubscriptionFilter, method string) bool {
-	switch method {
-	case mcp.NotificationToolsListChanged:
-		return f.ToolsListChanged
-	case mcp.NotificationPromptsListChanged:
-		return f.PromptsListChanged
-	case mcp.NotificationResourcesListChanged:
-		return f.ResourcesListChanged
-	default:
-		return len(f.ResourceSubscriptions) > 0
-	}
+// changeMethods returns the notifications of the changes in a filter.
+func changeMethods(f *mcp.SubscriptionFilter) []string {
+	return methodsOf(f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged, len(f.ResourceSubscriptions) > 0)
 }
 
-// declaredChanges returns the changes that a legacy server has declared to report.
-func declaredChanges(s *mcp.ServerCapabilities) (f mcp.SubscriptionFilter) {
-	f.ToolsListChanged = s.Tools != nil && s.Tools.ListChanged
-	f.PromptsListChanged = s.Prompts != nil && s.Prompts.ListChanged
-	f.ResourcesListChanged = s.Resources != nil && s.Resources.ListChanged
-	if s.Resources != nil && s.Resources.Subscribe {
-		f.ResourceSubscriptions = []string{""}
+// declaredChanges returns the notifications that a legacy server has declared to send.
+func declaredChanges(s *mcp.ServerCapabilities) []string {
+	tools, prompts, resources := s.Tools, s.Prompts, s.Resources
+	return methodsOf(tools != nil && tools.ListChanged, prompts != nil && prompts.ListChanged,
+		resources != nil && resources.ListChanged, resources != nil && resources.Subscribe)
+}
+
+func methodsOf(tools, prompts, resources, updates bool) []string {
+	var methods []string
+	for method, ok := range map[string]bool{
+		mcp.NotificationToolsListChanged:     tools,
+		mcp.NotificationPromptsListChanged:   prompts,
+		mcp.NotificationResourcesListChanged: resources,
+		mcp.NotificationResourceUpdated:      updates,
+	} {
+		if ok {
+			methods = append(methods, method)
+		}
 	}
-	return f
+	return methods
 }
