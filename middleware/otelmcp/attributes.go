@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -17,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The keys of the semantic conventions. The packages of OpenTelemetry have those of
-// MCP in some versions only.
+// The attribute keys of the semantic conventions. Only some versions of the OpenTelemetry
+// packages have those of MCP.
 const (
 	keyMethod          = attribute.Key("mcp.method.name")
 	keyProtocolVersion = attribute.Key("mcp.protocol.version")
@@ -34,21 +35,21 @@ const (
 	keyProtocol        = attribute.Key("network.protocol.name")
 )
 
-// maxText is how many bytes of what a peer chose are recorded.
+// maxText is the length, in bytes, up to which a peer's text is recorded.
 const maxText = 256
 
-// spanAttributes are what is known of a request before it is served.
+// spanAttributes returns what is known about a request before it is served.
 func (t *telemetry) spanAttributes(ctx context.Context, req *mcp.Request) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 10+len(t.opts.Attributes))
-	attrs = append(attrs, keyMethod.String(clipped(req.Method)))
-	attrs = appendTarget(attrs, req, clipped(req.Name()))
+	attrs = append(attrs, keyMethod.String(clip(req.Method)))
+	attrs = appendTarget(attrs, req, clip(req.Name()))
 	if req.Method == mcp.MethodReadResource {
-		attrs = append(attrs, keyResourceURI.String(clipped(publicURI(req.Name()))))
+		attrs = append(attrs, keyResourceURI.String(clip(publicURI(req.Name()))))
 	}
 	if t.kind == trace.SpanKindServer {
 		attrs = appendPeer(attrs, req)
 		if !req.ID.IsZero() {
-			attrs = append(attrs, keyRequestID.String(clipped(idText(req.ID))))
+			attrs = append(attrs, keyRequestID.String(clip(idText(req.ID))))
 		}
 		if s := mcp.SessionFrom(ctx); s != nil && s.ID() != "" {
 			attrs = append(attrs, keySessionID.String(digest(s.ID())))
@@ -57,7 +58,7 @@ func (t *telemetry) spanAttributes(ctx context.Context, req *mcp.Request) []attr
 	return append(attrs, t.opts.Attributes...)
 }
 
-// measureAttributes are the dimensions of a measurement.
+// measureAttributes returns the attributes of a measurement.
 func (t *telemetry) measureAttributes(req *mcp.Request, o outcome) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 8+len(t.opts.Attributes))
 	attrs = append(attrs, keyMethod.String(t.names.method(req)))
@@ -65,11 +66,11 @@ func (t *telemetry) measureAttributes(req *mcp.Request, o outcome) []attribute.K
 	if t.kind == trace.SpanKindServer {
 		attrs = appendPeer(attrs, req)
 	}
-	attrs = append(attrs, o.folded().attributes()...)
+	attrs = append(attrs, o.withKnownCode().attributes()...)
 	return append(attrs, t.opts.Attributes...)
 }
 
-// appendTarget appends which tool or prompt a request is about, under this name.
+// appendTarget appends the tool or prompt of a request, under the given name.
 func appendTarget(attrs []attribute.KeyValue, req *mcp.Request, name string) []attribute.KeyValue {
 	switch {
 	case req.Method == mcp.MethodCallTool:
@@ -83,8 +84,8 @@ func appendTarget(attrs []attribute.KeyValue, req *mcp.Request, name string) []a
 	return attrs
 }
 
-// appendPeer appends what a request that was received says of the way it came. A
-// request without a header came over a transport that is not known.
+// appendPeer appends what a received request says about its transport. Without a header,
+// the transport is not known.
 func appendPeer(attrs []attribute.KeyValue, req *mcp.Request) []attribute.KeyValue {
 	if v := req.Version(); slices.Contains(mcp.ModernVersions(), v) || slices.Contains(mcp.LegacyVersions(), v) {
 		attrs = append(attrs, keyProtocolVersion.String(v))
@@ -95,7 +96,7 @@ func appendPeer(attrs []attribute.KeyValue, req *mcp.Request) []attribute.KeyVal
 	return attrs
 }
 
-// idText is an id as the conventions want it: a string without its quotes.
+// idText returns an ID as the conventions require: a string without its quotes.
 func idText(id mcp.ID) string {
 	var text string
 	if json.Unmarshal([]byte(id.String()), &text) == nil {
@@ -104,13 +105,13 @@ func idText(id mcp.ID) string {
 	return id.String()
 }
 
-// digest names a session without giving it away.
+// digest returns a name for a session that does not reveal its ID.
 func digest(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:8])
 }
 
-// publicURI is a URI without the parts in which secrets travel.
+// publicURI returns a URI without the parts that can contain secrets.
 func publicURI(uri string) string {
 	if i := strings.IndexAny(uri, "?#"); i >= 0 {
 		uri = uri[:i]
@@ -123,11 +124,81 @@ func publicURI(uri string) string {
 	return scheme + "://" + rest[strings.LastIndexByte(authority, '@')+1:]
 }
 
-// clipped is what is recorded of a text: not all of it if it is long, and UTF-8, which
-// exporters insist on.
-func clipped(s string) string {
+// clip shortens a long text and makes it valid UTF-8, which exporters require.
+func clip(s string) string {
 	if len(s) <= maxText {
 		return strings.ToValidUTF8(s, "\uFFFD")
 	}
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
+}
+
+// other replaces unknown values that peers can choose.
+const other = "_OTHER"
+
+// names are the methods, tools and prompts that may be attributes of measurements.
+type names struct {
+	methods map[string]bool
+	max     int
+
+	mu    sync.RWMutex
+	known map[target]bool
+}
+
+// A target is a tool or a prompt.
+type target struct{ method, name string }
+
+func newNames(methods []string, most int) *names {
+	n := &names{methods: map[string]bool{}, max: most, known: map[target]bool{}}
+	for _, method := range methods {
+		n.methods[method] = true
+	}
+	return n
+}
+
+func (n *names) method(req *mcp.Request) string {
+	if mcp.IsMethod(req.Method) || n.methods[req.Method] {
+		return req.Method
+	}
+	return other
+}
+
+// target returns the name of a request's tool or prompt, other if it is not known to
+// exist, or "" if the request has neither.
+func (n *names) target(req *mcp.Request) string {
+	if !hasTarget(req) {
+		return ""
+	}
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if n.known[target{req.Method, req.Name()}] {
+		return req.Name()
+	}
+	return other
+}
+
+// spanName returns the name of a request's span.
+func (n *names) spanName(req *mcp.Request) string {
+	if name := n.target(req); name != "" && name != other {
+		return req.Method + " " + name
+	}
+	return n.method(req)
+}
+
+// learn makes the name of a request known if there is room. It reports whether the name
+// is new.
+func (n *names) learn(req *mcp.Request) bool {
+	if !hasTarget(req) || len(req.Name()) > maxText || n.target(req) != other {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.known) >= n.max {
+		return false
+	}
+	n.known[target{req.Method, req.Name()}] = true
+	return true
+}
+
+func hasTarget(req *mcp.Request) bool {
+	return (req.Method == mcp.MethodCallTool || req.Method == mcp.MethodGetPrompt) && req.Name() != ""
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Client traces and measures what a connection sends, by [mcp.Conn.Use]. It belongs
-// innermost, so it is used last: what a cache answers has no span then, and what is
-// sent twice has two. Outside of a middleware that joins equal requests, it would
-// make each of them another, with a trace of its own. The handshake is over before a
-// connection can be given any.
+// Client traces and measures the requests that a connection sends; pass it to
+// [mcp.Conn.Use]. It should be innermost, so use it last: then a cached result has no
+// span, and a retried request has one for each attempt. Outside of a middleware that
+// joins equal requests it would make them differ, because each has a trace of its own.
+// The handshake cannot be traced, because it is over before Use can be called.
 //
-// It writes the trace and the baggage of the context to the request's _meta. Other
-// members stay, and so do these where the context has none of their kind. A context
-// without a span goes on with the trace in _meta, so that a gateway whose server is
-// not traced does not break one.
+// It writes the trace and the baggage of the context to the request's _meta, and keeps
+// other members, including trace members for which the context has no value. If the
+// context has no span, the trace in _meta continues, so that a gateway whose server is
+// not traced does not break it.
 //
-// Opts may be nil. The Middleware may be used on several connections; they share the
-// names that are known.
+// opts may be nil. The Middleware may be used on several connections, which then share
+// the known names.
 func Client(opts *Options) mcp.Middleware { return newTelemetry(trace.SpanKindClient, opts).client }
 
 // Instrument uses [Client] on a connection, with its protocol version as an attribute,
-// and measures how long the connection lasts. Its goroutine ends with the connection.
-// It is called once for a connection, after [mcp.Conn.Use] for everything else. Opts may be
-// nil.
+// and measures how long the connection lasts. It starts a goroutine that ends with the
+// connection. Call it once for a connection, after [mcp.Conn.Use] for all other
+// middleware. opts may be nil.
 func Instrument(conn *mcp.Conn, opts *Options) {
 	t := newTelemetry(trace.SpanKindClient, opts)
 	t.opts.Attributes = append([]attribute.KeyValue{keyProtocolVersion.String(conn.Version())}, t.opts.Attributes...)
 	conn.Use(t.client)
-	session := t.session()
-	go func() {
+	session := t.startSession()
+	go func() { // until the connection ends
 		<-conn.Done()
-		session.end(wireError(conn.Err()))
+		session.record(wireError(conn.Err()))
 	}()
 }
 
@@ -48,13 +48,13 @@ func (t *telemetry) client(next mcp.Handler) mcp.Handler {
 		if !trace.SpanContextFromContext(ctx).IsValid() {
 			ctx = t.extract(ctx, req, false)
 		}
-		op := t.begin(ctx, req, nil)
+		op := t.startOperation(ctx, req, nil)
 		return op.run(next, t.inject(op.ctx, req))
 	})
 }
 
-// inject is a request that carries the trace of ctx. Telemetry is no reason to fail:
-// if anything is wrong with the params, they stay as they are for others to refuse.
+// inject returns a request that carries the trace of ctx. If the params are malformed, it
+// returns them unchanged, for the server to reject.
 func (t *telemetry) inject(ctx context.Context, req *mcp.Request) *mcp.Request {
 	carried := propagation.MapCarrier{}
 	t.opts.Propagator.Inject(ctx, carried)

@@ -8,58 +8,58 @@
 //	mux.Use(otelmcp.Server(nil))  // on the mux that is served, first
 //	otelmcp.Instrument(conn, nil) // on a client's connection, last
 //
-// A trace goes on from client to server in the _meta of requests: over every
+// A trace continues from client to server in the _meta of requests: over every
 // transport, in every era of the protocol, and through gateways.
 //
 // # Spans
 //
 // There is a span for each request and notification, of kind server or client. Its
-// name is the method, followed by the name of the tool or prompt if that is known. Its
-// attributes are
+// name is the method, followed by the name of the tool or prompt if that is known to
+// exist. Its attributes are
 //
 //   - mcp.method.name;
 //   - gen_ai.operation.name and gen_ai.tool.name, or gen_ai.prompt.name;
 //   - mcp.resource.uri, without user information, query and fragment;
-//   - mcp.protocol.version, of clients if [Instrument] is used;
-//   - jsonrpc.request.id, of servers: a connection chooses ids after its middleware;
-//   - mcp.session.id, of servers: a digest, see below;
-//   - network.transport and network.protocol.name, of servers over HTTP;
-//   - rpc.response.status_code, the code of the error that was the answer;
-//   - error.type: that code; "tool_error", if a tool says that it failed; "cancelled";
+//   - mcp.protocol.version, on clients only with [Instrument];
+//   - jsonrpc.request.id, on servers: clients assign IDs after the middleware has run;
+//   - mcp.session.id, on servers: a digest, see below;
+//   - network.transport and network.protocol.name, on servers over HTTP;
+//   - rpc.response.status_code, the code of the error response;
+//   - error.type: that code; "tool_error", if a tool reports a failure; "cancelled";
 //     "timeout"; "panic"; on clients also "unauthorized", "session_lost",
 //     "not_understood" and "closed"; or "_OTHER".
 //
-// A span with an error.type has the status error. The description is the message of
-// the error that was the answer, which may repeat what the client sent; errors of a
-// connection itself have none. Neither arguments nor results are recorded, nor who
-// called. Text is cut after 256 bytes.
+// A span with an error.type has the status error. Its description is the message of
+// the error response, which may repeat what the client sent. Errors of a connection have
+// no description. Arguments, results and the caller are not recorded. Text is cut after
+// 256 bytes.
 //
-// Where nobody is authenticated, whoever has the id of a session can use it. Therefore
-// mcp.session.id is not the id itself, but the first 16 hexadecimal digits of its
+// Without authentication, everyone who knows the ID of a session can use it. Therefore
+// mcp.session.id is not the ID itself, but the first 16 hexadecimal digits of its
 // SHA-256.
 //
 // Methods are those of the newest revision, whatever the peer speaks: the initialize of
-// an old client is a server/discover. What an era settles by itself, such as ping, has
-// no span. A handler that asks the user runs once for each answer, with a span each
-// time; the call of the client is one span.
+// an old client is a server/discover. Requests that an era answers by itself, such as
+// ping, have no span. A handler that asks the user runs once for each answer, with a span
+// each time; on the client the call is one span.
 //
-// A subscription (subscriptions/listen) lasts as long as somebody listens, which no
-// span should. Its span ends with it or after one second, whichever is first: long
-// enough to say why one was refused.
+// A subscription (subscriptions/listen) can last for days, which a span should not. Its
+// span ends with it or after one second, whichever is first. That is long enough to
+// record why a subscription was rejected.
 //
 // # Measurements
 //
 // The histograms, in seconds, are
 //
-//   - mcp.server.operation.duration and mcp.client.operation.duration, of what has a
-//     span, except subscriptions that outlast theirs;
+//   - mcp.server.operation.duration and mcp.client.operation.duration, of operations
+//     with a span, except subscriptions that outlast theirs;
 //   - mcp.server.session.duration, of the sessions of the legacy era, from their first
 //     request on;
-//   - mcp.client.session.duration, of connections given to [Instrument], from then on.
+//   - mcp.client.session.duration, of connections passed to [Instrument], from then on.
 //
-// Their attributes are those of spans, without ids and URIs. Peers cannot make up any:
-// a method that neither the specification nor [Options] has, a name under which
-// nothing was reached yet, and a code that neither the specification nor package mcp
-// has are "_OTHER". A name is known once the outcome was a result, an internal error
-// or a panic. The names of spans have no others, either.
+// Their attributes are those of spans, without IDs and URIs. Peers cannot create
+// arbitrary values: a method that neither the specification nor [Options] has, a name
+// that is not known to exist, and a code that neither the specification nor package mcp
+// has are "_OTHER". A name is known to exist once an outcome was a result, an internal
+// error or a panic. The same holds for the names of spans.
 package otelmcp

@@ -5,6 +5,8 @@ package otelmcp
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// settling is how long the span of a subscription lasts at most.
-const settling = time.Second
+// maxListenSpan is the maximum duration of the span of a subscription.
+const maxListenSpan = time.Second
 
 // telemetry is what the operations of one middleware share.
 type telemetry struct {
@@ -32,7 +34,7 @@ type telemetry struct {
 }
 
 func newTelemetry(kind trace.SpanKind, opts *Options) *telemetry {
-	o := settled(opts)
+	o := withDefaults(opts)
 	t := &telemetry{opts: o, kind: kind, tracer: o.TracerProvider.Tracer(scope), names: newNames(o.Methods, o.MaxNames)}
 	meter := o.MeterProvider.Meter(scope)
 	if kind == trace.SpanKindServer {
@@ -55,35 +57,35 @@ func histogram(meter metric.Meter, name, description string) metric.Float64Histo
 	return h
 }
 
-// operation is one request, as its span and its measurement see it.
+// An operation is one request with its span and its measurement.
 type operation struct {
 	t     *telemetry
 	ctx   context.Context // with the span
 	req   *mcp.Request
 	span  trace.Span
-	begun time.Time
-	over  atomic.Bool
+	start time.Time
+	ended atomic.Bool
 }
 
-func (t *telemetry) begin(ctx context.Context, req *mcp.Request, links []trace.Link) *operation {
-	op := &operation{t: t, req: req, begun: time.Now()}
-	op.ctx, op.span = t.tracer.Start(ctx, t.names.span(req), //nolint:spancheck // run ends it
+func (t *telemetry) startOperation(ctx context.Context, req *mcp.Request, links []trace.Link) *operation {
+	op := &operation{t: t, req: req, start: time.Now()}
+	op.ctx, op.span = t.tracer.Start(ctx, t.names.spanName(req), //nolint:spancheck // run ends it
 		trace.WithSpanKind(t.kind), trace.WithLinks(links...), trace.WithAttributes(t.spanAttributes(ctx, req)...))
 	return op
 }
 
-// run has next serve the request, which may be another than that of the span, and
-// ends the operation. A panic goes on to whoever recovers it.
+// run passes req, which may differ from the request of the span, to next, and finishes
+// the operation. A panic continues.
 func (op *operation) run(next mcp.Handler, req *mcp.Request) (res mcp.Result, err error) {
 	if req.Method == mcp.MethodListen {
-		defer time.AfterFunc(settling, op.settle).Stop()
+		defer time.AfterFunc(maxListenSpan, op.endSpan).Stop()
 	}
 	returned := false
 	defer func() {
 		if !returned {
-			op.end(panicked)
+			op.finish(panicked)
 		} else {
-			op.end(outcomeOf(op.ctx, op.t.kind, res, err))
+			op.finish(outcomeOf(op.ctx, op.t.kind, res, err))
 		}
 	}()
 	res, err = next.ServeMCP(op.ctx, req)
@@ -91,23 +93,23 @@ func (op *operation) run(next mcp.Handler, req *mcp.Request) (res mcp.Result, er
 	return res, err
 }
 
-// settle ends the span of a subscription that stands.
-func (op *operation) settle() {
-	if op.over.CompareAndSwap(false, true) {
+// endSpan ends the span of a subscription that is still open.
+func (op *operation) endSpan() {
+	if op.ended.CompareAndSwap(false, true) {
 		op.span.End()
 	}
 }
 
-func (op *operation) end(o outcome) {
-	if !op.over.CompareAndSwap(false, true) {
+func (op *operation) finish(o outcome) {
+	if !op.ended.CompareAndSwap(false, true) {
 		return
 	}
-	took := time.Since(op.begun)
+	took := time.Since(op.start)
 	if o.reached && op.t.names.learn(op.req) {
-		op.span.SetName(op.t.names.span(op.req))
+		op.span.SetName(op.t.names.spanName(op.req))
 	}
 	if o.kind != "" {
-		op.span.SetStatus(codes.Error, clipped(o.text))
+		op.span.SetStatus(codes.Error, clip(o.text))
 		op.span.SetAttributes(o.attributes()...)
 	}
 	op.span.End()
@@ -117,7 +119,7 @@ func (op *operation) end(o outcome) {
 	op.t.duration.Record(op.ctx, took.Seconds(), metric.WithAttributes(op.t.measureAttributes(op.req, o)...))
 }
 
-// attributes are error.type and the code.
+// attributes returns error.type and the code.
 func (o outcome) attributes() []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 2)
 	if o.kind != "" {
@@ -127,4 +129,89 @@ func (o outcome) attributes() []attribute.KeyValue {
 		attrs = append(attrs, keyStatusCode.String(o.code))
 	}
 	return attrs
+}
+
+// An outcome is how an operation ended.
+type outcome struct {
+	kind    string // error.type, "" for success
+	code    string // of the error response, "" if there is none
+	text    string // for the span's status
+	reached bool // the name of the request is known to exist
+}
+
+// panicked is the outcome of a handler that did not return. The caller gets an internal
+// error.
+var panicked = outcome{kind: "panic", code: strconv.Itoa(mcp.CodeInternalError), reached: true}
+
+func outcomeOf(ctx context.Context, kind trace.SpanKind, res mcp.Result, err error) outcome {
+	coded, isCoded := errors.AsType[*mcp.Error](err)
+	switch {
+	case err == nil:
+		return outcome{kind: resultKind(res), reached: true}
+	case ctx.Err() != nil:
+		return outcome{kind: contextKind(ctx.Err())}
+	case isCoded:
+		code := strconv.Itoa(coded.Code)
+		return outcome{kind: code, code: code, text: coded.Message, reached: coded.Code == mcp.CodeInternalError}
+	case kind == trace.SpanKindClient:
+		return outcome{kind: wireError(err)} // the text may contain parts of a URL
+	}
+	code := strconv.Itoa(mcp.CodeOf(err))
+	return outcome{kind: code, code: code, text: err.Error(), reached: true}
+}
+
+func resultKind(res mcp.Result) string {
+	if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError {
+		return "tool_error"
+	}
+	return ""
+}
+
+func contextKind(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "timeout"
+	}
+	return "cancelled"
+}
+
+// wireError returns the error.type of an error that is not an error response, "" for nil.
+func wireError(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, mcp.ErrUnauthorized):
+		return "unauthorized"
+	case errors.Is(err, mcp.ErrSessionLost):
+		return "session_lost"
+	case errors.Is(err, mcp.ErrNotUnderstood):
+		return "not_understood"
+	case errors.Is(err, mcp.ErrClosed):
+		return "closed"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return contextKind(err)
+	}
+	return other
+}
+
+// withKnownCode replaces an unknown code, because peers can choose codes.
+func (o outcome) withKnownCode() outcome {
+	if o.code == "" {
+		return o
+	}
+	code, err := strconv.Atoi(o.code)
+	if err == nil && knownCode(code) {
+		return o
+	}
+	return outcome{kind: other, code: other}
+}
+
+func knownCode(code int) bool {
+	switch code {
+	case mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError,
+		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, mcp.CodeURLElicitationRequired,
+		mcp.CodeLegacyResourceNotFound, mcp.CodeLegacyUserRejectedRequest,
+		mcp.CodeInsufficientScope, mcp.CodeTimeout, mcp.CodeTooLarge, mcp.CodeRateLimited:
+		return true
+	}
+	return false
 }

@@ -5,6 +5,8 @@ package otelmcp
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -12,39 +14,38 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Server traces and measures what a handler is asked: a mux, by [mcp.Mux.Use], or
-// any other Handler. It belongs outermost, outside of what refuses requests, and on
-// the mux that is served; what is mounted there may have one as well, whose spans
-// are children of those of the mux.
+// Server traces and measures the requests to a handler: to a mux, with [mcp.Mux.Use], or
+// to any other Handler. Use it outermost, outside of middleware that rejects requests, on
+// the mux that is served. A mounted mux may have its own, whose spans are children of
+// those of the outer mux.
 //
-// The parent of a span is what the request's _meta says (traceparent, tracestate,
-// baggage), with a link to the span that the context has already, such as that of an
-// HTTP instrumentation. If _meta says nothing, the parent is the context's span, and
-// if there is none, what the HTTP header says. The handler's context has the span and
-// the baggage.
+// The parent of a span is the one in the request's _meta (traceparent, tracestate,
+// baggage), with a link to the span of the context, such as that of an HTTP
+// instrumentation. If _meta has none, the parent is the span of the context or, without
+// one, that of the HTTP header. The context of the handler has the span and the baggage.
 //
-// Opts may be nil. The Middleware may be used in several places; they share the
-// names that are known.
+// opts may be nil. The Middleware may be used in several places, which then share the
+// known names.
 func Server(opts *Options) mcp.Middleware {
 	t := newTelemetry(trace.SpanKindServer, opts)
 	sessions := newSessions(t)
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			sessions.saw(ctx, req)
-			ctx, links := t.received(ctx, req)
-			op := t.begin(context.WithValue(ctx, servingKey{}, true), req, links)
+			sessions.track(ctx, req)
+			ctx, links := t.parentOf(ctx, req)
+			op := t.startOperation(context.WithValue(ctx, servingKey{}, true), req, links)
 			return op.run(next, req)
 		})
 	}
 }
 
-// servingKey marks contexts whose span comes from within the server: it is nearer
-// than what _meta says, which stays the same from mux to mounted mux.
+// servingKey marks contexts whose span was started in this server. It takes precedence
+// over _meta, which is the same in a mux and in a mux mounted there.
 type servingKey struct{}
 
-// received is the context in which the span of a request begins, and what it is
-// linked to.
-func (t *telemetry) received(ctx context.Context, req *mcp.Request) (context.Context, []trace.Link) {
+// parentOf returns the context with the parent of a request's span, and the links of the
+// span.
+func (t *telemetry) parentOf(ctx context.Context, req *mcp.Request) (context.Context, []trace.Link) {
 	ambient := trace.SpanContextFromContext(ctx)
 	if ambient.IsValid() && ctx.Value(servingKey{}) != nil {
 		return ctx, nil
@@ -56,8 +57,8 @@ func (t *telemetry) received(ctx context.Context, req *mcp.Request) (context.Con
 	return extracted, linkTo(ambient, trace.SpanContextFromContext(extracted))
 }
 
-// extract is ctx with what _meta carries and, where that has nothing and header
-// says so, with what the HTTP header does.
+// extract adds to ctx the trace in _meta or, if that has none and header is set, the
+// trace in the HTTP header.
 func (t *telemetry) extract(ctx context.Context, req *mcp.Request, header bool) context.Context {
 	if header && req.Header != nil {
 		ctx = t.opts.Propagator.Extract(ctx, propagation.HeaderCarrier(req.Header))
@@ -65,10 +66,42 @@ func (t *telemetry) extract(ctx context.Context, req *mcp.Request, header bool) 
 	return t.opts.Propagator.Extract(ctx, &metaCarrier{req: req})
 }
 
-// linkTo is a link to a span that is not the parent already.
+// linkTo returns a link to a span, unless it is the parent.
 func linkTo(span, parent trace.SpanContext) []trace.Link {
 	if !span.IsValid() || span.TraceID() == parent.TraceID() && span.SpanID() == parent.SpanID() {
 		return nil
 	}
 	return []trace.Link{{SpanContext: span}}
+}
+
+// A metaCarrier reads trace members in the _meta of a request. It decodes _meta only if a
+// propagator reads it.
+type metaCarrier struct {
+	req  *mcp.Request
+	meta mcp.Meta
+	read bool
+}
+
+var _ propagation.TextMapCarrier = (*metaCarrier)(nil)
+
+// Get implements [propagation.TextMapCarrier].
+func (c *metaCarrier) Get(key string) string {
+	var value string
+	if !c.decoded().Get(key, &value) {
+		return ""
+	}
+	return value
+}
+
+// Keys implements [propagation.TextMapCarrier].
+func (c *metaCarrier) Keys() []string { return slices.Sorted(maps.Keys(c.decoded())) }
+
+// Set implements [propagation.TextMapCarrier]. It does nothing.
+func (c *metaCarrier) Set(string, string) {}
+
+func (c *metaCarrier) decoded() mcp.Meta {
+	if !c.read {
+		c.meta, c.read = c.req.Meta(), true
+	}
+	return c.meta
 }

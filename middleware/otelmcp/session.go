@@ -14,28 +14,28 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// session is one whose duration is measured.
+// A session is a session or connection whose duration is measured.
 type session struct {
 	t     *telemetry
 	attrs []attribute.KeyValue
-	begun time.Time
+	start time.Time
 }
 
-// session begins one, with attributes besides those of the options.
-func (t *telemetry) session(attrs ...attribute.KeyValue) *session {
-	return &session{t: t, attrs: append(attrs, t.opts.Attributes...), begun: time.Now()}
+// startSession starts to measure a session, with attributes in addition to the options'.
+func (t *telemetry) startSession(attrs ...attribute.KeyValue) *session {
+	return &session{t: t, attrs: append(attrs, t.opts.Attributes...), start: time.Now()}
 }
 
-// end is told the error.type of a session that failed.
-func (s *session) end(kind string) {
+// record records the duration. kind is the error.type of a session that failed, or "".
+func (s *session) record(kind string) {
 	if kind != "" {
 		s.attrs = append(s.attrs, keyErrorType.String(kind))
 	}
-	s.t.sessions.Record(context.Background(), time.Since(s.begun).Seconds(), metric.WithAttributes(s.attrs...))
+	s.t.sessions.Record(context.Background(), time.Since(s.start).Seconds(), metric.WithAttributes(s.attrs...))
 }
 
-// sessions are a server's, from their first request on. Whoever serves them bounds
-// how many there are.
+// sessions tracks the sessions of a server, from their first request on. The transport
+// bounds their number.
 type sessions struct {
 	t    *telemetry
 	mu   sync.RWMutex
@@ -44,35 +44,35 @@ type sessions struct {
 
 func newSessions(t *telemetry) *sessions { return &sessions{t: t, seen: map[*mcp.Session]bool{}} }
 
-// saw is told of every request.
-func (s *sessions) saw(ctx context.Context, req *mcp.Request) {
-	of := mcp.SessionFrom(ctx)
-	if of == nil || s.has(of) {
+// track starts to measure the session of a request, if it has one.
+func (s *sessions) track(ctx context.Context, req *mcp.Request) {
+	session := mcp.SessionFrom(ctx)
+	if session == nil || s.has(session) {
 		return
 	}
 	select {
-	case <-of.Done(): // a late request: the session was measured
+	case <-session.Done(): // a late request: the session was recorded
 		return
 	default:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen[of] {
+	if s.seen[session] {
 		return
 	}
-	s.seen[of] = true
-	measured := s.t.session(appendPeer(nil, req)...)
+	s.seen[session] = true
+	measured := s.t.startSession(appendPeer(nil, req)...)
 	go func() {
-		<-of.Done()
+		<-session.Done()
 		s.mu.Lock()
-		delete(s.seen, of)
+		delete(s.seen, session)
 		s.mu.Unlock()
-		measured.end("")
+		measured.record("")
 	}()
 }
 
-func (s *sessions) has(of *mcp.Session) bool {
+func (s *sessions) has(session *mcp.Session) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.seen[of]
+	return s.seen[session]
 }
