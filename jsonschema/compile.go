@@ -16,11 +16,11 @@ import (
 // Get one from [Compile].
 type Schema struct {
 	options  Options
-	document any   // the schema as it was compiled, to explain with
-	proof    *node // nil if the schema is beyond what can be proved
+	document any   // schema as it was compiled, for explanations
+	proof    *node // nil if the schema is outside of the provable subset
 
-	// validator is compiled when the proof fails for the first time: most schemas
-	// never need it.
+	// validator compiles the validator when the proof fails for the first time. Most
+	// schemas never need it.
 	validator func() (*validator, error)
 
 	patterns patterns
@@ -31,12 +31,11 @@ type Schema struct {
 // Compile prepares raw, a JSON Schema, for validation. The dialect is 2020-12
 // unless "$schema" names one of 2019-09, draft-07, draft-06 and draft-04.
 //
-// Compile never opens a file or a connection: a reference that leaves the
-// document is an error, unless it is to a metaschema of JSON Schema itself.
-// Other errors are JSON that is not well-formed or names a member twice, a schema
-// beyond the bounds of opts, an unknown dialect, and what the dialect's
-// metaschema does not allow. A regular expression that Go cannot compile is no
-// error; see [Schema.Unchecked].
+// Compile never opens a file or a connection. It returns an error for a reference out
+// of the document, unless it is to a metaschema of JSON Schema, for malformed JSON
+// and duplicate members, for a schema that exceeds the limits of opts, for an unknown
+// dialect, and for a schema that the dialect's metaschema rejects. A regular expression
+// that Go cannot compile is not an error; see [Schema.Unchecked].
 func Compile(raw []byte, opts *Options) (*Schema, error) {
 	s := &Schema{options: opts.withDefaults()}
 	if len(raw) > s.options.MaxBytes {
@@ -61,7 +60,7 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	s.validator = sync.OnceValues(s.newValidator)
 	var beyond string
 	if s.proof, beyond = buildProof(doc, dialect, s.patterns, s.options); beyond == "" {
-		return s, nil // it is a valid schema
+		return s, nil // it is known to be a valid schema
 	}
 	if _, err := s.validator(); err != nil {
 		return nil, err
@@ -76,15 +75,15 @@ func (s *Schema) newValidator() (*validator, error) {
 	return newValidator(s.document, s.patterns, nil)
 }
 
-// Unchecked returns JSON pointers to the keywords of the schema that
-// [Schema.Validate] does not check, sorted; nil if it checks all. These are
-// "pattern" and "patternProperties" whose regular expression is legal in
-// ECMAScript but not in Go, such as one that looks ahead. Next to such a
-// patternProperties, additionalProperties cannot be checked either.
+// Unchecked returns JSON pointers to the keywords of the schema that [Schema.Validate]
+// does not check, sorted, or nil if it checks all. These are "pattern" and
+// "patternProperties" with a regular expression that is valid in ECMAScript but not in
+// Go, such as one with a lookahead. additionalProperties is then not checked next to such
+// a patternProperties.
 func (s *Schema) Unchecked() []string { return slices.Clone(s.unchecked) }
 
-// dropBad removes from the schema what has a regular expression that does not
-// compile, and returns where that was.
+// dropBad removes the keywords whose regular expression does not compile, and returns
+// pointers to them.
 func (p patterns) dropBad(doc any) (dropped []string) {
 	walkSchemas(doc, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
@@ -106,40 +105,37 @@ func (p patterns) dropBad(doc any) (dropped []string) {
 	return dropped
 }
 
-// Options says how [Compile] reads a schema and how the result validates. A nil
-// *Options is the zero Options, in which every bound has its default. Compile
-// copies the options.
+// Options configure [Compile] and the resulting Schema. A nil *Options is the zero
+// Options, in which every limit has its default. Compile copies the options.
 type Options struct {
-	// OptionalNull makes a null count as absent where it stands for a property
-	// that is not required and whose schema does not admit null. Models often
-	// send null for an argument that they mean to leave out.
+	// OptionalNull treats null as absent for a property that is not required and whose
+	// schema does not allow null. Models often send null for an argument that they mean
+	// to leave out.
 	OptionalNull bool
 
-	// AssertFormats checks the formats date-time, date, email and uri. All
-	// other formats, and these without the option, are annotations, as they are
-	// by default in JSON Schema 2020-12. It is worth setting for a schema that
-	// For inferred: what is no date-time cannot be decoded into a time.Time, and
-	// the validator's text explains that better than the decoder's.
+	// AssertFormats checks the formats date-time, date, email and uri. All other formats,
+	// and these without the option, are annotations, which is the default of JSON Schema
+	// 2020-12. Set it for a schema inferred by For: an invalid date-time cannot be
+	// decoded into a time.Time, and the validator explains that better than the decoder.
 	AssertFormats bool
 
-	// MaxBytes, MaxDepth and MaxNodes bound the schema: its length, the nesting of
-	// its objects and arrays, and how many JSON values it is made of. Zero means
-	// 1 MiB, 64 and 10,000.
+	// MaxBytes, MaxDepth and MaxNodes limit the schema: its length, its nesting, and its
+	// number of JSON values. Zero means 1 MiB, 64 and 10,000.
 	MaxBytes, MaxDepth, MaxNodes int
 
-	// MaxInputBytes and MaxInputDepth bound what is validated: its length and its
-	// nesting. Zero means 16 MiB and 128.
+	// MaxInputBytes and MaxInputDepth limit the length and the nesting of validated
+	// values. Zero means 16 MiB and 128.
 	MaxInputBytes, MaxInputDepth int
 
-	// MaxWork bounds the work of validating one value, and so the time. It counts
+	// MaxWork limits the work of validating one value, and thereby the time. It counts
 	// how often a schema is applied to a value; what takes longer than half a
-	// microsecond, as long texts and large numbers do, counts more than once. If it
-	// does not suffice, Validate returns an error that wraps ErrTooMuchWork. Zero
-	// means 3 million, which is a few seconds at most.
+	// microsecond, such as long strings and large numbers, counts more than once. If it
+	// is exceeded, Validate returns an error that wraps ErrTooMuchWork. Zero means 3
+	// million, which takes a few seconds at most.
 	MaxWork int
 }
 
-// withDefaults returns a copy of o, which may be nil, with every bound set.
+// withDefaults returns a copy of o, which may be nil, with defaults.
 func (o *Options) withDefaults() Options {
 	var c Options
 	if o != nil {
@@ -154,7 +150,7 @@ func (o *Options) withDefaults() Options {
 	return c
 }
 
-// A dialect is a version of JSON Schema, by the year or number that orders it.
+// A dialect is a version of JSON Schema. Later versions are greater.
 type dialect int
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// describeValue says what v is, in a few words: `string "abc"`, `number 3`, `object`.
+// describeValue describes v in a few words: `string "abc"`, `number 3`, `object`.
 func describeValue(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -41,7 +41,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// compact returns v as JSON, cut if it is long.
+// compact returns v as JSON, shortened if it is long.
 func compact(v any) string {
 	if n, ok := v.(jsonv1.Number); ok {
 		return clip(n.String(), maxValue)
@@ -56,8 +56,8 @@ func compact(v any) string {
 	return clip(string(b), maxValue)
 }
 
-// marshal writes any Go value as JSON, the same each time, and numbers as they were
-// written.
+// marshal encodes any Go value as JSON, deterministically, and keeps numbers as they
+// were written.
 func marshal(v any) ([]byte, error) {
 	return json.Marshal(v, json.Deterministic(true), json.WithMarshalers(json.MarshalFunc(
 		func(n jsonv1.Number) ([]byte, error) { return []byte(n), nil })))
@@ -71,12 +71,12 @@ func compactAll(values []any) []string {
 	return list
 }
 
-// quote returns s as a JSON string, cut if it is long.
+// quote returns s as a JSON string, shortened if it is long.
 func quote(s string) string {
 	return string(jsonscan.AppendString(nil, oneLine(clip(s, maxValue))))
 }
 
-// clip cuts s to about n bytes, between two characters.
+// clip shortens s to about n bytes, without splitting a character.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -87,7 +87,7 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// oneLine replaces what would break the line or hide in it.
+// oneLine replaces characters that are not printable by spaces.
 func oneLine(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return s
@@ -100,10 +100,10 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// describeSchema says what a value of the schema found at pointer looks like,
-// for a value that is missing.
+// describeSchema describes a value of the schema at pointer, for a value that is
+// missing.
 func describeSchema(document any, pointer []string) string {
-	const hops = 8 // references to follow
+	const hops = 8 // bound on references
 	for range hops {
 		schema, _ := lookup(document, pointer)
 		obj, ok := schema.(map[string]any)
@@ -126,12 +126,11 @@ func describeSchema(document any, pointer []string) string {
 	return "value"
 }
 
-// maxNearest bounds the length of names that are compared: a mistyped name is short.
+// maxNearest bounds the length of names that are compared. Mistyped names are short.
 const maxNearest = 64
 
-// nearest returns the candidate most like name, or "" if none is close: at most
-// a third of the letters, and at least one, may differ. Case, '-' and '_' do not
-// count.
+// nearest returns the candidate most similar to name, or "" if none is similar: at most a
+// third of the letters, and at least one, may differ. Case, '-' and '_' are ignored.
 func nearest(name string, candidates []string) string {
 	folded := []rune(fold(name))
 	if len(folded) == 0 || len(name) > maxNearest {
@@ -158,7 +157,7 @@ func fold(s string) string {
 	}, s))
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of
+// distance returns the number of insertions, deletions, substitutions and swaps of
 // neighbours that turn a into b.
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

@@ -12,20 +12,19 @@ import (
 	"strings"
 )
 
-// An explainer turns a tree of failures into a list of problems.
+// An explainer converts a tree of failures to a list of problems.
 type explainer struct {
-	document any // the schema, nil if it is not known
-	tree     any // the value
+	document any // schema, nil if it is not known
+	tree     any // the validated value
 	limit    int
 	problems []Problem
-	more     int // problems that were not even put in words
+	more     int // problems that were only counted
 
-	// known are the problems of failures that have causes: these may have several
-	// causes in common.
+	// known caches the problems of failures with causes. Failures may share causes.
 	known map[*failure]*explainer
 }
 
-// explain returns what f says about tree.
+// explain describes f, the failure of tree.
 func explain(document, tree any, limit int, f *failure) *ValidationError {
 	e := explainer{document: document, tree: tree, limit: limit, known: map[*failure]*explainer{}}
 	e.collect(f)
@@ -41,7 +40,7 @@ func (e *explainer) err() *ValidationError {
 	return err
 }
 
-// collect adds the problems of f and what caused it.
+// collect adds the problems of f and its causes.
 func (e *explainer) collect(f *failure) {
 	if len(f.causes) == 0 {
 		e.explain(f)
@@ -52,7 +51,7 @@ func (e *explainer) collect(f *failure) {
 	e.more += own.more
 }
 
-// problemsOf returns an explainer with the first problems of f alone.
+// problemsOf returns an explainer with the problems of f alone.
 func (e *explainer) problemsOf(f *failure) *explainer {
 	if known := e.known[f]; known != nil {
 		return known
@@ -92,7 +91,7 @@ func (e *explainer) explain(f *failure) {
 	}
 }
 
-// add records p at the location of f, and what is found there unless p says so.
+// add adds p. It fills in its location and what was found there, if p lacks them.
 func (e *explainer) add(f *failure, p Problem) {
 	if p.Pointer == "" {
 		p.Pointer = joinPointer(f.at)
@@ -110,8 +109,8 @@ func (e *explainer) found(at []string) string {
 	return "something else"
 }
 
-// named returns the properties that f is about, as many as will be shown: to find
-// out what was meant takes time, and a stranger chooses how often.
+// named returns the properties that f is about, up to the limit: looking for a similar
+// name takes time, and the sender controls their number.
 func (e *explainer) named(f *failure) []string {
 	names := slices.Sorted(slices.Values(f.names))
 	shown := names[:min(len(names), e.limit)]
@@ -119,7 +118,7 @@ func (e *explainer) named(f *failure) []string {
 	return shown
 }
 
-// missing adds one problem for each property that is not there.
+// missing adds a problem for each missing property.
 func (e *explainer) missing(f *failure) {
 	props := append(slices.Clone(f.schema), "properties")
 	got := "nothing (the property is required)"
@@ -136,7 +135,7 @@ func (e *explainer) missing(f *failure) {
 	}
 }
 
-// unknown adds one problem for each property that the schema does not know.
+// unknown adds a problem for each unknown property.
 func (e *explainer) unknown(f *failure) {
 	props, _ := lookup(e.document, append(slices.Clone(f.schema), "properties"))
 	obj, _ := props.(map[string]any)
@@ -173,9 +172,9 @@ func (e *explainer) badName(f *failure) {
 	}
 }
 
-// alternatives explains a value that fits none of several schemas: by the values
-// it could have been, by the types it could have had if its type fits none, else by
-// the alternative that it is closest to.
+// alternatives explains a value that fits none of several schemas: by the allowed
+// constants, by the allowed types if none allows its type, or by the alternative that it
+// is closest to.
 func (e *explainer) alternatives(f *failure) {
 	if values := constantsWanted(f); values != nil {
 		e.add(f, oneOf(f.keyword, f.causes[0].got, values))
@@ -204,8 +203,7 @@ func (e *explainer) alternatives(f *failure) {
 	e.add(f, Problem{Keyword: f.keyword, Expected: typeList(slices.Compact(types))})
 }
 
-// constantsWanted returns the values of alternatives that are constants, nil if
-// they are not.
+// constantsWanted returns the constants of alternatives that are all constants, else nil.
 func constantsWanted(f *failure) (values []any) {
 	for _, c := range f.causes {
 		want, _ := c.want.([]any)
@@ -217,8 +215,8 @@ func constantsWanted(f *failure) (values []any) {
 	return values
 }
 
-// typeProblem reports the expected type if problems say that the value at
-// pointer has a wrong one.
+// typeProblem returns the expected type if problems include a wrong type of the value at
+// pointer.
 func typeProblem(problems []Problem, pointer string) (expected string, ok bool) {
 	for _, p := range problems {
 		if p.Keyword == "type" && p.Pointer == pointer {
@@ -228,8 +226,8 @@ func typeProblem(problems []Problem, pointer string) (expected string, ok bool) 
 	return "", false
 }
 
-// score is lower the closer a value is to an alternative. A wrong constant
-// weighs most: it is how alternatives are usually told apart.
+// score is lower the closer a value is to an alternative. A wrong constant counts most,
+// because constants usually distinguish alternatives.
 func (e *explainer) score(at string) int {
 	score := len(e.problems) + e.more
 	for _, p := range e.problems {
@@ -241,7 +239,7 @@ func (e *explainer) score(at string) int {
 	return score
 }
 
-// leaf words a failure that stands for itself.
+// leaf returns the problem of a failure without causes.
 func leaf(f *failure) Problem {
 	p := Problem{Keyword: f.keyword}
 	switch want := f.want.(type) {
@@ -317,7 +315,7 @@ var sizes = map[string]struct{ what, unit string }{
 	"contains":      {"array with at least ", "matching item"},
 }
 
-// expected is for keywords whose value says nothing.
+// expected returns the texts for keywords without a value to show.
 func expected(f *failure) (expected, got string) {
 	switch f.keyword {
 	case "false":

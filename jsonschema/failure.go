@@ -17,15 +17,13 @@ import (
 	"github.com/go-psi/psi/internal/decimal"
 )
 
-// A failure is a keyword that a value does not satisfy, or several of them.
+// A failure is a keyword that a value violates, or a group of failures.
 type failure struct {
-	// keyword is "" for a failure that only brackets its causes, and "false" for a
-	// schema that admits nothing.
+	// keyword is "" for a group of causes, and "false" for a schema that allows nothing.
 	keyword string
 
-	// schema and at are the tokens of JSON pointers: to the schema that has the
-	// keyword, within its document, and to the value that failed. Of propertyNames,
-	// that is the member.
+	// schema and at are the tokens of JSON pointers: to the schema with the keyword,
+	// within its document, and to the value, for propertyNames to the member.
 	schema, at []string
 
 	// want and got are the value of the keyword and what it was compared with:
@@ -36,40 +34,40 @@ type failure struct {
 	//	bounds of a number, multipleOf          string
 	//	bounds of a length or size, contains    int, and the int that was found
 	//	uniqueItems, oneOf if two alternatives  nil, and their indexes, [2]int
-	//	additionalItems                         nil, and how many there are
+	//	additionalItems                         nil, and their number
 	want, got any
 
-	// names are the properties that required, dependentRequired and dependencies
-	// miss, because of the property named by because if it is not "", those that
-	// additionalProperties refuses, or the one whose name propertyNames refuses.
+	// names are the properties missing according to required, dependentRequired and
+	// dependencies, because of the property in because, if any; or those that
+	// additionalProperties rejects; or the one whose name propertyNames rejects.
 	names   []string
 	because string
 
-	// causes are what a bracket holds, why each alternative of anyOf and oneOf
-	// failed, and what propertyNames has against a name. More counts the problems of
-	// causes that were left out.
+	// causes are the members of a group, or the failures of each alternative of anyOf and
+	// oneOf, or of the name for propertyNames. more counts the problems of causes that
+	// were left out.
 	causes []*failure
 	more   int
 }
 
-// Bounds on what is explained, after which problems are only counted.
+// Limits of an explanation. Problems beyond them are only counted.
 const (
-	maxFailures = 8192 // of one value
-	maxCauses   = 64   // of one failure, alternatives aside
+	maxFailures = 8192 // for one value
+	maxCauses   = 64   // for one failure, except alternatives
 )
 
-// failureOf translates what the library found. It removes the given number of tokens
-// from the front of locations.
+// failureOf converts an error of the library. It removes the given number of tokens from
+// the front of locations.
 func failureOf(v *santhosh.ValidationError, tokens int) *failure {
 	t := translator{tokens: tokens, left: maxFailures,
 		failures: map[*santhosh.ValidationError]*failure{}, counts: map[*santhosh.ValidationError]int{}}
 	return t.failure(v)
 }
 
-// A translator translates errors of the library. They can have causes in common.
+// A translator converts errors of the library. They may share causes.
 type translator struct {
 	tokens   int
-	left     int // how many failures there may still be
+	left     int // number of failures that may still be converted
 	failures map[*santhosh.ValidationError]*failure
 	counts   map[*santhosh.ValidationError]int
 }
@@ -96,8 +94,8 @@ func (t *translator) failure(v *santhosh.ValidationError) *failure {
 	return f
 }
 
-// causesOf returns the causes to explain: all alternatives, since the nearest may be
-// any of them, and otherwise the first, for the library looks at members in no order.
+// causesOf returns the causes to explain: all alternatives, because any may be the closest,
+// otherwise the first in order. The library reports them in random order.
 func causesOf(v *santhosh.ValidationError) []*santhosh.ValidationError {
 	switch v.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -115,8 +113,7 @@ func causesOf(v *santhosh.ValidationError) []*santhosh.ValidationError {
 	return first
 }
 
-// compareCauses puts values that are wrong before values that are missing, and then
-// orders them by location.
+// compareCauses orders wrong values before missing values, and then by location.
 func compareCauses(a, b *santhosh.ValidationError) int {
 	return cmp.Or(missingLast(a)-missingLast(b), slices.Compare(a.InstanceLocation, b.InstanceLocation))
 }
@@ -128,7 +125,7 @@ func missingLast(v *santhosh.ValidationError) int {
 	return 0
 }
 
-// count returns how many problems an error is.
+// count returns the number of problems of an error.
 func (t *translator) count(v *santhosh.ValidationError) int {
 	n, known := t.counts[v]
 	if known || len(v.Causes) == 0 {
@@ -137,7 +134,7 @@ func (t *translator) count(v *santhosh.ValidationError) int {
 	t.counts[v] = 1
 	for i, cause := range v.Causes {
 		switch c := t.count(cause); v.ErrorKind.(type) {
-		case *kind.AnyOf, *kind.OneOf: // the nearest alternative is explained
+		case *kind.AnyOf, *kind.OneOf: // only the closest alternative is explained
 			if i == 0 || c < n {
 				n = c
 			}
@@ -159,7 +156,7 @@ func leafCount(k santhosh.ErrorKind) int {
 	return 1
 }
 
-// schemaTokens returns where in the document the schema of a URL is.
+// schemaTokens returns the tokens of the JSON pointer in a schema URL.
 func schemaTokens(schemaURL string) []string {
 	_, fragment, _ := strings.Cut(schemaURL, "#")
 	pointer, err := url.PathUnescape(fragment)
@@ -173,7 +170,7 @@ func schemaTokens(schemaURL string) []string {
 	return tokens
 }
 
-// bracketFailure is for what brackets its causes, and for what is about properties.
+// bracketFailure sets f for groups of causes and for failures about properties.
 func bracketFailure(k santhosh.ErrorKind, f *failure) bool {
 	switch k := k.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
@@ -200,7 +197,7 @@ func bracketFailure(k santhosh.ErrorKind, f *failure) bool {
 	return true
 }
 
-// valueFailure is for keywords about values of every type, and about texts.
+// valueFailure sets f for keywords about values of any type, and about strings.
 func valueFailure(k santhosh.ErrorKind, f *failure) bool {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -241,7 +238,7 @@ func numberFailure(k santhosh.ErrorKind, f *failure) bool {
 	default:
 		return false
 	}
-	digits, _ := want.FloatPrec() // exact: it was read from JSON
+	digits, _ := want.FloatPrec() // exact, because it was read from JSON
 	n, _ := decimal.Parse(want.FloatString(digits))
 	f.want = n.String()
 	return true

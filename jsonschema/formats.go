@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// formats are those that Options.AssertFormats checks.
+// formats are the formats that Options.AssertFormats checks.
 var formats = map[string]func([]byte) bool{
 	"date":      isDate,
 	"date-time": isDateTime,
@@ -49,14 +49,14 @@ func isDateTime(text []byte) bool {
 	return ok && (second < 60 || leap)
 }
 
-// clock reads hh:mm, in minutes.
+// clock parses hh:mm and returns minutes.
 func clock(text []byte) (minutes int, ok bool) {
 	hour, ok1 := digits(text[:2])
 	minute, ok2 := digits(text[3:])
 	return hour*60 + minute, ok1 && ok2 && text[2] == ':' && hour < 24 && minute < 60
 }
 
-// withoutFraction removes a dot and digits from the front.
+// withoutFraction removes a leading dot with digits.
 func withoutFraction(text []byte) []byte {
 	if len(text) == 0 || text[0] != '.' {
 		return text
@@ -68,7 +68,7 @@ func withoutFraction(text []byte) []byte {
 	return rest
 }
 
-// zone reads how many minutes a zone is ahead of UTC.
+// zone parses a time zone and returns its offset in minutes.
 func zone(text []byte) (minutes int, ok bool) {
 	if len(text) == 1 {
 		return 0, text[0]|' ' == 'z'
@@ -131,7 +131,7 @@ func isAlphanumeric(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r|' ' && r|' ' <= 'z' && r < 0x80
 }
 
-// isDomain reports whether text is the name of a host, or an address in brackets.
+// isDomain reports whether text is a host name, or an address in brackets.
 func isDomain(text []byte) bool {
 	if inner, ok := bytes.CutPrefix(text, []byte("[")); ok {
 		inner, ok = bytes.CutSuffix(inner, []byte("]"))
@@ -155,8 +155,7 @@ func isLabel(text []byte) bool {
 	return !bytes.ContainsFunc(text, func(r rune) bool { return r != '-' && !isAlphanumeric(r) })
 }
 
-// isURI reports whether text is a URI with a scheme (RFC 3986), as package url
-// reads one.
+// isURI reports whether text is a URI with a scheme (RFC 3986), according to package url.
 func isURI(text []byte) bool {
 	u, err := url.Parse(string(text))
 	return err == nil && u.IsAbs()

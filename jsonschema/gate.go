@@ -14,22 +14,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A gate stands before a schema in the graph that the library has compiled. The
-// library validates every alternative in full, which takes time exponential in the
-// depth of the value if several of them lead to the same member. The gate accounts
-// for the work, and remembers what came of a schema and a value, so that nothing is
-// validated twice.
+// A gate is put in front of each schema that the library has compiled. The library
+// validates every alternative in full, which takes time exponential in the depth of the
+// value if several alternatives lead to the same member. The gate counts the work, and
+// remembers the outcomes of a schema and a value, so that nothing is validated twice.
 //
-// The library knows the gate as a schema without keywords that has an extension.
+// To the library, a gate is a schema without keywords that has an extension.
 type gate struct {
 	validator *validator
-	schema    *santhosh.Schema // with the keywords that were the gate's
-	isTarget  bool             // of a reference; every other schema has only one way to it
-	own       int              // what it costs at least
+	schema    *santhosh.Schema // with the original keywords
+	isTarget  bool             // of a reference; only such schemas are reached in several ways
+	own       int              // minimum cost
 }
 
-// shut makes a gate of s, whose keywords move to a copy.
-func (v *validator) shut(s *santhosh.Schema, isTarget bool) {
+// addGate turns s into a gate. Its keywords move to a copy.
+func (v *validator) addGate(s *santhosh.Schema, isTarget bool) {
 	schema := *s
 	if schema.PropertyNames != nil {
 		schema.Extensions = append(slices.Clip(schema.Extensions), propertyNames{schema.PropertyNames})
@@ -39,8 +38,8 @@ func (v *validator) shut(s *santhosh.Schema, isTarget bool) {
 	s.Extensions = []santhosh.SchemaExt{&gate{validator: v, schema: &schema, isTarget: isTarget, own: ownCost(&schema)}}
 }
 
-// clearKeywords leaves of a schema only what says where it is, and what resolves
-// dynamic references.
+// clearKeywords removes all keywords from a schema, except its location and its dynamic
+// anchors.
 func clearKeywords(s *santhosh.Schema) {
 	fields := reflect.ValueOf(s).Elem()
 	for field, value := range fields.Fields() {
@@ -73,14 +72,14 @@ func (g *gate) Validate(ctx *santhosh.ValidatorContext, value any) {
 	}
 }
 
-// A visit is a schema and a container that it is applied to.
+// A visit is the application of a schema to an object or array.
 type visit struct {
 	gate *gate
 	at   uintptr
 }
 
-// addressOf tells objects and arrays apart. It is 0 for what is not worth
-// remembering.
+// addressOf identifies objects and arrays. It returns 0 for values that are too simple to
+// be remembered.
 func addressOf(value any) uintptr {
 	switch v := value.(type) {
 	case map[string]any:
@@ -95,16 +94,16 @@ func addressOf(value any) uintptr {
 	return 0
 }
 
-// isQuiet reports whether the library wants to know only that something failed, as
+// isQuiet reports whether the library needs to know only that something failed, as
 // below "not" and "if". Its errors are then empty.
 func isQuiet(ctx *santhosh.ValidatorContext) bool {
-	_, err := ctx.Equals(struct{}{}, nil)        // not a value of JSON, which is an error
+	_, err := ctx.Equals(struct{}{}, nil)        // fails, because the value is not of a JSON type
 	failed, _ := err.(*santhosh.ValidationError) //nolint:errorlint // the library returns it as it is
 	return failed != nil && failed.ErrorKind == nil
 }
 
-// propertyNames validates the names of an object in place of the library, which
-// would not tell gates where they are.
+// propertyNames validates the names of an object. The library's own implementation
+// does not pass the location, which gates need.
 type propertyNames struct{ schema *santhosh.Schema }
 
 func (p propertyNames) Validate(ctx *santhosh.ValidatorContext, value any) {
@@ -114,7 +113,7 @@ func (p propertyNames) Validate(ctx *santhosh.ValidatorContext, value any) {
 		switch {
 		case failed == nil:
 			continue
-		case failed.ErrorKind == nil: // see isQuiet
+		case failed.ErrorKind == nil: // quiet, see isQuiet
 			ctx.AddErr(failed)
 			return
 		}
@@ -127,7 +126,7 @@ func (p propertyNames) Validate(ctx *santhosh.ValidatorContext, value any) {
 	}
 }
 
-// ownCost is the work of applying a schema to any value, without the schemas in it.
+// ownCost returns the cost of applying a schema to any value, without its subschemas.
 func ownCost(s *santhosh.Schema) int {
 	names := len(s.Required) + len(s.Dependencies) + len(s.DependentSchemas) + len(s.DependentRequired)
 	cost := 1 + (names+len(s.AllOf)+len(s.AnyOf)+len(s.OneOf))/4
@@ -140,7 +139,7 @@ func ownCost(s *santhosh.Schema) int {
 	return cost
 }
 
-// cost is the work of applying the schema to a value, without the schemas in it.
+// cost returns the cost of applying the schema to value, without its subschemas.
 func (g *gate) cost(value any) int {
 	s, cost := g.schema, g.own
 	switch v := value.(type) {
@@ -164,16 +163,16 @@ func (g *gate) cost(value any) int {
 	case jsonv1.Number:
 		cost += 1 + len(v)/32
 		if strings.ContainsAny(string(v), "eE") {
-			cost += 16 // it may become a thousand digits
+			cost += 16 // may expand to a thousand digits
 		}
 		if s.Enum != nil {
-			cost += 2 * len(s.Enum.Values) // each number in it is parsed anew
+			cost += 2 * len(s.Enum.Values) // each number in it is parsed again
 		}
 	}
 	return cost
 }
 
-// lookups is the work of resolving a dynamic reference, which looks at every schema
+// lookups returns the cost of resolving a dynamic reference, which looks at every schema
 // on the way to this one.
 func (g *gate) lookups(depth int) int {
 	if g.schema.DynamicRef == nil && g.schema.RecursiveRef == nil {
@@ -182,8 +181,8 @@ func (g *gate) lookups(depth int) int {
 	return depth / 16
 }
 
-// comparisons is how much work an item is for uniqueItems. The items of short lists
-// are compared in pairs.
+// comparisons returns the cost per item of uniqueItems. The library compares the items of
+// short lists in pairs.
 func comparisons(length int) int {
 	if length > 20 {
 		return 6
@@ -191,7 +190,7 @@ func comparisons(length int) int {
 	return 2 * length
 }
 
-// nodes counts the values in a value.
+// nodes returns the number of values in a value.
 func nodes(value any) int {
 	n := 1
 	switch v := value.(type) {
@@ -207,7 +206,7 @@ func nodes(value any) int {
 	return n
 }
 
-// inPlaceSchemas calls visit for the schemas that s applies to its own value.
+// inPlaceSchemas calls visit for the subschemas that s applies to the value itself.
 func inPlaceSchemas(s *santhosh.Schema, visit func(*santhosh.Schema)) {
 	one := func(list ...*santhosh.Schema) {
 		for _, sub := range list {
@@ -231,7 +230,7 @@ func inPlaceSchemas(s *santhosh.Schema, visit func(*santhosh.Schema)) {
 	}
 }
 
-// partSchemas calls visit for the schemas that s applies to parts of its value.
+// partSchemas calls visit for the subschemas that s applies to parts of the value.
 func partSchemas(s *santhosh.Schema, visit func(*santhosh.Schema)) {
 	for _, sub := range []*santhosh.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema} {
 		anySchemas(sub, visit)
@@ -247,7 +246,7 @@ func partSchemas(s *santhosh.Schema, visit func(*santhosh.Schema)) {
 	}
 }
 
-// anySchemas is for fields that hold a schema, several, or something else.
+// anySchemas calls visit for the schemas in field, if it holds any.
 func anySchemas(field any, visit func(*santhosh.Schema)) {
 	switch v := field.(type) {
 	case *santhosh.Schema:
@@ -261,20 +260,20 @@ func anySchemas(field any, visit func(*santhosh.Schema)) {
 	}
 }
 
-// A survey is what there is to know of a graph of schemas before gates change it.
+// A survey describes a graph of schemas before gates are added.
 type survey struct {
-	schemas []*santhosh.Schema // all, each once
+	schemas []*santhosh.Schema // each once
 	targets map[*santhosh.Schema]bool
 
-	// contextual says that what a schema makes of a value can depend on the schemas
-	// around it.
+	// contextual means that the outcome of a schema and a value can depend on the
+	// schemas around it.
 	contextual bool
 
 	state map[*santhosh.Schema]int
 }
 
 const (
-	entered = iota + 1 // the schemas that it applies to its own value are being visited
+	entered = iota + 1 // its in-place subschemas are being visited
 	left
 )
 
@@ -288,11 +287,11 @@ func surveyOf(roots []*santhosh.Schema) *survey {
 	return s
 }
 
-// visit adds schema and all that it applies to its own value, and calls later for
-// what these apply to its parts.
+// visit adds schema and its in-place subschemas, and calls later for the subschemas that
+// these apply to parts of the value.
 func (s *survey) visit(schema *santhosh.Schema, later func(*santhosh.Schema)) {
 	switch s.state[schema] {
-	case entered: // references in a circle
+	case entered: // a cycle of references
 		s.contextual = true
 		return
 	case left:

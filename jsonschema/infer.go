@@ -66,7 +66,7 @@ func ForType(t reflect.Type) (json.RawMessage, error) {
 	return slices.Clone(r.schema), r.err
 }
 
-// inferred caches an inference for every reflect.Type that ForType was called with.
+// inferred caches an inference for every reflect.Type passed to ForType.
 var inferred sync.Map
 
 type inference struct {
@@ -118,7 +118,7 @@ func rootName(t reflect.Type) string {
 type inferrer struct {
 	open  map[reflect.Type]bool   // types being expanded, from the root down
 	names map[reflect.Type]string // names of the recursive types
-	defs  invopop.Definitions     // their schemas, nil while still open
+	defs  invopop.Definitions     // their schemas; nil while still open
 	nodes int
 }
 
@@ -203,7 +203,7 @@ func base(t reflect.Type) reflect.Type {
 // Page_Item.
 func defName(t reflect.Type) string {
 	var b strings.Builder
-	word := 0 // where the current word begins in b
+	word := 0 // start of the current word in b
 	for _, r := range t.Name() {
 		switch {
 		case r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A field is one Go field that becomes one JSON member, or, with rest set, all
-// members that no other field claims.
+// A field is a Go field that becomes a JSON member, or the embedded fallback that holds
+// all other members.
 type field struct {
 	reflect.StructField
 	name      string
@@ -26,10 +26,10 @@ type field struct {
 }
 
 // jsonFields returns the fields of struct type t that the JSON package reads and
-// writes, in the order it writes them, and the embedded fallback, if any.
+// writes, in the order in which it writes them, and the embedded fallback, if any.
 //
-// Structs are searched breadth first; of several fields with one name the
-// shallowest wins, then the one with a tag, and otherwise none.
+// Structs are searched breadth first. Of several fields with one name the shallowest
+// wins, or the only one with a tag at that depth, or none.
 func jsonFields(t reflect.Type) (fields []*field, rest *field) {
 	type entry struct {
 		typ    reflect.Type
@@ -65,8 +65,8 @@ func jsonFields(t reflect.Type) (fields []*field, rest *field) {
 	return dominant(all), rest
 }
 
-// readField reads the json tag of f. It reports false for a field that JSON
-// never sees. The JSON package has already accepted the tag.
+// readField parses the json tag of f. It returns false for a field that is not in JSON.
+// The JSON package has already accepted the tag.
 func readField(f reflect.StructField) (out *field, embed, ok bool) {
 	tag := f.Tag.Get("json")
 	if tag == "-" || !f.IsExported() && !f.Anonymous {
@@ -89,7 +89,7 @@ func readField(f reflect.StructField) (out *field, embed, ok bool) {
 	return out, embed || f.Anonymous && !out.tagged, true
 }
 
-// dominant keeps one field of each name and sorts by position in the struct.
+// dominant keeps one field of each name, and sorts by position in the struct.
 func dominant(all []*field) []*field {
 	slices.SortStableFunc(all, func(a, b *field) int {
 		return cmp.Or(
@@ -99,7 +99,7 @@ func dominant(all []*field) []*field {
 	})
 	var kept []*field
 	for len(all) > 0 {
-		n := 1 // how many have the name of the first
+		n := 1 // number of fields with the first name
 		for n < len(all) && all[n].name == all[0].name {
 			n++
 		}
@@ -122,14 +122,14 @@ func compareTrueFirst(a, b bool) int {
 	return +1
 }
 
-// optional reports whether the JSON package may leave the member out, or the
-// type says that it may be absent.
+// optional reports whether the JSON package may omit the member, or the field is a
+// pointer.
 func (f *field) optional() bool {
 	return f.omits || f.viaNil || f.Type.Kind() == reflect.Pointer
 }
 
-// writesNull reports whether a nil pointer in the field is written as null,
-// not left out.
+// writesNull reports whether a nil pointer in the field is written as null rather than
+// omitted.
 func (f *field) writesNull() bool {
 	if f.Type.Kind() != reflect.Pointer || f.omitempty {
 		return false

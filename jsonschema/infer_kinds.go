@@ -100,9 +100,8 @@ func isFloat(t reflect.Type) bool {
 	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
 }
 
-// integerSchema states the range of a Go integer, because a number outside it
-// cannot be decoded. The 64-bit limits say nothing useful to a model and are
-// left out.
+// integerSchema returns a schema with the range of a Go integer, because a number outside
+// of it cannot be decoded. It leaves out the limits of 64 bits, which do not help a model.
 func integerSchema(t reflect.Type) *invopop.Schema {
 	s := &invopop.Schema{Type: "integer"}
 	unsigned := t.Kind() >= reflect.Uint
@@ -171,9 +170,8 @@ func keyIsString(t reflect.Type) bool {
 }
 
 // promotesTime reports whether the JSON methods of t are those of an embedded
-// time.Time, so that a t is written as a time and without its other fields.
-// Encoding two times tells it from a struct that embeds a time and has JSON methods
-// of its own.
+// time.Time, so that t is written as a time, without its other fields. It encodes two
+// times to exclude a struct that embeds a time and has JSON methods of its own.
 func promotesTime(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false

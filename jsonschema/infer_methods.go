@@ -21,8 +21,7 @@ type (
 	extender       interface{ JSONSchemaExtend(s *invopop.Schema) }
 )
 
-// suppliedSchema returns the schema that t supplies by a JSONSchema method of its own,
-// nil if it has none.
+// suppliedSchema returns the schema of t's own JSONSchema method, or nil if it has none.
 func (in *inferrer) suppliedSchema(t reflect.Type, p path) (*invopop.Schema, error) {
 	var raw []byte
 	var err error
@@ -46,8 +45,8 @@ func (in *inferrer) suppliedSchema(t reflect.Type, p path) (*invopop.Schema, err
 	return s, nil
 }
 
-// parseSupplied returns raw as a schema all of whose members are Extras, which keeps
-// them as they are. Its Type tells invopop which tags apply.
+// parseSupplied returns raw as a schema whose members are all Extras, which keeps them
+// unchanged. Its Type tells invopop which tags apply.
 func parseSupplied(raw []byte) (*invopop.Schema, error) {
 	switch jsontext.Value(raw).Kind() {
 	case 't':
@@ -72,7 +71,7 @@ func parseSupplied(raw []byte) (*invopop.Schema, error) {
 	return s, nil
 }
 
-// adjust lets the methods of t change the schema that was inferred for it.
+// adjust applies the methods of t to the schema that was inferred for it.
 func adjust(t reflect.Type, s *invopop.Schema) {
 	if e, ok := own(t, func(v Enumer) any { return v.JSONSchemaEnum() }); ok {
 		s.Enum = e.JSONSchemaEnum()
@@ -87,13 +86,12 @@ func adjust(t reflect.Type, s *invopop.Schema) {
 	}
 }
 
-// own returns a value of type *t as an M, unless t is a struct that has the
-// method of M only from an embedded field: that speaks for the field, not for
-// all of the struct. But where the struct's JSON form is the field's too, by
-// promoted methods, so is its schema.
+// own returns a value of type *t as an M. It returns false if t is a struct that has the
+// method of M only from an embedded field, because the method then describes the field and
+// not the struct; but it returns true if the struct also has the JSON form of that field.
 //
-// Reflection cannot tell a promoted method from one that t declares. But the
-// promoted one has the same result.
+// Reflection cannot distinguish a promoted method from one that t declares. But a promoted
+// method returns the same result as that of the field.
 func own[M any](t reflect.Type, result func(M) any) (m M, ok bool) {
 	v := instance(t, 0)
 	if m, ok = reflect.TypeAssert[M](v); !ok {
@@ -109,7 +107,7 @@ func own[M any](t reflect.Type, result func(M) any) (m M, ok bool) {
 			continue
 		}
 		if field := v.Elem().Field(i); field.Kind() == reflect.Pointer && field.IsNil() {
-			return m, false // nothing to call the method on
+			return m, false // the promoted method would panic
 		}
 		if reflect.DeepEqual(result(instance(inner, 0).Interface().(M)), result(m)) {
 			return m, false
@@ -118,8 +116,8 @@ func own[M any](t reflect.Type, result func(M) any) (m M, ok bool) {
 	return m, true
 }
 
-// instance returns a new *t whose embedded pointers are set, for methods that
-// are promoted through them.
+// instance returns a new *t whose embedded pointers are set, so that methods promoted
+// through them can be called.
 func instance(t reflect.Type, depth int) reflect.Value {
 	const deepest = 8
 	v := reflect.New(t)

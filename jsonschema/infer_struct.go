@@ -16,18 +16,18 @@ import (
 	invopop "github.com/invopop/jsonschema"
 )
 
-// object is the type that invopop reflects in place of a struct. It has no fields
-// and no methods: invopop gets the fields from [structFields], because the JSON
-// package embeds and shadows fields by other rules than invopop, and it must not
-// call methods that the struct has from an embedded field.
+// object is the type that invopop reflects instead of a struct. It has no fields and no
+// methods. The fields come from [structFields], because the JSON package embeds and
+// shadows fields by other rules than invopop; and invopop must not call methods that a
+// struct has only from an embedded field.
 type object struct{}
 
-// noTag is a struct tag that no field has. It makes invopop take property names
-// from the names of the fields it is given.
+// noTag is a struct tag that no field has. It makes invopop use the names of the fields
+// that it is given.
 const noTag = "github.com/go-psi/psi/jsonschema"
 
 // expandStruct returns the schema of struct type t. The JSON package decides which
-// fields there are, invopop what their tags add.
+// fields there are; invopop applies their tags.
 func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error) {
 	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface()); err != nil {
 		return nil, p.errorf("%v", cause(err))
@@ -43,8 +43,8 @@ func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error
 	return s, err
 }
 
-// cause drops the position and Go type with which the JSON package wraps the
-// reason for which it rejects a struct.
+// cause returns the reason for which the JSON package rejects a struct, without its
+// position and Go type.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -55,12 +55,12 @@ func cause(err error) error {
 // reflectFields returns the schema of an object with the given fields.
 func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, error) {
 	for _, f := range fields {
-		if base(f.Type).Kind() == reflect.Pointer { // invopop would follow it for ever
+		if base(f.Type).Kind() == reflect.Pointer { // invopop would never return
 			return nil, p.field(f.Name).errorf("%s", errSelfPointer)
 		}
 	}
 	var failed error
-	untagged := map[reflect.Type]invopop.Schema{} // the schemas of types, before the tags of a field
+	untagged := map[reflect.Type]invopop.Schema{} // the schemas of types, without the tags of a field
 	r := invopop.Reflector{
 		Anonymous:                  true,
 		DoNotReference:             true,
@@ -91,8 +91,7 @@ func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, err
 	return s, completeProperties(s, fields, untagged, p)
 }
 
-// structFields returns the fields as invopop shall see them: promoted, and named as
-// in JSON.
+// structFields returns the fields for invopop: promoted, and with their names in JSON.
 func structFields(fields []*field) []reflect.StructField {
 	list := make([]reflect.StructField, len(fields))
 	for i, f := range fields {
@@ -110,7 +109,7 @@ func nameOfType(fields []*field, t reflect.Type) string {
 	return fields[i].Name
 }
 
-// completeProperties completes what invopop made of the fields.
+// completeProperties completes the schemas of the fields and the list of required ones.
 func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect.Type]invopop.Schema, p path) error {
 	required := s.Required // by a word in the tag
 	s.Required = nil
@@ -131,12 +130,12 @@ func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect
 	return nil
 }
 
-// completeProperty completes the schema of one field. Untagged is the schema that its
-// type has without the tags.
+// completeProperty completes the schema of one field. untagged is the schema of its type
+// without the tags.
 func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p path) (*invopop.Schema, error) {
 	words := strings.Split(f.Tag.Get("jsonschema"), ",")
 	if slices.Contains(words, "nullable") {
-		s = s.OneOf[0] // of it and null; orNull does that more simply
+		s = s.OneOf[0] // oneOf it and null; orNull has a simpler form
 	}
 	if s.Description == "" {
 		s.Description = untagged.Description
@@ -160,8 +159,8 @@ func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p pa
 	return s, nil
 }
 
-// hasNullable reports whether one of the words of a tag is "nullable". A comma after
-// a backslash is part of a text, and so is the word behind it.
+// hasNullable reports whether one of the words of a tag is "nullable". A word after a
+// backslash is part of a text with a comma.
 func hasNullable(words []string) bool {
 	for i, word := range words {
 		if word == "nullable" && (i == 0 || !strings.HasSuffix(words[i-1], `\`)) {
@@ -171,8 +170,8 @@ func hasNullable(words []string) bool {
 	return false
 }
 
-// checkNumbers returns an error if a tag has a number that is none in JSON, such
-// as 007, which invopop lets pass.
+// checkNumbers returns an error if a tag has a number that is not a number in JSON, such
+// as 007, which invopop accepts.
 func checkNumbers(s *invopop.Schema, p path) error {
 	for name, number := range map[string]jsonv1.Number{
 		"minimum": s.Minimum, "exclusiveMinimum": s.ExclusiveMinimum,
@@ -185,8 +184,7 @@ func checkNumbers(s *invopop.Schema, p path) error {
 	return nil
 }
 
-// quoteNumber turns s, the schema of a number, into that of a number written as a
-// string.
+// quoteNumber turns s, the schema of a number, into that of a number written as a string.
 func quoteNumber(t reflect.Type, s *invopop.Schema, p path) error {
 	t = base(t)
 	pattern := ""
@@ -205,8 +203,8 @@ func quoteNumber(t reflect.Type, s *invopop.Schema, p path) error {
 	return nil
 }
 
-// parseDefaults turns the default of a list, whose elements invopop takes for
-// strings, into one of the right type.
+// parseDefaults converts the default of a list to the type of its items. invopop leaves
+// strings.
 func parseDefaults(s *invopop.Schema) {
 	list, ok := s.Default.([]any)
 	if !ok || s.Items == nil {
@@ -222,8 +220,7 @@ func parseDefaults(s *invopop.Schema) {
 	}
 }
 
-// restSchema returns the schema of the members that an embedded map or jsontext.Value
-// collects.
+// restSchema returns the schema of the members in the embedded fallback.
 func (in *inferrer) restSchema(f *field, p path) (*invopop.Schema, error) {
 	if f.isRawObject() {
 		return invopop.TrueSchema, nil
@@ -236,13 +233,13 @@ func (in *inferrer) restSchema(f *field, p path) (*invopop.Schema, error) {
 	return completeElement(t.Elem(), s), nil
 }
 
-// anyTypes is the "type" of a schema that allows every value. Some clients reject
-// a schema without a type, so the list is spelled out.
+// anyTypes is the "type" of a schema that allows every value. Some clients reject a schema
+// without a type.
 var anyTypes = []string{"object", "array", "string", "number", "boolean", "null"}
 
-// complete adds to s, the schema of t, what must wait until invopop has read the
-// tags, which apply to a single "type" only: null for nil elements, and the types
-// of a schema that allows everything. It is called once for each schema.
+// complete adds to s, the schema of t, what would keep invopop from applying tags, because
+// these depend on a single "type": null for nil elements, and the types of a schema that
+// allows everything. It is called once for each schema.
 func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	switch t = base(t); t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -261,8 +258,8 @@ func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	return s
 }
 
-// completeElement completes the schema of the elements of a list or map. Nil
-// pointers among them are written as null.
+// completeElement completes the schema of the elements of a list or map, whose nil
+// pointers are written as null.
 func completeElement(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	s = complete(t, s)
 	if t.Kind() == reflect.Pointer {
@@ -271,14 +268,14 @@ func completeElement(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	return s
 }
 
-// allowsEverything reports whether s, at most described by tags, is the schema of
-// an interface or of a type with JSON methods of its own.
+// allowsEverything reports whether s, apart from annotations, is the schema of an
+// interface or of a type with its own JSON methods.
 func allowsEverything(s *invopop.Schema) bool {
 	return s.Type == "" && s.Ref == "" && s.AnyOf == nil && s.OneOf == nil && s.AllOf == nil && len(s.Extras) == 0
 }
 
-// dropOverridden clears the keywords of s that are among its Extras, too, so that
-// none is written twice.
+// dropOverridden clears the keywords of s that are also Extras, so that none is written
+// twice.
 func dropOverridden(s *invopop.Schema) {
 	if len(s.Extras) == 0 {
 		return
@@ -292,12 +289,11 @@ func dropOverridden(s *invopop.Schema) {
 	}
 }
 
-// orNull returns a schema that allows null besides what s allows. It adds "null" to
-// the type of s where that suffices, except next to an enum, because some clients
-// reject null there.
+// orNull returns a schema that allows what s allows and null. It adds "null" to the type of
+// s if that suffices, but not next to an enum, because some clients reject null there.
 func orNull(s *invopop.Schema) *invopop.Schema {
 	if _, several := s.Extras["type"].([]string); several {
-		return s // every value is allowed
+		return s // it allows every value
 	}
 	if s.Type != "" && s.Enum == nil && s.Const == nil && s.AnyOf == nil &&
 		s.OneOf == nil && s.AllOf == nil && s.Not == nil && s.If == nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Profile is what a family of clients, named after the provider of their
-// models, accepts of JSON Schema in the input schema of a tool.
+// A Profile is the subset of JSON Schema that a family of clients accepts in the input
+// schema of a tool. It is named after the provider of their models.
 type Profile string
 
 // The profiles.
@@ -24,10 +24,10 @@ const (
 	Portable  Profile = "portable" // every client: the union of all profiles
 )
 
-// A Rule names what a schema must not do. See [Lint] for what each means.
+// A Rule is the name of a check. See [Lint].
 type Rule string
 
-// The rules, with the clients that refuse what breaks them.
+// The rules, with the clients that reject schemas which violate them.
 const (
 	RuleInvalid         Rule = "invalid"           // all: not a schema at all
 	RuleRootObject      Rule = "root-object"       // all: the root's type is not "object"
@@ -43,7 +43,7 @@ const (
 	RuleUncheckedRegexp Rule = "regexp"            // all: a regular expression beyond RE2, which Validate does not check either
 )
 
-// refusedBy says which clients have a rule; no entry means all of them.
+// refusedBy maps rules to the profiles that have them. All profiles have the other rules.
 var refusedBy = map[Rule][]Profile{
 	RuleRootCombinator: {Anthropic, OpenAI},
 	RuleReference:      {Gemini, VSCode},
@@ -55,10 +55,9 @@ var refusedBy = map[Rule][]Profile{
 	RulePropertyName:   {Anthropic},
 }
 
-// A Finding is one place in a schema that the clients of a profile refuse, or
-// are known to mishandle.
+// A Finding is a place in a schema that the clients of a profile reject or mishandle.
 type Finding struct {
-	Profile Profile // the profile asked for
+	Profile Profile // the requested profile
 	Pointer string  // JSON pointer into the schema
 	Rule    Rule
 	Message string // what is wrong and what to write instead
@@ -73,18 +72,17 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s [%s, %s]", at, f.Message, f.Profile, f.Rule)
 }
 
-// Lint checks the input schema of a tool against what clients accept beyond
-// JSON Schema itself. It matters because a client usually fails the whole
-// request over one schema that its provider refuses, and with it every tool of
-// every server.
+// Lint checks the input schema of a tool for what clients reject beyond invalid JSON
+// Schema. If a model provider rejects one schema, its clients usually fail the whole
+// request, and with it every tool of every server.
 //
-// Without profiles Lint checks [Portable]. The result is sorted by pointer, rule
-// and profile, and nil if nothing was found. Nothing that [For] infers from Go
-// types alone is ever found in Portable; what tags and methods add may be.
+// Without profiles Lint checks [Portable]. The result is sorted by pointer, rule and
+// profile, and nil if there are no findings. Lint never finds anything in Portable in what
+// [For] infers from Go types alone; it may find something in what tags and methods add.
 //
-// Two things are let pass because nothing could replace them: a reference that
-// makes a schema recursive, and elements without a type inside a node whose type
-// lists every JSON type, which is how For writes "any value".
+// Two things are accepted because there is no alternative: a reference that makes a
+// schema recursive, and items without a type in a node whose type lists every JSON type,
+// which is how For writes "any value".
 func Lint(raw []byte, profiles ...Profile) []Finding {
 	if len(profiles) == 0 {
 		profiles = []Profile{Portable}
@@ -117,7 +115,7 @@ type violation struct {
 	message string
 }
 
-// violations returns everything that breaks any rule.
+// violations returns the violations of all rules.
 func violations(raw []byte) []violation {
 	opts := (*Options)(nil).withDefaults()
 	compiled, err := Compile(raw, nil)
@@ -158,7 +156,7 @@ func (l *linter) root() {
 	}
 }
 
-// node checks one schema by itself.
+// node checks one schema without its subschemas.
 func (l *linter) node(pointer string, schema any) {
 	obj, ok := schema.(map[string]any)
 	if !ok {
@@ -210,8 +208,8 @@ func (l *linter) members(pointer string, obj map[string]any) {
 	}
 }
 
-// untyped finds nodes that do not say, themselves or through what they combine,
-// of which type a value is. obj is nil for a boolean schema.
+// untyped finds schemas that do not state the type of a value, directly or in what they
+// combine. obj is nil for a boolean schema.
 func (l *linter) untyped(pointer string, obj map[string]any) {
 	for _, key := range []string{"type", "$ref", "anyOf", "oneOf", "allOf"} {
 		if _, ok := obj[key]; ok {
@@ -221,19 +219,19 @@ func (l *linter) untyped(pointer string, obj map[string]any) {
 	parent, key := l.parent(pointer)
 	switch {
 	case obj == nil && slices.Contains([]string{"additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems"}, key):
-		return // true and false are the usual values
+		return // true and false are common values
 	case key == "not" || key == "if" || key == "then" || key == "else":
-		return // they restrict what the outer node has typed
+		return // it restricts the outer schema, which has the type
 	case key == "items" && len(typesOf(parent)) >= everyType:
 		return
 	}
 	l.reportf(pointer, RuleUntyped, `a node needs a "type"`)
 }
 
-// everyType is how many types it takes to allow any value: integers are numbers.
+// everyType is the number of types that allow any value. Integers are numbers.
 const everyType = 6
 
-// parent returns the schema around the one at pointer, and the keyword between.
+// parent returns the schema around the one at pointer, and the keyword that leads to it.
 func (l *linter) parent(pointer string) (map[string]any, string) {
 	tokens := splitPointer(pointer)
 	if len(tokens) == 0 {
@@ -263,7 +261,7 @@ func (l *linter) references(pointer string, obj map[string]any) {
 	}
 }
 
-// recursive reports whether the definition at pointer leads back to itself.
+// recursive reports whether the definition at pointer refers to itself.
 func (l *linter) recursive(pointer string) bool {
 	seen := map[string]bool{}
 	var reaches func(from string) bool

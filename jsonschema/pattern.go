@@ -9,26 +9,25 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatternSize bounds the regular expressions of one schema together. A few bytes,
-// such as (a{1000}b{1000}){9}, can expand to as many instructions as this.
+// maxPatternSize bounds the size of all regular expressions of one schema. A few bytes,
+// such as (a{1000}b{1000}){9}, can expand to as many instructions.
 const maxPatternSize = 100_000
 
-// A pattern is a compiled regular expression. Matching n bytes takes time in
-// proportion to n times its size.
+// A pattern is a compiled regular expression. Matching n bytes takes time proportional
+// to n times its size.
 type pattern struct {
 	*regexp.Regexp
 	size int
 }
 
-// cost is the work of matching n bytes.
+// cost returns the cost of matching n bytes.
 func (p *pattern) cost(n int) int { return 1 + n*p.size/256 }
 
-// patterns are the regular expressions of a schema by their text, each compiled
-// once; nil for one that Go cannot compile.
+// patterns are the regular expressions of a schema by their text, nil for one that Go
+// cannot compile.
 type patterns map[string]*pattern
 
-// add compiles a regular expression and returns how large it is, without compiling
-// one that is larger than left.
+// add compiles a regular expression, unless it is larger than left, and returns its size.
 func (p patterns) add(text string, left int) (size int) {
 	if _, known := p[text]; known {
 		return 0
@@ -47,9 +46,9 @@ func (p patterns) add(text string, left int) (size int) {
 	return size
 }
 
-// patternSize estimates how many instructions a regular expression expands to.
+// patternSize estimates the number of instructions of a regular expression.
 func patternSize(re *syntax.Regexp) int {
-	size := 1 + len(re.Rune)/8 // classes of characters are searched by halves
+	size := 1 + len(re.Rune)/8 // character classes are searched by bisection
 	for _, sub := range re.Sub {
 		size += patternSize(sub)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds on an explanation: a model reads it, and pays for it.
+// Limits of an explanation. A model reads it and pays for it.
 const (
 	maxProblems = 16   // in one error
 	maxAllowed  = 24   // allowed values shown in one line
@@ -18,7 +18,7 @@ const (
 	maxText     = 4096 // bytes of Error
 )
 
-// A ValidationError says everything that is wrong with a value, up to a bound.
+// A ValidationError describes everything that is wrong with a value, up to a limit.
 // [Schema.Validate] returns it as a pointer.
 type ValidationError struct {
 	// Problems has at least one element. It is sorted by pointer.
@@ -28,31 +28,31 @@ type ValidationError struct {
 	More int
 }
 
-// A Problem is one reason why a value does not conform. Its strings are made for
-// a model: they speak of JSON, never of Go.
+// A Problem is one reason why a value is invalid. Its strings are written for a model:
+// they use the terms of JSON, not of Go.
 type Problem struct {
-	// Pointer is the JSON pointer (RFC 6901) of the value at fault, or of the
-	// place where a missing one should be. The whole value is "".
+	// Pointer is the JSON pointer (RFC 6901) of the invalid value, or of the place where
+	// a missing value should be. The whole value is "".
 	Pointer string
 
-	// Keyword is the keyword of the schema that failed, such as "type" or
-	// "required"; "syntax" and "size" for what is no valid input at all.
+	// Keyword is the violated keyword of the schema, such as "type" or "required", or
+	// "syntax" or "size" for invalid input.
 	Keyword string
 
-	// Expected and Got say what should be there and what is.
+	// Expected and Got describe the expected value and the actual one.
 	Expected, Got string
 
-	// Allowed lists, as JSON, the values allowed here, or, for an unknown
-	// property, the names that are known. It is nil if there is no such list.
+	// Allowed lists, as JSON, the allowed values or, for an unknown property, the known
+	// names. It is nil if there is no such list.
 	Allowed []string
 
-	// Nearest is the allowed string or known property name that is most like what
-	// was given, as it is without quotes; "" if none is like it.
+	// Nearest is the allowed string or known property name that is most similar to the
+	// actual one, without quotes, or "" if none is similar.
 	Nearest string
 }
 
-// Error returns one line per problem: where, what was expected, what was found,
-// the allowed values, and the nearest one to what was written.
+// Error returns one line per problem: where it is, what was expected and found, the
+// allowed values, and the most similar one.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	left := e.More
@@ -102,8 +102,8 @@ func compareProblems(a, b Problem) int {
 		strings.Compare(a.Expected, b.Expected))
 }
 
-// newError sorts problems, drops repetitions and keeps at most limit; values that
-// are there and wrong are kept before those that are missing.
+// newError sorts problems, removes duplicates and keeps at most limit. It prefers wrong
+// values to missing ones.
 func newError(problems []Problem, limit int) *ValidationError {
 	slices.SortStableFunc(problems, compareProblems)
 	problems = slices.CompactFunc(problems, func(a, b Problem) bool { return compareProblems(a, b) == 0 })

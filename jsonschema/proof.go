@@ -14,35 +14,35 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// A node is a schema made to be compared with the bytes of a value in one pass. It
-// can prove the value valid; that it cannot says nothing. Whatever is rare or hard
-// to decide is left to the validator, which also explains. Schemas beyond the
-// provable subset (see buildProof) have no node.
+// A node is a schema in a form that can be checked against the bytes of a value in one
+// pass. If the check succeeds, the value is valid. Otherwise it may still be valid: rare
+// and complicated cases are left to the validator, which also explains. Schemas outside
+// of the provable subset (see buildProof) have no node.
 type node struct {
-	nullOr *node // null, or else this; the other fields are unused
+	nullOr *node // allows null or this; the other fields are unused
 	types  typeSet
 	enum   []constant
 
-	// Strings.
-	minLength, maxLength int // maxLength is -1 for none
+	// For strings.
+	minLength, maxLength int // maxLength is -1 if unlimited
 	pattern              *pattern
 	format               func([]byte) bool
 
-	// Numbers.
+	// For numbers.
 	minimum, maximum, above, below *bound
-	multipleOf                     int64 // 0 for none
-	fraction                       bool  // multiples of a fraction are left to the validator
+	multipleOf                     int64 // 0 if absent
+	fraction                       bool  // multipleOf is a fraction, which is left to the validator
 
-	// Arrays.
+	// For arrays.
 	items              *node
-	minItems, maxItems int // maxItems is -1 for none
+	minItems, maxItems int // maxItems is -1 if unlimited
 	unique             bool
 
-	// Objects.
+	// For objects.
 	properties []property
-	index      map[string]int // of properties, if they are many
+	index      map[string]int // into properties, if there are many
 	required   uint64         // the bits of all required properties
-	others     *node          // nil: no other properties
+	others     *node          // schema of other properties, nil if not allowed
 	nullAbsent bool           // Options.OptionalNull
 }
 
@@ -70,7 +70,7 @@ var typeSets = map[string]typeSet{
 	"string": stringSet, "array": arraySet, "object": objectSet,
 }
 
-// proves reports whether data is certainly valid.
+// proves reports whether data is proved to be valid.
 func (s *Schema) proves(ctx context.Context, data []byte) bool {
 	if s.proof == nil {
 		return false
@@ -80,17 +80,17 @@ func (s *Schema) proves(ctx context.Context, data []byte) bool {
 	return s.proof.proves(&scan) && scan.End() == nil
 }
 
-// A prover reads a value, and gives up when the proof takes too much work.
+// A prover scans a value. It gives up if the proof takes too much work.
 type prover struct {
 	*jsonscan.Scanner
 	budget budget
 }
 
-// affords reports whether the proof can do more work.
+// affords reports whether the budget allows more work.
 func (p *prover) affords(work int) bool { return p.budget.spend(work) == nil }
 
-// proves takes the next value of scan and reports whether it is valid. After
-// false the scanner is of no further use.
+// proves consumes the next value of scan and reports whether it is valid. If it returns
+// false, the scanner must not be used again.
 func (n *node) proves(scan *prover) bool {
 	kind := scan.Kind()
 	if n.nullOr != nil {
@@ -126,7 +126,7 @@ func (n *node) admitsNull() bool {
 	return n.nullOr != nil || n.types&nullSet != 0 && n.provesLiteral([]byte("null"))
 }
 
-// provesLiteral is for true, false and null.
+// provesLiteral checks true, false or null.
 func (n *node) provesLiteral(raw []byte) bool {
 	return n.enum == nil || slices.ContainsFunc(n.enum, func(c constant) bool {
 		return c.literal != "" && c.literal == string(raw)
@@ -155,7 +155,7 @@ func (n *node) provesObject(scan *prover) bool {
 		case value == nil:
 			return false
 		case n.nullAbsent && bit == 0 && scan.Kind() == 'n':
-			scan.Skip() // either admitted or as good as absent
+			scan.Skip() // allowed, or treated as absent
 		case !value.proves(scan):
 			return false
 		}
@@ -164,7 +164,7 @@ func (n *node) provesObject(scan *prover) bool {
 	return seen == n.required
 }
 
-// manyProperties is where looking a name up beats comparing it with each.
+// manyProperties is the number of properties from which on a map is faster than a search.
 const manyProperties = 8
 
 // find returns the named property, or nil.
@@ -221,7 +221,7 @@ func newConstant(v any) constant {
 	return constant{}
 }
 
-// provesLength counts characters, not bytes, and only where it must.
+// provesLength checks the length in characters, counting them only if necessary.
 func (n *node) provesLength(text []byte) bool {
 	if n.minLength <= 0 && n.maxLength < 0 {
 		return true
@@ -230,12 +230,12 @@ func (n *node) provesLength(text []byte) bool {
 	return length >= n.minLength && (n.maxLength < 0 || length <= n.maxLength)
 }
 
-// A bound is a number that others are compared with.
+// A bound is a minimum or maximum.
 type bound struct {
 	text  string
 	whole int64 // if isInt
 	isInt bool
-	near  float64 // the nearest float
+	near  float64 // nearest float
 }
 
 func newBound(n jsonv1.Number) *bound {
@@ -245,9 +245,9 @@ func newBound(n jsonv1.Number) *bound {
 	return b
 }
 
-// compare orders raw and b, or reports false if it cannot tell. Two integers
-// are compared exactly. Otherwise floats decide, but only when they differ:
-// rounding keeps the order of numbers except that it can make them equal.
+// compare compares raw with b. ok is false if the order is not certain. Two integers are
+// compared exactly. Otherwise floats are compared, and must differ: rounding can make
+// numbers equal, but keeps their order.
 func (b *bound) compare(raw []byte) (order int, ok bool) {
 	if whole, isInt := wholeNumber(raw); isInt && b.isInt {
 		switch {
@@ -271,9 +271,9 @@ func (b *bound) compare(raw []byte) (order int, ok bool) {
 	return +1, true
 }
 
-// wholeNumber reads an integer written without fraction or exponent.
+// wholeNumber parses an integer without fraction and exponent.
 func wholeNumber(raw []byte) (n int64, ok bool) {
-	const maxDigits = 18 // always fit
+	const maxDigits = 18 // that always fit
 	digits, negative := bytes.CutPrefix(raw, []byte("-"))
 	if len(digits) == 0 || len(digits) > maxDigits {
 		return 0, false
@@ -290,7 +290,7 @@ func wholeNumber(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// isWhole reports whether raw is certainly an integer. To JSON Schema 1.0 is one.
+// isWhole reports whether raw is certainly an integer. In JSON Schema 1.0 is one.
 func isWhole(raw []byte) bool {
 	if bytes.ContainsAny(raw, "eE") {
 		return false

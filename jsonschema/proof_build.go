@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// buildProof returns the proof of a document, and vouches for the document: beyond
-// is "" if it is certainly a valid schema, and need not be validated against its
-// metaschema. Otherwise beyond is a pointer to a keyword that a proof does not know
-// or that is not well-formed. The proof can be nil also for a valid schema.
+// buildProof returns the proof of a document. beyond is "" if the document is known to be
+// a valid schema, so that it need not be validated against its metaschema. Otherwise
+// beyond is a pointer to a keyword that is malformed or outside of the provable subset.
+// The proof can also be nil for a valid schema.
 //
 // The provable subset is that of draft-07 and later without $id and anchors: type,
 // enum, const, the bounds of lengths, numbers and items, multipleOf, pattern, format,
@@ -40,8 +40,7 @@ func buildProof(document any, d dialect, known patterns, opts Options) (proof *n
 	return root, ""
 }
 
-// circular reports whether a node comes back to itself without taking a value
-// on the way.
+// circular reports whether a node leads back to itself without consuming a value.
 func (b *proofBuilder) circular() bool {
 	for _, n := range b.known {
 		for hops := 0; n.nullOr != nil; hops++ {
@@ -54,16 +53,16 @@ func (b *proofBuilder) circular() bool {
 	return false
 }
 
-// A proofBuilder builds the nodes of one document. Once a schema turns out to be
-// beyond the subset, the rest of the work is in vain but harmless.
+// A proofBuilder builds the nodes of one document. It continues after it has found a
+// keyword outside of the subset, but the result is then not used.
 type proofBuilder struct {
 	document  any
 	patterns  patterns
 	opts      Options
-	known     map[string]*node // by pointer, which is also how recursion ends
-	annotated map[string]bool  // by pointer: the annotations have been looked at
-	beyond    string           // a pointer to what is beyond the subset, "" for none
-	crowded   bool             // some object requires more than the proof can count
+	known     map[string]*node // by pointer; also ends recursion
+	annotated map[string]bool  // by pointer: annotations have been checked
+	beyond    string           // pointer to a keyword outside of the subset, or ""
+	crowded   bool             // an object requires more properties than the proof can count
 }
 
 var anyNode = func() *node {
@@ -76,7 +75,7 @@ func newNode() *node {
 	return &node{types: everySet, maxLength: -1, maxItems: -1}
 }
 
-// refuse notes that what is at pointer is beyond the subset. It returns something
+// refuse notes that the keyword at pointer is outside of the subset. It returns a node
 // that is not nil.
 func (b *proofBuilder) refuse(pointer string) *node {
 	b.beyond = cmp.Or(b.beyond, cmp.Or(pointer, "/"))
@@ -115,10 +114,10 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 	return n
 }
 
-// maxRefHops ends a chain of references that leads nowhere.
+// maxRefHops bounds a chain of references.
 const maxRefHops = 16
 
-// reference follows a reference that stands alone.
+// reference follows a reference that has no other keywords beside it.
 func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node {
 	for range maxRefHops {
 		text, _ := ref.(string)
@@ -139,7 +138,7 @@ func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node
 	return b.refuse(from + "/$ref")
 }
 
-// nullable handles a schema or null.
+// nullable adds an anyOf of a schema and null.
 func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
 	list, _ := obj["anyOf"].([]any)
 	if len(list) != 2 || !annotatesOnly(obj, "anyOf") {
@@ -154,7 +153,7 @@ func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
 	n.nullOr = b.schema(pointer+"/anyOf/0", list[0])
 }
 
-// annotatesOnly reports whether key is all that obj asserts.
+// annotatesOnly reports whether obj has no keywords but key and annotations.
 func annotatesOnly(obj map[string]any, key string) bool {
 	for k := range obj {
 		if k != key && !isAnnotation(k) {
@@ -164,7 +163,7 @@ func annotatesOnly(obj map[string]any, key string) bool {
 	return true
 }
 
-// object adds the three keywords that together say which members there may be.
+// object adds properties, required and additionalProperties.
 func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
 	switch more, given := obj["additionalProperties"]; {
 	case more == false:
@@ -177,7 +176,7 @@ func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
 	props, _ := obj["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		p := property{name: name}
-		if props[name] != false { // a forbidden property keeps the node nil
+		if props[name] != false { // the node stays nil for a forbidden property
 			p.node = b.schema(pointer+"/properties/"+escapeToken(name), props[name])
 		}
 		n.properties = append(n.properties, p)
@@ -190,7 +189,7 @@ func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
 	b.require(n, required)
 }
 
-// require gives every required property its bit.
+// require assigns a bit to every required property.
 func (b *proofBuilder) require(n *node, required []string) {
 	for i := range n.properties {
 		p := &n.properties[i]
@@ -199,7 +198,7 @@ func (b *proofBuilder) require(n *node, required []string) {
 		}
 		p.bit = n.required + 1
 		n.required |= p.bit
-		if p.bit == 0 { // more than 64
+		if p.bit == 0 { // there are more than 64
 			b.crowded = true
 		}
 	}
@@ -212,8 +211,8 @@ func (b *proofBuilder) require(n *node, required []string) {
 	}
 }
 
-// isAnnotation reports whether a keyword has no say in validity. Unknown
-// keywords have none either, but only those marked as extensions are believed.
+// isAnnotation reports whether a keyword does not affect validity. Of the unknown
+// keywords, which do not either, only those marked as extensions count.
 func isAnnotation(key string) bool {
 	switch key {
 	case "$schema", "$comment", "$defs", "definitions",
@@ -224,8 +223,7 @@ func isAnnotation(key string) bool {
 	return strings.HasPrefix(key, "x-")
 }
 
-// annotations looks at the keywords of a schema that have no say in validity, but
-// in whether the schema is one.
+// annotations checks annotations, which can make a schema invalid.
 func (b *proofBuilder) annotations(pointer string, obj map[string]any) {
 	if b.annotated[pointer] {
 		return
@@ -263,7 +261,7 @@ func (b *proofBuilder) annotation(pointer, key string, value any) (ok bool) {
 	return true
 }
 
-// keyword adds one keyword to n and reports whether it could.
+// keyword adds a keyword to n. It returns false if the keyword is outside of the subset.
 func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 	switch key {
 	case "additionalProperties": // see object, as for the next two
@@ -334,7 +332,7 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 	return false
 }
 
-// choice handles a list of constants, each of which may have a title.
+// choice adds a list of constants, which may have titles.
 func (b *proofBuilder) choice(n *node, pointer string, value any) bool {
 	values := constants(listOf(value))
 	for i := range values {
@@ -345,11 +343,11 @@ func (b *proofBuilder) choice(n *node, pointer string, value any) bool {
 		}
 	}
 	n.allow(values)
-	return values != nil && !repeats(values) // which would fit two alternatives
+	return values != nil && !repeats(values) // two alternatives would match
 }
 
-// allow narrows the values to the given ones. A second list, a const beside an
-// enum, allows nothing: rare enough to be left to the validator.
+// allow restricts the values to the given ones. A second list, such as a const next to an
+// enum, allows nothing; this case is left to the validator.
 func (n *node) allow(values []any) {
 	if n.enum != nil {
 		values = nil

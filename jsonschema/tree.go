@@ -19,16 +19,16 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// Numbers are compared as exact fractions. These bounds keep one number from
-// becoming a gigabyte of digits.
+// Numbers are compared as exact fractions. These limits keep one number from taking a
+// gigabyte of digits.
 const (
 	maxNumberLen = 1000
 	maxExponent  = 1000
 )
 
-// A treeError is why bytes did not become a tree.
+// A treeError is the reason why a value could not be decoded.
 type treeError struct {
-	pointer string // of the value that is at fault; "" also if that is not known
+	pointer string // of the invalid value, "" if not known
 	reason  string
 }
 
@@ -85,7 +85,7 @@ func (r *treeReader) value() any {
 		return r.number(r.scan.Value())
 	case 't', 'f':
 		return bytes.Equal(r.scan.Value(), []byte("true"))
-	default: // null, or an error of which End will tell
+	default: // null, or an error that End returns
 		r.scan.Skip()
 	}
 	return nil
@@ -143,7 +143,7 @@ func reasonableNumber(text []byte) bool {
 	return err == nil && math.Abs(float64(exp)) <= maxExponent
 }
 
-// unbounded is for trees whose size is limited by their bytes alone.
+// unbounded is for trees that are limited by the length of their text only.
 const unbounded = math.MaxInt
 
 var (
@@ -174,7 +174,7 @@ func splitPointer(pointer string) []string {
 	return tokens
 }
 
-// lookup follows tokens into a tree.
+// lookup returns the value at a JSON pointer in a tree.
 func lookup(v any, tokens []string) (any, bool) {
 	for _, t := range tokens {
 		switch c := v.(type) {
@@ -197,8 +197,8 @@ func lookup(v any, tokens []string) (any, bool) {
 	return v, true
 }
 
-// localRef turns a reference into the same document, "#" or "#/…", into a JSON
-// pointer. It reports false for any other reference, anchors included.
+// localRef converts a reference into the same document, "#" or "#/…", to a JSON pointer.
+// It returns false for any other reference, including anchors.
 func localRef(ref string) (pointer string, ok bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -211,7 +211,7 @@ func localRef(ref string) (pointer string, ok bool) {
 	return pointer, true
 }
 
-// exact returns the value of a number of a tree, which readTree has read.
+// exact returns the value of a number read by readTree.
 func exact(n jsonv1.Number) decimal.Number {
 	d, _ := decimal.Parse(n.String())
 	return d
@@ -226,7 +226,7 @@ func repeats(values []any) bool {
 	return len(seen) < len(values)
 }
 
-// appendKey appends a text that two values share if they are equal.
+// appendKey appends a text that is the same for equal values.
 func appendKey(to []byte, v any) []byte {
 	switch v := v.(type) {
 	case bool:
@@ -252,8 +252,7 @@ func appendKey(to []byte, v any) []byte {
 	return append(to, "null"...)
 }
 
-// constants returns the values of schemas that each have a const, nil if these are
-// not all.
+// constants returns the values of schemas that each have a const, or nil if one has none.
 func constants(schemas []any) (values []any) {
 	for _, schema := range schemas {
 		obj, _ := schema.(map[string]any)

@@ -15,17 +15,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Validate reports whether data, one JSON value, conforms to the schema. It
-// returns nil if so and a *[ValidationError] if not, whose text is meant for a model
-// to read and act on. Numbers are compared exactly.
+// Validate validates data, one JSON value. It returns nil if data is valid and a
+// *[ValidationError] if it is not, whose text is written for a model to act on. Numbers
+// are compared exactly.
 //
-// Any other error means that Validate does not know: it wraps the cause of ctx if
-// ctx has ended, and [ErrTooMuchWork] if Options.MaxWork did not suffice.
+// Any other error means that the validation was not completed: it wraps the cause of ctx
+// if ctx is done, and [ErrTooMuchWork] if Options.MaxWork is exceeded.
 //
-// Data is first read once, without allocating, for a proof that it is valid.
-// Without that proof, which does not say that data is invalid, it is decoded and
-// validated in full. Data that is not well-formed JSON, names a member of an
-// object twice or exceeds the bounds of [Options] is not valid.
+// Validate first tries to prove, in one pass and without allocating, that data is valid.
+// If that fails, it decodes data and validates it in full. Malformed JSON, duplicate
+// members of an object, and data that exceeds the limits of [Options] are invalid.
 func (s *Schema) Validate(ctx context.Context, data []byte) error {
 	if len(data) > s.options.MaxInputBytes {
 		return &ValidationError{Problems: []Problem{{
@@ -40,7 +39,7 @@ func (s *Schema) Validate(ctx context.Context, data []byte) error {
 	return s.validateTree(ctx, data)
 }
 
-// validateTree decides, and explains, without the proof.
+// validateTree validates and explains without the proof.
 func (s *Schema) validateTree(ctx context.Context, data []byte) error {
 	b := budgetOf(ctx, s.options.MaxWork)
 	return s.validateWithin(&b, data)
@@ -73,28 +72,27 @@ func (s *Schema) validateWithin(b *budget, data []byte) error {
 	return explain(s.document, tree, maxProblems, failureOf(failed, 1))
 }
 
-// ErrTooMuchWork reports that a value was neither found valid nor invalid, because
-// that takes more work than [Options.MaxWork] allows. It is wrapped: the error says
-// why.
+// ErrTooMuchWork means that validating a value takes more work than [Options.MaxWork]
+// allows. It is wrapped in an error that says why.
 var ErrTooMuchWork = errors.New("jsonschema: the value takes too much work to validate")
 
-// A budget is the work that a validation may still do. One unit is a simple schema
-// applied to a value, which takes half a microsecond; what takes longer counts more.
+// A budget is the work that a validation may still do. One unit is applying a simple
+// schema to a value, which takes half a microsecond. What takes longer costs more.
 type budget struct {
 	ctx   context.Context
 	left  int
-	check int // what left falls to before the context is looked at again
+	check int // value of left at which the context is checked again
 }
 
-// checkEvery is how much work is done between two looks at the context.
+// checkEvery is the work between two checks of the context.
 const checkEvery = 1 << 10
 
 func budgetOf(ctx context.Context, work int) budget {
 	return budget{ctx: ctx, left: work, check: work - checkEvery}
 }
 
-// spend takes n from the budget. It returns an error if there is not so much left,
-// or if the context has ended.
+// spend takes n from the budget. It returns an error if too little is left, or if the
+// context is done.
 func (b *budget) spend(n int) error {
 	b.left -= n
 	switch {
@@ -107,7 +105,7 @@ func (b *budget) spend(n int) error {
 	return stoppedBy(b.ctx)
 }
 
-// stoppedBy returns an error if ctx has ended.
+// stoppedBy returns an error if ctx is done.
 func stoppedBy(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -115,15 +113,15 @@ func stoppedBy(ctx context.Context) error {
 	return fmt.Errorf("jsonschema: the validation was stopped: %w", context.Cause(ctx))
 }
 
-// maxNullRounds bounds how often removing a null may bring up another one. Only
-// schemas that choose between alternatives need more than two rounds.
+// maxNullRounds bounds the number of validations without nulls. Only schemas with
+// alternatives need more than two.
 const maxNullRounds = 8
 
-// withoutNulls validates again with those nulls removed that the schema refused
-// and whose properties are optional. It returns the last tree and outcome.
+// withoutNulls validates again without the nulls that the schema rejected and whose
+// properties are optional. It returns the last tree and outcome.
 //
-// Which nulls these are is learnt from the validator: a null that it complained
-// about goes; one that it then misses was required and comes back for good.
+// It learns from the validator which nulls these are: a null that was rejected is removed;
+// if it is then missing, it was required, and is restored.
 func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.ValidationError) (any, *santhosh.ValidationError, error) {
 	removed, needed := map[string]bool{}, map[string]bool{}
 	for round := 0; failed != nil && round < maxNullRounds; round++ {
@@ -155,8 +153,8 @@ func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.Validatio
 
 // A nullSearch collects locations from an error of the validator.
 type nullSearch struct {
-	refused [][]string // values that failed by themselves
-	missing [][]string // properties that were not there
+	refused [][]string // values that failed themselves
+	missing [][]string // missing properties
 	seen    map[*santhosh.ValidationError]bool
 }
 
@@ -195,8 +193,8 @@ func isNullMember(tree any, at []string) bool {
 	return there && v == nil
 }
 
-// prune returns tree without the members at the given pointers. Objects that
-// lose something are copied.
+// prune returns tree without the members at the given pointers. It copies objects that
+// lose members.
 func prune(tree any, pointer string, removed map[string]bool) any {
 	if len(removed) == 0 {
 		return tree

@@ -18,25 +18,24 @@ import (
 
 // A validator validates trees (see readTree). It is safe for concurrent use.
 type validator struct {
-	root *santhosh.Schema // with a gate before it and before every schema in it
-	bare *santhosh.Schema // without keywords, at the place of root
+	root *santhosh.Schema // with gates
+	bare *santhosh.Schema // without keywords, at the location of root
 
-	// contextual says that schemas use unevaluatedItems, unevaluatedProperties,
-	// dynamic references, or references in a circle. What came of a schema and a
-	// value then cannot be used again.
+	// contextual means that schemas use unevaluatedItems, unevaluatedProperties, dynamic
+	// references, or cycles of references. Outcomes then cannot be reused.
 	contextual bool
 
-	rememberAfter int // the work after which outcomes are remembered
+	rememberAfter int // work after which outcomes are remembered
 
-	runs sync.Map // the *run of each token
+	runs sync.Map // *run by token
 	last atomic.Uint64
 }
 
-// location is the address that the schema document gets. It exists nowhere.
+// location is the URL of the schema document. It is not fetched.
 const location = "psi:///schema"
 
-// newValidator returns the validator of a document that readTree decoded, of any
-// dialect. The formats are those to check, by name; all others are annotations.
+// newValidator returns the validator of a document that readTree decoded, of any dialect.
+// formats are the formats to check, by name. All others are annotations.
 func newValidator(document any, known patterns, formats map[string]func([]byte) bool) (*validator, error) {
 	c := newCompiler(known, formats)
 	root, err := compileAt(c, document)
@@ -55,7 +54,7 @@ func newCompiler(known patterns, formats map[string]func([]byte) bool) *santhosh
 	return c
 }
 
-// compileAt compiles a document at the location that documents have.
+// compileAt compiles a document at location.
 func compileAt(c *santhosh.Compiler, document any) (*santhosh.Schema, error) {
 	if err := c.AddResource(location, document); err != nil {
 		return nil, compileError(err, document)
@@ -67,15 +66,15 @@ func compileAt(c *santhosh.Compiler, document any) (*santhosh.Schema, error) {
 	return root, nil
 }
 
-// validatorOf puts gates into the graph of schemas that begins at roots.
+// validatorOf adds gates to the graph of schemas that starts at roots.
 func validatorOf(root *santhosh.Schema, roots []*santhosh.Schema) *validator {
 	s := surveyOf(roots)
 	bare := *root
 	clearKeywords(&bare)
 	v := &validator{root: root, bare: &bare, contextual: s.contextual, rememberAfter: rememberAfter}
 	for _, schema := range s.schemas {
-		if schema.Bool == nil { // the others are part of the cost of the schema around them
-			v.shut(schema, s.targets[schema])
+		if schema.Bool == nil { // boolean schemas are part of the cost of the schema around them
+			v.addGate(schema, s.targets[schema])
 		}
 	}
 	return v
@@ -96,15 +95,15 @@ func anchored(c *santhosh.Compiler, document any) (schemas []*santhosh.Schema) {
 	return schemas
 }
 
-// noLoader refuses every reference out of the document.
+// noLoader rejects every reference out of the document.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errExternal }
 
 var errExternal = errors.New("external reference")
 
-// engine never fails. Bad patterns have been removed from every schema where they
-// could be found; one that only an odd reference makes a schema matches everything.
+// engine never fails. Invalid patterns have been removed from every schema that could be
+// found. One that only an unusual reference makes a schema matches everything.
 func (p patterns) engine(text string) (santhosh.Regexp, error) {
 	if known := p[text]; known != nil {
 		return known, nil
@@ -112,8 +111,8 @@ func (p patterns) engine(text string) (santhosh.Regexp, error) {
 	return &pattern{regexp.MustCompile(""), 1}, nil
 }
 
-// knownFormats are those that the validator knows. Dialects before 2019-09 would
-// check them unasked.
+// knownFormats are the formats that the library knows. It would check them by default in
+// dialects before 2019-09.
 var knownFormats = []string{
 	"date-time", "date", "email", "uri", "json-pointer", "relative-json-pointer", "uuid", "duration", "period", "ipv4", "ipv6",
 	"hostname", "time", "iri", "uri-reference", "iri-reference", "uri-template", "semver",
@@ -136,7 +135,7 @@ func setFormats(c *santhosh.Compiler, formats map[string]func([]byte) bool) {
 
 var errFormat = errors.New("not of the format")
 
-// compileError says what is wrong with a schema in the terms of this package.
+// compileError converts an error of the library.
 func compileError(err error, document any) error {
 	if load, ok := errors.AsType[*santhosh.LoadURLError](err); ok {
 		return fmt.Errorf("jsonschema: reference to %q leaves the schema; only references within it are followed", load.URL)
@@ -153,32 +152,32 @@ func compileError(err error, document any) error {
 // A run is the validation of one value.
 type run struct {
 	validator *validator
-	token     string // by which gates find the run: the first token of every location
+	token     string // identifies the run to gates: first token of every location
 	budget    *budget
 	value     any
 	outcomes  map[visit]*santhosh.ValidationError
-	first     int // what was left of the budget at the beginning
-	depth     int // of the gates that are being passed
+	first     int // budget at the start
+	depth     int // number of gates passed
 }
 
 const (
-	// rememberAfter is the work that is done before outcomes are remembered. Most
-	// values never need them.
+	// rememberAfter is the work after which outcomes are remembered. Most values need
+	// less.
 	rememberAfter = 1 << 10
 
-	// maxOutcomes bounds the memory for outcomes, to some 100 MB.
+	// maxOutcomes bounds the memory for outcomes to about 100 MB.
 	maxOutcomes = 1 << 20
 )
 
-// A stopped is what gates panic with, to leave the library at once.
+// A stopped is the panic value with which gates leave the library.
 type stopped struct {
 	err    error
 	schema string
-	at     []string // with the token
+	at     []string // including the token
 }
 
-// validate returns what is wrong with value, or an error if the budget does not
-// suffice to find out. Locations in it begin with a token of this package.
+// validate validates value. It returns an error if the budget is exceeded. Locations start
+// with a token of this package.
 func (v *validator) validate(b *budget, value any) (failed *santhosh.ValidationError, err error) {
 	r := &run{validator: v, token: strconv.FormatUint(v.last.Add(1), 36), budget: b, value: value, first: b.left}
 	v.runs.Store(r.token, r)
@@ -210,7 +209,7 @@ func (v *validator) runOf(ctx *santhosh.ValidatorContext) *run {
 	return r.(*run)
 }
 
-// remember keeps the outcome of a visit that may be repeated.
+// remember stores the outcome of a visit that may be repeated.
 func (r *run) remember(at visit, failed *santhosh.ValidationError) {
 	switch {
 	case r.validator.contextual || at.at == 0 || !at.gate.isTarget:

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// applicator is what the value of a keyword is made of, if of schemas.
+// An applicator is the kind of a keyword whose value contains schemas.
 type applicator int
 
 const (
@@ -20,7 +20,7 @@ const (
 	schemaOrList            // "items" before 2020-12
 )
 
-// applicators are the keywords, of all dialects, whose values hold schemas.
+// applicators are the keywords of all dialects whose values contain schemas.
 var applicators = map[string]applicator{
 	"$defs":                 schemaMap,
 	"additionalItems":       oneSchema,
@@ -46,9 +46,9 @@ var applicators = map[string]applicator{
 	"unevaluatedProperties": oneSchema,
 }
 
-// walkSchemas calls visit for schema, found at pointer, and for every schema in
-// it, outer before inner, in a fixed order. A schema is a bool or an object;
-// anything else is left to the metaschema to complain about.
+// walkSchemas calls visit for schema, found at pointer, and for all of its subschemas,
+// outer before inner, in a fixed order. A schema is a bool or an object. Anything else is
+// ignored: the metaschema rejects it.
 func walkSchemas(schema any, pointer string, visit func(pointer string, schema any)) {
 	obj, ok := schema.(map[string]any)
 	if _, isBool := schema.(bool); !ok && !isBool {
@@ -66,8 +66,8 @@ func walkSchemas(schema any, pointer string, visit func(pointer string, schema a
 	}
 }
 
-// walkDirect calls visit for each schema in the value of an applicator keyword,
-// without going into it.
+// walkDirect calls visit for each schema in the value of an applicator keyword, but not
+// for their subschemas.
 func walkDirect(value any, pointer string, kind applicator, visit func(pointer string, schema any)) {
 	switch v := value.(type) {
 	case []any:
@@ -87,21 +87,20 @@ func walkDirect(value any, pointer string, kind applicator, visit func(pointer s
 	}
 }
 
-// Bounds on how schemas may be applied to one and the same value. A reasonable
-// schema applies a handful; one made of definitions that each combine the next one
-// twice needs no length to apply more than can ever be done. Each schema in a chain
-// takes time in proportion to those before it, as the library looks for circles.
+// Limits on the schemas applied to the same value. A reasonable schema applies a handful.
+// A short one with definitions that each combine the next one twice could apply
+// exponentially many. Each schema in a chain takes time proportional to those before it,
+// because the library looks for cycles.
 const (
 	maxWork  = 10_000
 	maxChain = 500
 )
 
-// inPlace are the applicators that apply their schemas to the value itself, not
-// to a part of it.
+// inPlace are the applicators that apply their schemas to the value itself.
 var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 
-// checkWork returns an error if some schema in the document multiplies itself
-// beyond maxWork, or begins a chain longer than maxChain.
+// checkWork returns an error if a schema in the document applies more than maxWork schemas
+// to one value, or a chain longer than maxChain.
 func checkWork(document any) error {
 	w := worker{document: document, known: map[string]extent{}}
 	var err error
@@ -122,11 +121,11 @@ type worker struct {
 	known    map[string]extent // by pointer
 }
 
-// An extent is how many schemas are applied to a value together with a schema, and
-// how many of them lead to each other at most.
+// An extent is the number of schemas applied to the same value as a schema, and the length
+// of their longest chain.
 type extent struct{ work, chain int }
 
-// extent counts a circle, which the validator detects, once.
+// extent counts a cycle, which the validator detects, once.
 func (w *worker) extent(pointer string, schema any) extent {
 	if e, ok := w.known[pointer]; ok {
 		return e

@@ -136,7 +136,7 @@ type outcome struct {
 	kind    string // error.type, "" for success
 	code    string // of the error response, "" if there is none
 	text    string // for the span's status
-	reached bool // the name of the request is known to exist
+	reached bool   // the name of the request is known to exist
 }
 
 // panicked is the outcome of a handler that did not return. The caller gets an internal
