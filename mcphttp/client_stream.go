@@ -96,8 +96,8 @@ func (pos *streamPosition) advance(e *event) {
 }
 
 // handleEvent delivers the message in an event, or returns it if it is the response to the
-// request want. An event that is too long fails that request; if there is none, it is
-// reported.
+// request want. An event that is too long fails that request, or is reported if want is
+// zero.
 func (w *httpWire) handleEvent(e *event, want, about mcp.ID) (*mcp.Response, error) {
 	switch {
 	case e.isTooLong && !want.IsZero():

@@ -5,8 +5,14 @@ package mcphttp
 
 import (
 	"context"
+	"errors"
+	"io"
+	"mime"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -128,4 +134,162 @@ func isModern(header http.Header, m *mcp.Message) bool {
 		return true
 	}
 	return slices.Contains(mcp.ModernVersions(), header.Get(headerVersion)) && !m.IsInitialize()
+}
+
+const (
+	typeJSON   = "application/json"
+	typeStream = "text/event-stream"
+)
+
+// receive checks a request and reads its body. If the request is refused, receive
+// writes the response and reports false. A request whose body has not arrived does not
+// count as in flight: Shutdown does not wait for it.
+func receive(w http.ResponseWriter, r *http.Request, g *guard, o *Options) (body []byte, ok bool) {
+	if why := g.check(r); why != "" {
+		writeError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+		return nil, false
+	}
+	if r.Method == http.MethodPost && !isJSON(r.Header.Get("Content-Type")) {
+		writeError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", typeJSON, r.Header.Get("Content-Type")))
+		return nil, false
+	}
+	body, err := readBody(w, r, o.MaxBody)
+	if err != nil {
+		writeBodyError(w, err, o)
+		return nil, false
+	}
+	return body, true
+}
+
+// readBody reads the whole body. It uses memory for what has arrived only, whatever
+// length the client announces.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
+	}
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+}
+
+func writeBodyError(w http.ResponseWriter, err error, o *Options) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		writeError(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
+		return
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.Header().Set("Connection", "close")
+		writeError(w, http.StatusRequestTimeout, mcp.Errorf(mcp.CodeInvalidRequest, "the body did not arrive within %v", o.BodyTimeout))
+		return
+	}
+	writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeParseError, "the body could not be read"))
+}
+
+// accepts says which formats of a response a client accepts.
+type accepts struct{ json, stream bool }
+
+// chooseFormat removes the stream from the formats if w cannot write one. If none is left,
+// it writes the response and reports false.
+func chooseFormat(w http.ResponseWriter, accept accepts) (_ accepts, ok bool) {
+	if accept.stream && !canFlush(w) {
+		accept.stream = false
+		if !accept.json {
+			writeError(w, http.StatusInternalServerError, cannotStream(w))
+			return accept, false
+		}
+	}
+	if !accept.json && !accept.stream {
+		writeError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s or %s", typeJSON, typeStream))
+		return accept, false
+	}
+	return accept, true
+}
+
+// requireStream reports whether the client accepts an event stream and w can write one.
+// Otherwise it writes the response.
+func requireStream(w http.ResponseWriter, r *http.Request) bool {
+	if !acceptable(r.Header).stream {
+		writeError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", typeStream))
+		return false
+	}
+	if !canFlush(w) {
+		writeError(w, http.StatusInternalServerError, cannotStream(w))
+		return false
+	}
+	return true
+}
+
+// acceptable reads the Accept headers. Without one, everything is accepted.
+func acceptable(h http.Header) accepts {
+	values := h["Accept"]
+	if len(values) == 0 {
+		return accepts{true, true}
+	}
+	if len(values) == 1 && values[0] == typeJSON+", "+typeStream { // as nearly all clients send it
+		return accepts{true, true}
+	}
+	ranges := parseAccept(values)
+	return accepts{json: ranges.quality(typeJSON) > 0, stream: ranges.quality(typeStream) > 0}
+}
+
+// mediaRange is an element of an Accept header.
+type mediaRange struct {
+	name    string
+	quality float64
+}
+
+type mediaRanges []mediaRange
+
+func parseAccept(values []string) mediaRanges {
+	var ranges mediaRanges
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, params, _ := strings.Cut(part, ";")
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name != "" {
+			ranges = append(ranges, mediaRange{name, parseQuality(params)})
+		}
+	}
+	return ranges
+}
+
+func parseQuality(params string) float64 {
+	for p := range strings.SplitSeq(params, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if !strings.EqualFold(key, "q") {
+			continue
+		}
+		if q, err := strconv.ParseFloat(value, 64); err == nil {
+			return q
+		}
+	}
+	return 1
+}
+
+// quality returns the quality of the most specific range that covers a media type.
+func (rs mediaRanges) quality(name string) float64 {
+	family, _, _ := strings.Cut(name, "/")
+	best, q := 0, 0.0
+	for _, r := range rs {
+		specific := 0
+		switch r.name {
+		case name:
+			specific = 3
+		case family + "/*":
+			specific = 2
+		case "*/*":
+			specific = 1
+		}
+		if specific > best {
+			best, q = specific, r.quality
+		}
+	}
+	return q
+}
+
+// isJSON reports whether a Content-Type is that of JSON, in any case and with any
+// parameters.
+func isJSON(contentType string) bool {
+	if contentType == typeJSON {
+		return true
+	}
+	name, _, err := mime.ParseMediaType(contentType)
+	return err == nil && name == typeJSON
 }

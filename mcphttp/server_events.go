@@ -206,8 +206,8 @@ func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
 	return ok
 }
 
-// stopKeeping returns the numbers of the streams of which events are kept. From now on,
-// none are kept.
+// stopKeeping returns the numbers of the streams with kept events. No events are kept after
+// it.
 func (s *session) stopKeeping() (streams []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

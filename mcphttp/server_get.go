@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -108,5 +109,232 @@ func (h *Handler) finishReplay(out *eventWriter, err error) {
 	default:
 		h.opts.Logger.Warn("mcphttp: events were not replayed", "error", err)
 		writeError(out.w, http.StatusInternalServerError, mcp.Errorf(mcp.CodeInternalError, "the events could not be read"))
+	}
+}
+
+// standaloneStream is the number of the stream of a session that belongs to no request.
+const standaloneStream = 0
+
+// listenerGrace is how long a session goes on to listen for changes after the client of
+// its standalone stream has gone, so that a client which resumes it has missed nothing.
+const listenerGrace = time.Minute
+
+// standalone is the standalone stream of a session and its listeners. The current
+// listener receives changes, with or without a client. The next one has been started, and
+// replaces it when its subscription is in place; of several, the last one started wins.
+// So a client that reconnects misses nothing. The lock of the session guards it.
+type standalone struct {
+	stream  *stream   // nil before the first GET
+	current *listener // nil if there is none
+	next    *listener // nil if there is none
+}
+
+// A listener subscribes to the changes that the standalone stream of a session tells of.
+// It is a GET or, with isDetached, what goes on after its client has gone.
+type listener struct {
+	handler    *Handler
+	session    *session
+	stream     *stream
+	request    *http.Request // the GET
+	isDetached bool          // there is no client
+	position   *uint64       // the client resumes the stream from here; nil if it starts
+	refused    bool          // the response is an error
+
+	out       *eventWriter // nil if it is detached
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	heartbeat *heartbeat
+	hasLeft   atomic.Bool // the client has gone
+}
+
+func (h *Handler) newListener(r *http.Request, s *session) *listener {
+	l := &listener{handler: h, session: s, request: r}
+	l.ctx, l.cancel = context.WithCancelCause(detachedContext(r, new(requestValues)))
+	return l
+}
+
+// listen serves the standalone stream of a session until another GET takes it over, or
+// the client, the session or the server ends. It writes the head of the response when its
+// subscription is in place; the GET before it goes on until then.
+func (h *Handler) listen(r *http.Request, s *session, out *eventWriter, position *uint64) {
+	l := h.newListener(r, s)
+	l.out, l.position = out, position
+	s.addListener(l)
+	defer s.removeListener(l)
+	defer l.finish()
+	stopConnection := context.AfterFunc(r.Context(), l.leave)
+	defer stopConnection()
+	defer afterExpiry(r, l.leave)()
+	_ = s.legacy.Listen(l.ctx, originOf(r), l.stream, l.ready) // why it ended does not matter here
+}
+
+// finish ends the response. A GET that never had the stream ends as if it had had it.
+func (l *listener) finish() {
+	if l.heartbeat != nil {
+		l.heartbeat.stop()
+	}
+	l.stream.detach(l.out)
+	if !l.refused {
+		l.out.start()
+	}
+}
+
+// ready is called when the subscription is in place. It takes the stream over from
+// the listener before, which ends. If there was none and the client resumes the stream,
+// the client may have missed anything.
+func (l *listener) ready() {
+	before, err := l.stream.takeOver(l)
+	switch {
+	case errors.Is(err, errSuperseded):
+		l.cancel(mcp.ErrClosed)
+		return
+	case err != nil:
+		l.refused = true
+		l.handler.finishReplay(l.out, err)
+		l.cancel(err)
+		return
+	case !l.isDetached:
+		l.stream.beat() // sends the head, which some proxies hold back until there is a body
+		l.heartbeat = startHeartbeat(l.handler.opts.Heartbeat, l.stream.beat)
+	}
+	if before != nil {
+		before.cancel(mcp.ErrClosed)
+	} else if l.position != nil {
+		l.session.legacy.Missed(l.ctx)
+	}
+}
+
+var errSuperseded = errors.New("mcphttp: a newer GET has the stream")
+
+// takeOver makes l the current listener, attaches its response to the stream, and
+// returns the listener before, nil if there was none. The lock of the stream is held
+// meanwhile, so that an older GET cannot attach after a newer one.
+func (st *stream) takeOver(l *listener) (before *listener, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return nil, errSuperseded
+	}
+	if l.position != nil {
+		if err := st.replayLocked(l.ctx, l.out, *l.position); err != nil {
+			return nil, err
+		}
+	}
+	before, ok := l.session.promoteListener(l)
+	if !ok {
+		return nil, errSuperseded
+	}
+	if !l.isDetached {
+		st.dropClientLocked()
+		st.out, st.onDetach = l.out, l.leave
+		if l.position == nil && st.registered {
+			st.primeLocked(l.ctx)
+		}
+		st.registerLocked(l.ctx)
+	}
+	return before, nil
+}
+
+// leave is called when the client has gone, or its authentication has expired. The
+// listener is replaced by a detached one, which keeps events for the client to resume.
+func (l *listener) leave() {
+	if l.hasLeft.Swap(true) {
+		return
+	}
+	l.stream.detach(l.out)
+	after := l.handler.newListener(l.request, l.session)
+	after.isDetached = true
+	if !l.session.replaceListener(l, after) {
+		l.cancel(context.Canceled)
+		return
+	}
+	go after.runDetached(l) // for listenerGrace, or until the session or the server ends
+}
+
+// runDetached listens in place of the listener before, which ends when the subscription is
+// in place.
+func (l *listener) runDetached(before *listener) {
+	defer before.cancel(context.Canceled)
+	defer l.handler.sessions.release(l.session, nil)
+	defer l.handler.requests.leave()
+	defer l.session.removeListener(l)
+	defer time.AfterFunc(listenerGrace, func() { l.cancel(nil) }).Stop()
+	_ = l.session.legacy.Listen(l.ctx, originOf(l.request), l.stream, l.ready) // why it ended does not matter here
+}
+
+// addListener makes l the next listener, in place of another one. The current one goes
+// on.
+func (s *session) addListener(l *listener) {
+	s.mu.Lock()
+	superseded := s.standalone.next
+	s.setNextLocked(l)
+	s.mu.Unlock()
+	if superseded != nil {
+		superseded.cancel(mcp.ErrClosed)
+	}
+}
+
+func (s *session) setNextLocked(l *listener) {
+	if s.standalone.stream == nil {
+		s.standalone.stream = &stream{session: s, number: standaloneStream, opts: &l.handler.opts}
+	}
+	l.stream, s.standalone.next = s.standalone.stream, l
+	if l.handler.closing.Err() != nil {
+		l.cancel(mcp.ErrClosed) // Shutdown may have ended the listeners before this one was added
+	}
+}
+
+// promoteListener makes l, if it is the next listener, the current one. It returns the
+// one before, nil if there was none.
+func (s *session) promoteListener(l *listener) (before *listener, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.standalone.next != l {
+		return nil, false
+	}
+	before = s.standalone.current
+	s.standalone.current, s.standalone.next = l, nil
+	return before, true
+}
+
+// replaceListener makes after the next listener if l is the current one and there is no
+// next one, and counts it as in flight. It reports whether it did; otherwise l is removed.
+func (s *session) replaceListener(l, after *listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.standalone.current != l || s.standalone.next != nil || !l.handler.requests.enter() {
+		s.removeListenerLocked(l)
+		return false
+	}
+	l.handler.sessions.retain(s)
+	s.setNextLocked(after)
+	return true
+}
+
+// removeListener ends a listener.
+func (s *session) removeListener(l *listener) {
+	l.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeListenerLocked(l)
+}
+
+func (s *session) removeListenerLocked(l *listener) {
+	if s.standalone.current == l {
+		s.standalone.current = nil
+	}
+	if s.standalone.next == l {
+		s.standalone.next = nil
+	}
+}
+
+// endListeners ends the listeners of the session.
+func (s *session) endListeners() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range []*listener{s.standalone.current, s.standalone.next} {
+		if l != nil {
+			l.cancel(mcp.ErrClosed)
+		}
 	}
 }

@@ -373,7 +373,7 @@ func (ss *sessions) receiveOnce(ctx context.Context) error {
 		note, err := sub.Next(ctx)
 		switch {
 		case errors.Is(err, store.ErrOverflow):
-			continue // what is lost is lost
+			continue // lost messages cannot be recovered
 		case err != nil:
 			return err
 		}

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/tmaxmax/go-sse"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -111,4 +114,210 @@ func limitTime(w http.ResponseWriter, r *http.Request, o *Options) http.Response
 		_ = control.SetWriteDeadline(time.Now().Add(o.WriteTimeout)) // net/http sends 100 Continue when the body is read
 	}
 	return &deadlineWriter{w, o.WriteTimeout}
+}
+
+// eventWriter writes an event stream as the response to one HTTP request. The head of
+// the response goes out with the first event.
+//
+// Methods whose name ends in Locked need mu; the others take it. The lock of a stream
+// may be held when mu is taken; no lock is taken while mu is held.
+type eventWriter struct {
+	w       http.ResponseWriter
+	timeout time.Duration // of each write
+	isHTTP2 bool
+
+	mu      sync.Mutex
+	started bool  // the head has been written
+	closed  bool  // the response is complete, or its handler has returned
+	err     error // of the first write that failed
+}
+
+func newEventWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *eventWriter {
+	return &eventWriter{w: w, timeout: timeout, isHTTP2: r.ProtoMajor > 1}
+}
+
+func (o *eventWriter) control() *http.ResponseController { return http.NewResponseController(o.w) }
+
+// startLocked writes the head of the response, unless that has been done.
+func (o *eventWriter) startLocked() {
+	if o.started {
+		return
+	}
+	o.started = true
+	header := o.w.Header()
+	header.Set("Content-Type", typeStream)
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no")
+	header.Set("X-Content-Type-Options", "nosniff")
+	o.w.WriteHeader(http.StatusOK)
+}
+
+// messageEvent returns the event for a message. The ID is left out if it is empty.
+func messageEvent(id string, message []byte) *sse.Message {
+	event := new(sse.Message)
+	if id != "" {
+		event.ID = sse.ID(id)
+	}
+	event.AppendData(string(message))
+	return event
+}
+
+// primeEvent returns an event without a message. It gives the client an ID to resume
+// the stream from and the time to wait before that.
+func primeEvent(id string, retry time.Duration) *sse.Message {
+	event := &sse.Message{ID: sse.ID(id), Retry: retry}
+	event.AppendData("\n") // an empty data field; without it, browsers ignore the event
+	return event
+}
+
+// typedEvent returns an event with an event field.
+func typedEvent(kind, data string) *sse.Message {
+	event := &sse.Message{Type: sse.Type(kind)}
+	event.AppendData(data)
+	return event
+}
+
+// commentEvent returns a comment, which keeps the connection alive.
+func commentEvent() *sse.Message {
+	event := new(sse.Message)
+	event.AppendComment("keep-alive")
+	return event
+}
+
+// start writes the head of the response, unless that has been done. net/http sends it
+// with what follows.
+func (o *eventWriter) start() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.startLocked()
+	}
+}
+
+// write writes an event, which is sent with what follows.
+func (o *eventWriter) write(event *sse.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writeLocked(event)
+}
+
+// send writes an event and flushes it.
+func (o *eventWriter) send(event *sse.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sendLocked(event)
+}
+
+func (o *eventWriter) sendLocked(event *sse.Message) error {
+	if err := o.writeLocked(event); err != nil {
+		return err
+	}
+	return o.flushLocked()
+}
+
+// writeLocked writes an event without flushing it. net/http flushes the last event of a
+// response, together with its head if that is still buffered, when the handler returns.
+//
+// Every write gets a deadline of its own, so that neither http.Server.WriteTimeout nor a
+// client that has stopped to read decides how long a stream lives.
+func (o *eventWriter) writeLocked(event *sse.Message) error {
+	switch {
+	case o.closed:
+		return mcp.ErrNotDelivered
+	case o.err != nil:
+		return errors.Join(mcp.ErrNotDelivered, o.err)
+	case o.started:
+		_ = o.control().SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers support deadlines
+	}
+	o.startLocked()
+	_, o.err = event.WriteTo(o.w) // in parts, which net/http buffers
+	return o.err
+}
+
+// flushLocked sends what has been written. A write deadline that passes resets a silent
+// stream of HTTP/2, so it is removed there. On HTTP/1 it does no harm to a silent
+// stream, and stays for what net/http writes at the end of the response.
+func (o *eventWriter) flushLocked() error {
+	if o.err == nil {
+		o.err = o.control().Flush()
+	}
+	if o.err == nil && o.isHTTP2 {
+		_ = o.control().SetWriteDeadline(time.Time{})
+	}
+	return o.err
+}
+
+// close marks the response as complete: nothing is written any more.
+func (o *eventWriter) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+}
+
+// isConnectedLocked reports whether the client may still be there although ctx is done,
+// because it was the server that ended the request.
+func (o *eventWriter) isConnectedLocked(ctx context.Context) bool {
+	return o.err == nil && errors.Is(context.Cause(ctx), mcp.ErrClosed)
+}
+
+// canFlush reports whether w, or a writer that it wraps, can send at once what is
+// written to it.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch f := w.(type) {
+		case http.Flusher, interface{ FlushError() error }:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = f.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+func cannotStream(w http.ResponseWriter) error {
+	return mcp.Errorf(mcp.CodeInternalError,
+		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", w)
+}
+
+// heartbeat calls a function at regular intervals.
+type heartbeat struct {
+	interval time.Duration
+	beat     func()
+
+	mu    sync.Mutex  // held while beat is called
+	timer *time.Timer // nil if it is stopped
+}
+
+// startHeartbeat calls beat at regular intervals until stop is called, or never if the
+// interval is not positive. Each call has a goroutine of its own, so that a client that does
+// not read holds up no other one.
+func startHeartbeat(interval time.Duration, beat func()) *heartbeat {
+	h := &heartbeat{interval: interval, beat: beat}
+	if interval > 0 {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.timer = time.AfterFunc(interval, h.fire)
+	}
+	return h
+}
+
+func (h *heartbeat) fire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.beat()
+		h.timer.Reset(h.interval)
+	}
+}
+
+// stop ends the heartbeat and waits for a call of beat to return. It may be called more
+// than once, but not with a lock that beat takes.
+func (h *heartbeat) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer = nil
+	}
 }

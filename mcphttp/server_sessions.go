@@ -37,7 +37,7 @@ type session struct {
 	active    int32           // requests in flight and detached listeners
 	clients   []*http.Request // in flight
 	idleSince time.Time       // when active became 0
-	isUsed    bool            // since the store was last told that the session lives
+	isUsed    bool            // since the session was last extended in the store
 	isMovable bool            // it ends in this process, and may go on in another one
 
 	discardOnce sync.Once

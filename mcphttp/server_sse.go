@@ -51,7 +51,7 @@ type sseSession struct {
 
 	initialized    chan struct{} // closed after the handshake
 	setInitialized func()
-	listening      chan struct{} // closed when the session hears of every change, or never will
+	listening      chan struct{} // closed when its subscription is in place, or never will be
 	setListening   func()
 }
 

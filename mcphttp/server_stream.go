@@ -214,8 +214,8 @@ func (st *stream) attach(ctx context.Context, out *eventWriter, position uint64,
 	return nil
 }
 
-// replayLocked writes what was sent after a position. If a store has lost everything, it
-// cannot tell that it has lost what came after position 0.
+// replayLocked writes what was sent after a position. A store that has lost all events of a
+// stream does not report that for position 0, so isComplete checks it.
 func (st *stream) replayLocked(ctx context.Context, out *eventWriter, position uint64) error {
 	e := st.session.events
 	if position == 0 && !e.shared {

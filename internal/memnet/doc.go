@@ -1,6 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package memnet is a network in memory for tests of HTTP servers: it has no
+// Package memnet provides an in-memory network for tests of HTTP servers. It needs no
 // ports, and works inside a testing/synctest bubble.
 package memnet

@@ -10,20 +10,20 @@ import (
 	"sync"
 )
 
-// A Listener accepts the connections that its Dial makes. It implements
-// net.Listener; its address is a loopback address.
+// A Listener is a [net.Listener] that accepts the connections made by its Dial method. Its
+// address is a loopback address.
 type Listener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-// Listen makes a listener.
+// Listen returns a Listener.
 func Listen() *Listener {
 	return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Accept implements net.Listener.
+// Accept implements [net.Listener].
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -33,17 +33,17 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
+// Close implements [net.Listener].
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr implements net.Listener.
+// Addr implements [net.Listener].
 func (l *Listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// Dial connects to the listener. A connection holds nothing that was written and
-// not read.
+// Dial connects to the listener. Connections have no buffer: a write waits until the other
+// side has read it.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
@@ -56,7 +56,7 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// conn has the listener's address in place of a pipe's.
+// conn is a pipe with the address of the listener.
 type conn struct {
 	net.Conn
 	local net.Addr
@@ -64,7 +64,7 @@ type conn struct {
 
 func (c conn) LocalAddr() net.Addr { return c.local }
 
-// Client is an HTTP client all of whose requests go to the listener.
+// Client returns an HTTP client that sends all requests to the listener.
 func (l *Listener) Client() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) },
