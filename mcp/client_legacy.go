@@ -10,35 +10,38 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/pause"
 )
 
-// legacyClient speaks the legacy era, and makes the server look modern: it keeps
-// the session, answers discovery from the handshake, and makes subscriptions of
-// the server's unasked notifications.
+// legacyClient implements clientEra for the legacy era. It makes the server look modern: it
+// keeps a session, answers server/discover from the handshake, and makes subscriptions from
+// the notifications of the server.
 type legacyClient struct {
-	conn *Conn
-	wish string // the version to begin with
-	hub  *hub
+	conn      *Conn
+	preferred string // the version to propose
+	hub       *hub
 
 	ready chan struct{} // closed after the first handshake
 
 	mu         sync.Mutex
 	negotiated string
-	level      LoggingLevel                   // that the server was asked for in this session
-	generation int                            // counts handshakes
+	level      LoggingLevel                   // that was requested in this session
+	generation int                            // of the session: counts handshakes
 	lost       bool                           // the server does not know the session any more
-	shaking    chan struct{}                  // closed when the handshake is done that is under way, nil if none is
-	answering  map[ID]*answering              // questions of the server
-	busy       int                            // how many are being answered, those of lost sessions included
+	handshake  chan struct{}                  // closed when the handshake in progress is done, nil if there is none
+	questions  map[ID]*question               // of the server, being answered
+	answering  int                            // goroutines that answer questions, those of lost sessions included
 	subscribed map[string]*remoteSubscription // by URI
-	pending    map[ID]*pendingCall            // calls whose questions travel
-	checks     checks
+	pending    map[ID]*pendingCall            // forwarded calls
+	checker    sessionChecker
 }
 
 func newLegacyClient(conn *Conn, version string) *legacyClient {
 	return &legacyClient{
-		conn: conn, wish: version, hub: newHub(0, maxListeners), ready: make(chan struct{}),
-		answering: map[ID]*answering{}, subscribed: map[string]*remoteSubscription{}, pending: map[ID]*pendingCall{},
+		conn: conn, preferred: version, hub: newHub(0, maxListeners), ready: make(chan struct{}),
+		questions: map[ID]*question{}, subscribed: map[string]*remoteSubscription{}, pending: map[ID]*pendingCall{},
 	}
 }
 
@@ -58,19 +61,19 @@ func (e *legacyClient) ping(ctx context.Context) error {
 	})
 }
 
-// initialize makes the handshake.
+// initialize opens a session.
 func (e *legacyClient) initialize(ctx context.Context) error {
-	res, err := e.greet(ctx)
+	res, err := e.sendInitialize(ctx)
 	if err != nil {
 		return err
 	}
-	return e.begin(ctx, res)
+	return e.finishHandshake(ctx, res)
 }
 
-// greet makes the first half of the handshake: it asks the server.
-func (e *legacyClient) greet(ctx context.Context) (*InitializeResult, error) {
+// sendInitialize sends the first message of the handshake and returns the response.
+func (e *legacyClient) sendInitialize(ctx context.Context) (*InitializeResult, error) {
 	c := e.conn
-	params := mustMarshal(&InitializeParams{ProtocolVersion: e.wish, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
+	params := mustMarshal(&InitializeParams{ProtocolVersion: e.preferred, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
 	id := c.nextID()
 	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: encodeRequest(id, legacyInitialize, params)})
 	if err != nil {
@@ -89,10 +92,10 @@ func (e *legacyClient) greet(ctx context.Context) (*InitializeResult, error) {
 	return &res, nil
 }
 
-// begin makes the other half: it tells the server that it begins.
-func (e *legacyClient) begin(ctx context.Context, res *InitializeResult) error {
+// finishHandshake sends the last message of the handshake, and requests log messages.
+func (e *legacyClient) finishHandshake(ctx context.Context, res *InitializeResult) error {
 	c := e.conn
-	e.opened(res)
+	e.setSession(res)
 	note := AppendNotification(nil, legacyInitialized, nil)
 	if err := c.wire.Send(ctx, &Envelope{Method: legacyInitialized, Version: e.version(), Body: note}); err != nil {
 		return err
@@ -108,8 +111,9 @@ func (e *legacyClient) capabilities() *ClientCapabilities {
 	return &caps
 }
 
-// opened keeps what the handshake tells as server/discover would tell it.
-func (e *legacyClient) opened(res *InitializeResult) {
+// setSession stores the result of the handshake, in the form of a result of
+// server/discover.
+func (e *legacyClient) setSession(res *InitializeResult) {
 	d := &DiscoverResult{
 		ResultBase:        ResultBase{ResultType: ResultComplete, Meta: res.Meta},
 		SupportedVersions: []string{res.ProtocolVersion},
@@ -129,7 +133,7 @@ func (e *legacyClient) opened(res *InitializeResult) {
 	}
 }
 
-// setLevel asks for log messages. A server that refuses may be of use without them.
+// setLevel requests log messages. If the server refuses, the session goes on without them.
 func (e *legacyClient) setLevel(ctx context.Context) error {
 	level := e.conn.client.opts.LogLevel
 	if level == "" || e.conn.Server().Capabilities.Logging == nil {
@@ -164,7 +168,7 @@ func (e *legacyClient) wantLevel(ctx context.Context, level LoggingLevel) {
 	}
 }
 
-// command makes a request of the era whose result says nothing.
+// command sends a request of the legacy era whose result is empty.
 func (e *legacyClient) command(ctx context.Context, method string, params any) error {
 	id := e.conn.nextID()
 	body := encodeRequest(id, method, mustMarshal(params))
@@ -175,8 +179,8 @@ func (e *legacyClient) command(ctx context.Context, method string, params any) e
 	return err
 }
 
-// send sends one request. If the server has lost the session, a new one is opened
-// and the request sent again, once: it had no effect.
+// send sends a request. If the server has lost the session, it opens a new one and sends the
+// request once more: the first attempt had no effect.
 func (e *legacyClient) send(ctx context.Context, req *Request) (Result, error) {
 	if req.Method == MethodDiscover {
 		d := *e.conn.Server()
@@ -185,20 +189,20 @@ func (e *legacyClient) send(ctx context.Context, req *Request) (Result, error) {
 	if e.conn.client.opts.Forward && req.peer.caps != nil {
 		return e.sendForwarded(ctx, req)
 	}
-	return e.sendSafely(ctx, req, e.conn.nextID())
+	return e.sendInSession(ctx, req, e.conn.nextID())
 }
 
-func (e *legacyClient) sendSafely(ctx context.Context, req *Request, id ID) (res Result, err error) {
+func (e *legacyClient) sendInSession(ctx context.Context, req *Request, id ID) (res Result, err error) {
 	err = e.inSession(ctx, func() (err error) {
 		e.wantLevel(ctx, req.LogLevel())
-		res, err = e.sendOnce(ctx, req, id) // in a new session, the id is new again
+		res, err = e.sendOnce(ctx, req, id) // a new session may use the ID again
 		return err
 	})
 	return res, err
 }
 
-// missingResource is the error of an old server as one of today says it, with the
-// URI by which it is recognized.
+// missingResource translates the error of a legacy server for a missing resource to the
+// modern one, which contains the URI.
 func missingResource(e *Error, req *Request) *Error {
 	mapped := *modernEra{}.wireError(e)
 	if mapped.Data == nil && req.Method == MethodReadResource {
@@ -223,7 +227,7 @@ func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Resul
 	return res, err
 }
 
-// encode writes the request without the metadata that only the modern era has.
+// encode encodes a request, without the metadata that only the modern era has.
 func (e *legacyClient) encode(id ID, req *Request, token ID) []byte {
 	body := appendID(nil, id)
 	body = append(body, `,"method":`...)
@@ -239,6 +243,7 @@ func (e *legacyClient) encode(id ID, req *Request, token ID) []byte {
 	return append(appendMembersBut(body, raw, []string{"_meta", "inputResponses", "requestState"}), '}')
 }
 
+// meta returns the _meta of a request.
 func (e *legacyClient) meta(req *Request, token ID) []byte {
 	meta := []byte{'{'}
 	if !token.IsZero() {
@@ -260,11 +265,178 @@ func (e *legacyClient) rootsChanged(ctx context.Context) error {
 func (e *legacyClient) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range e.answering {
-		a.cancel(ErrClosed)
+	for _, q := range e.questions {
+		q.cancel(ErrClosed)
 	}
 	for _, p := range e.pending {
 		p.expiry.Stop()
 		p.cancel(ErrClosed)
+	}
+}
+
+// inSession makes a call in a session. If the server has lost the session, the call had no
+// effect, and is made once more in a new session.
+func (e *legacyClient) inSession(ctx context.Context, call func() error) error {
+	for attempt := 0; ; attempt++ {
+		generation, err := e.awaitSession(ctx)
+		if err != nil {
+			return err
+		}
+		err = call()
+		if !errors.Is(err, ErrSessionLost) {
+			return err
+		}
+		e.setLost(generation)
+		if attempt > 0 {
+			return err
+		}
+	}
+}
+
+// awaitSession waits until there is a session and returns its generation. If the last
+// session is lost and no handshake is in progress, it makes the handshake itself.
+func (e *legacyClient) awaitSession(ctx context.Context) (generation int, err error) {
+	for {
+		e.mu.Lock()
+		switch {
+		case e.handshake != nil:
+			done := e.handshake
+			e.mu.Unlock()
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		case !e.lost:
+			defer e.mu.Unlock()
+			return e.generation, nil
+		default:
+			done := make(chan struct{})
+			e.handshake = done
+			e.mu.Unlock()
+			if err := e.reopen(ctx, done); err != nil && !isInSession(err) {
+				return 0, errors.Join(ErrSessionLost, err)
+			}
+		}
+	}
+}
+
+// isInSession reports whether an error says that the handshake was refused because the
+// session still exists.
+func isInSession(err error) bool { return CodeOf(err) == CodeInvalidRequest }
+
+// setLost records that a session is lost, and cancels its questions: their answers must not
+// be sent in the next session, where the same ID may belong to another question.
+func (e *legacyClient) setLost(generation int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.generation != generation {
+		return
+	}
+	e.lost = true
+	for _, q := range e.questions {
+		q.cancel(&CancelError{Reason: "the session is lost"})
+	}
+}
+
+// reopen makes a new handshake and subscribes again. Anything may have changed meanwhile.
+func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err error) {
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.handshake = nil
+		e.lost = err != nil && !isInSession(err)
+		close(done)
+	}()
+	if err := e.initialize(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	uris := sortedKeys(e.subscribed)
+	e.mu.Unlock()
+	for _, uri := range uris {
+		err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri})
+		if _, refused := errors.AsType[*Error](err); err != nil && !refused {
+			return err // otherwise the subscriptions would receive nothing, without an error
+		}
+		if err != nil {
+			e.conn.client.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
+		}
+	}
+	e.publishEverything()
+	return nil
+}
+
+const (
+	// checkTimeout bounds a check of the session.
+	checkTimeout = 10 * time.Second
+	// maxCheckDelay bounds the delay between checks. It grows with each check, so that a
+	// server that loses every session does not keep its client busy. It starts again when
+	// there was no check for checkReset.
+	maxCheckDelay = 30 * time.Second
+	checkReset    = time.Minute
+)
+
+// A sessionChecker is the state of the checks of the session. The lock of the legacyClient
+// guards it.
+type sessionChecker struct {
+	running   bool
+	requested bool // while running
+	last      time.Time
+	count     int // checks since the last reset
+}
+
+// checkSoon checks the session in a goroutine, which runs until every request for a check
+// has been followed by one.
+func (e *legacyClient) checkSoon() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.checker.running {
+		e.checker.requested = true
+		return
+	}
+	e.checker.running = true
+	go func() {
+		for pause.For(e.conn.ctx, e.checkDelay()) == nil {
+			e.checkSession()
+			if !e.isCheckRequested() {
+				return
+			}
+		}
+	}()
+}
+
+// checkDelay returns the delay before the next check, and counts that check.
+func (e *legacyClient) checkDelay() (delay time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := &e.checker
+	if time.Since(c.last) > checkReset {
+		c.count = 0
+	}
+	if c.count > 0 {
+		delay = min(500*time.Millisecond<<min(c.count, 8), maxCheckDelay)
+	}
+	c.count++
+	c.last = time.Now().Add(delay)
+	return delay
+}
+
+// isCheckRequested reports whether another check was requested, and otherwise ends the
+// checks.
+func (e *legacyClient) isCheckRequested() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checker.running, e.checker.requested = e.checker.requested, false
+	return e.checker.running
+}
+
+// checkSession pings the server, which opens a new session if the last one is lost. Without
+// it, a client that only listens would not notice.
+func (e *legacyClient) checkSession() {
+	ctx, cancel := context.WithTimeout(e.conn.ctx, checkTimeout)
+	defer cancel()
+	if err := e.ping(ctx); err != nil {
+		e.conn.client.opts.Logger.DebugContext(ctx, "mcp: the session could not be checked", "error", err)
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// pendingCall is a call at a server of the legacy era that waits for an answer
-// which somebody beyond this process has to give: the question went there as an
-// [*InputRequired], and what comes back names the call by its handle.
+// A pendingCall is a call to a legacy server that was forwarded. A question that the server
+// asks about it goes to the sender of the request as an [*InputRequired]. The request that
+// brings the answer names the call by its handle.
 type pendingCall struct {
-	id        ID // of the call at the server
+	id        ID // of the call to the server
 	handle    string
 	principal *Principal
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when outcome is set
 	outcome   outcome
-	questions chan travellingQuestion
+	questions chan forwardedQuestion
 	expiry    *time.Timer
 
 	mu      sync.Mutex
-	req     *Request      // the one that waits now
-	waiting int           // how many requests do; a proxy may repeat one
+	req     *Request      // the latest request for the call
+	waiting int           // requests that wait for the call; a proxy may repeat a request
 	asked   map[string]ID // the server's questions that were passed on, by key
 }
 
@@ -37,36 +37,36 @@ type outcome struct {
 	err error
 }
 
-type travellingQuestion struct {
+type forwardedQuestion struct {
 	id ID
 	q  InputRequest
 }
 
-// Bounds on calls that wait for somebody far away.
+// Bounds on pending calls: how long they wait for the sender, and their number.
 const (
 	pendingTime = 10 * time.Minute
 	maxPending  = 1024
 )
 
-// sendForwarded sends a request that was received, or, if it carries the handle of
-// a call, takes that one its answers. It returns at the first of an answer and a
-// question. A call that is cancelled is over when nobody waits for it any more.
+// sendForwarded sends a request that was received or, if it contains the handle of a pending
+// call, passes its answers to that call. It returns the result of the call or its next
+// questions. When the request is cancelled, so is the call if no other request waits for it.
 func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result, error) {
-	p, err := e.pendingOf(ctx, req)
+	p, err := e.pendingCall(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	p.await(1)
+	p.countWaiting(1)
 	select {
 	case <-p.done:
 		e.forget(p)
 		return p.outcome.res, p.outcome.err
 	case q := <-p.questions:
 		e.conn.waitForListener(p.id)
-		p.await(-1)
-		return p.ask(q), nil
+		p.countWaiting(-1)
+		return p.inputRequired(q), nil
 	case <-ctx.Done():
-		if p.await(-1) == 0 {
+		if p.countWaiting(-1) == 0 {
 			p.cancel(context.Cause(ctx))
 			e.forget(p)
 		}
@@ -74,21 +74,21 @@ func (e *legacyClient) sendForwarded(ctx context.Context, req *Request) (Result,
 	}
 }
 
-// await counts a request that waits, or one that does not any more, and returns how many
-// do now.
-func (p *pendingCall) await(n int) int {
+// countWaiting adds n to the number of waiting requests and returns it.
+func (p *pendingCall) countWaiting(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting += n
 	return p.waiting
 }
 
-func (e *legacyClient) pendingOf(ctx context.Context, req *Request) (*pendingCall, error) {
+// pendingCall returns the call that a request continues, or starts a new one.
+func (e *legacyClient) pendingCall(ctx context.Context, req *Request) (*pendingCall, error) {
 	state := req.params.requestState()
 	if state == nil {
-		return e.start(ctx, req)
+		return e.startPending(ctx, req)
 	}
-	p := e.find(string(jsonscan.Unquote(state)), req.Principal)
+	p := e.findPending(string(jsonscan.Unquote(state)), req.Principal)
 	if p == nil {
 		return nil, Errorf(CodeInvalidParams, "params.requestState names no call that waits here, or not any more")
 	}
@@ -96,8 +96,8 @@ func (e *legacyClient) pendingOf(ctx context.Context, req *Request) (*pendingCal
 	return p, e.answerPending(ctx, p, req)
 }
 
-// answerPending passes the answers on to the server. An answer that is missing is
-// taken for a refusal, since the server still waits for one.
+// answerPending passes answers on to the server. The server waits for a response to each of
+// its questions, so a missing answer is sent as a refusal.
 func (e *legacyClient) answerPending(ctx context.Context, p *pendingCall, req *Request) error {
 	answers := map[string]json.RawMessage{}
 	if raw := req.params.inputResponses(); raw != nil {
@@ -119,13 +119,13 @@ func (e *legacyClient) answerPending(ctx context.Context, p *pendingCall, req *R
 	return nil
 }
 
-// start makes the call, in the background: it outlives the request that began it.
-func (e *legacyClient) start(ctx context.Context, req *Request) (*pendingCall, error) {
+// startPending makes a call in a goroutine. The call outlives the request that starts it.
+func (e *legacyClient) startPending(ctx context.Context, req *Request) (*pendingCall, error) {
 	id := e.conn.nextID()
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &pendingCall{
 		id: id, handle: rand.Text(), principal: req.Principal, cancel: cancel, req: req, asked: map[string]ID{},
-		done: make(chan struct{}), questions: make(chan travellingQuestion, e.conn.client.opts.MaxQuestions),
+		done: make(chan struct{}), questions: make(chan forwardedQuestion, e.conn.client.opts.MaxQuestions),
 	}
 	p.expiry = time.AfterFunc(pendingTime, func() {
 		cancel(&TimeoutError{req.Method, pendingTime})
@@ -141,15 +141,15 @@ func (e *legacyClient) start(ctx context.Context, req *Request) (*pendingCall, e
 	}
 	e.pending[id] = p
 	go func() {
-		res, err := e.sendSafely(detached, req, id)
+		res, err := e.sendInSession(detached, req, id)
 		p.outcome = outcome{res, err}
 		close(p.done)
 	}()
 	return p, nil
 }
 
-// withNotifications returns a context in which progress and messages, if the first
-// request wants them, go to the request that waits now.
+// withNotifications returns a context for the call. If the first request wants progress or
+// log messages, they go to the latest request.
 func (p *pendingCall) withNotifications(ctx context.Context, req *Request) context.Context {
 	if !req.ProgressToken().IsZero() {
 		ctx = WithProgress(ctx, func(progress *ProgressParams) { p.latest().notifyProgress(context.Background(), progress) })
@@ -160,14 +160,15 @@ func (p *pendingCall) withNotifications(ctx context.Context, req *Request) conte
 	return ctx
 }
 
-// latest returns the request that waits now.
+// latest returns the latest request for the call.
 func (p *pendingCall) latest() *Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.req
 }
 
-func (e *legacyClient) find(handle string, principal *Principal) *pendingCall {
+// findPending returns the pending call of a principal by its handle, or nil.
+func (e *legacyClient) findPending(handle string, principal *Principal) *pendingCall {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.pending {
@@ -178,6 +179,7 @@ func (e *legacyClient) find(handle string, principal *Principal) *pendingCall {
 	return nil
 }
 
+// forget removes a pending call.
 func (e *legacyClient) forget(p *pendingCall) {
 	p.expiry.Stop()
 	p.cancel(nil)
@@ -186,10 +188,10 @@ func (e *legacyClient) forget(p *pendingCall) {
 	delete(e.pending, p.id)
 }
 
-// travels hands a question to the caller whose call it belongs to. Where streams do not
-// tell, it is a caller's only if it can be nobody else's; then the server is told why it
-// is not passed on. It reports whether the question is dealt with.
-func (e *legacyClient) travels(id ID, q InputRequest, about ID) bool {
+// passOn passes a question on to the sender of the call that it belongs to. If the stream
+// does not name the call, the question is passed on only if it can belong to one call alone,
+// and refused otherwise. It returns false if the question is not about a forwarded call.
+func (e *legacyClient) passOn(id ID, q InputRequest, about ID) bool {
 	if !e.conn.client.opts.Forward || !isQuestion(q.Method) {
 		return false
 	}
@@ -199,9 +201,9 @@ func (e *legacyClient) travels(id ID, q InputRequest, about ID) bool {
 		p := e.pending[call]
 		e.mu.Unlock()
 		if p == nil {
-			return false // nobody who could be asked
+			return false
 		}
-		err = p.take(id, q)
+		err = p.addQuestion(id, q)
 	}
 	if err != nil {
 		e.conn.client.opts.Logger.Warn("mcp: a question of the server was not passed on", "method", q.Method, "error", err)
@@ -210,39 +212,40 @@ func (e *legacyClient) travels(id ID, q InputRequest, about ID) bool {
 	return true
 }
 
-// isQuestion reports whether a client can be asked with the method.
+// isQuestion reports whether a method is a question of a server to its client.
 func isQuestion(method string) bool {
 	return method == MethodElicit || method == MethodCreateMessage || method == MethodListRoots
 }
 
-// take enters a question for the caller, unless the caller cannot be asked it.
-func (p *pendingCall) take(id ID, q InputRequest) error {
+// addQuestion adds a question for the sender, unless the sender did not declare the
+// capability or has too many.
+func (p *pendingCall) addQuestion(id ID, q InputRequest) error {
 	if err := checkCapability(p.latest(), q); err != nil {
 		return err
 	}
 	select {
-	case p.questions <- travellingQuestion{id, q}:
+	case p.questions <- forwardedQuestion{id, q}:
 		return nil
 	default:
 		return tooMany(cap(p.questions))
 	}
 }
 
-// refuseQuestion answers a question with the reason for which it was not passed on.
+// refuseQuestion responds to a question with the reason why it was not passed on.
 func (e *legacyClient) refuseQuestion(id ID, method string, reason error) {
-	ctx, own := e.beginAnswer(id)
+	ctx, own := e.addQuestion(id)
 	if own == nil {
 		e.conn.client.opts.Logger.Warn("mcp: a question of the server was dropped: it asks too much", "method", method)
 		return
 	}
 	go func() {
-		defer e.endAnswer(id, own)
+		defer e.removeQuestion(id, own)
 		e.reply(ctx, id, nil, Errorf(CodeInvalidRequest, "the question cannot be passed on: %w", reason))
 	}()
 }
 
-// ask makes a result of a question and of those that came with it.
-func (p *pendingCall) ask(first travellingQuestion) *InputRequired {
+// inputRequired returns the result that passes on a question and those that follow it.
+func (p *pendingCall) inputRequired(first forwardedQuestion) *InputRequired {
 	asked := &InputRequired{
 		ResultBase:    ResultBase{ResultType: ResultInputRequired},
 		InputRequests: map[string]InputRequest{},

@@ -13,9 +13,9 @@ func (e *legacyClient) receive(m Message, about ID) {
 		e.publishEverything()
 		e.checkSoon()
 	case !m.Request.IsNotification():
-		e.asked(m.Request, about)
+		e.answerInBackground(m.Request, about)
 	case m.Request.Method == NotificationCancelled:
-		e.withdrawn(m.Request)
+		e.withdrawQuestion(m.Request)
 	default:
 		if c, ok := parseChange(m.Request.Method, m.Request.Params()); ok {
 			e.hub.publish(c)
@@ -24,24 +24,24 @@ func (e *legacyClient) receive(m Message, about ID) {
 	}
 }
 
-// asked answers a request of the server in the background; a question that there
-// is no function for goes to the sender of the call that it belongs to. It is among
-// those that are being answered before anything is received after it, such as that it
-// is withdrawn.
-func (e *legacyClient) asked(req *Request, about ID) {
+// answerInBackground answers a request of the server in a goroutine. A question that the
+// client has no function for is passed on to the sender of the call that it belongs to. The
+// question is registered before the next message is received, which may withdraw it.
+func (e *legacyClient) answerInBackground(req *Request, about ID) {
 	q := InputRequest{Method: req.Method, Params: req.Params()}
-	if req.Method != legacyPing && !e.conn.client.answers(q) && e.travels(req.ID, q, about) {
+	if req.Method != legacyPing && !e.conn.client.answers(q) && e.passOn(req.ID, q, about) {
 		return
 	}
-	e.reaction(req, nil, func(ctx context.Context) { e.answer(ctx, req.ID, q) })
+	e.respond(req, nil, func(ctx context.Context) { e.answer(ctx, req.ID, q) })
 }
 
-// unreadable refuses a request that could not be read.
-func (e *legacyClient) refuse(m Message) { e.reaction(m.Request, m.Err, nil) }
+// refuse refuses a request that could not be read.
+func (e *legacyClient) refuse(m Message) { e.respond(m.Request, m.Err, nil) }
 
-// reaction answers a request in the background, with a refusal if there is one.
-func (e *legacyClient) reaction(req *Request, refused *Error, answer func(context.Context)) {
-	ctx, own := e.beginAnswer(req.ID)
+// respond responds to a request in a goroutine: with an error if it is refused, otherwise by
+// calling answer. Requests other than pings wait for the handshake.
+func (e *legacyClient) respond(req *Request, refused *Error, answer func(context.Context)) {
+	ctx, own := e.addQuestion(req.ID)
 	if own == nil {
 		e.conn.logDropped("it asks too much", "method", excerpt(req.Method))
 		return
@@ -50,9 +50,9 @@ func (e *legacyClient) reaction(req *Request, refused *Error, answer func(contex
 		own.refused = refused
 	}
 	go func() {
-		defer e.endAnswer(req.ID, own)
+		defer e.removeQuestion(req.ID, own)
 		switch {
-		case req.Method != legacyPing && !e.isReady(ctx): // nobody answers questions of a server that is not known yet
+		case req.Method != legacyPing && !e.awaitReady(ctx): // the connection was closed before
 		case own.refused != nil:
 			e.reply(ctx, req.ID, nil, own.refused)
 		default:
@@ -61,8 +61,8 @@ func (e *legacyClient) reaction(req *Request, refused *Error, answer func(contex
 	}()
 }
 
-// isReady waits for the handshake, and reports whether it was made.
-func (e *legacyClient) isReady(ctx context.Context) bool {
+// awaitReady waits for the first handshake, and reports whether it was made.
+func (e *legacyClient) awaitReady(ctx context.Context) bool {
 	select {
 	case <-e.ready:
 		return true
@@ -76,42 +76,43 @@ func (e *legacyClient) isReady(ctx context.Context) bool {
 	}
 }
 
-// answering is a question that is being answered, until the server withdraws it.
-type answering struct {
+// A question is a request of the server that is being answered.
+type question struct {
 	cancel  context.CancelCauseFunc
-	refused error // nil if it is not
+	refused error // why the question is refused; nil if it is not
 }
 
-// beginAnswer enters a question among those that are being answered. Beyond maxInFlight
-// they are refused, and beyond twice as many dropped, which is nil: a server that does
-// not even read the refusals.
-func (e *legacyClient) beginAnswer(id ID) (context.Context, *answering) {
+// addQuestion registers a question. If there are maxInFlight already, the question is to be
+// refused. If there are twice as many, the server does not read the refusals either, and
+// addQuestion returns nil: the question is dropped.
+func (e *legacyClient) addQuestion(id ID) (context.Context, *question) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.busy >= 2*maxInFlight {
+	if e.answering >= 2*maxInFlight {
 		return nil, nil
 	}
-	own := new(answering)
-	if e.busy >= maxInFlight {
+	own := new(question)
+	if e.answering >= maxInFlight {
 		own.refused = tooMany(maxInFlight)
 	}
-	e.busy++
+	e.answering++
 	var ctx context.Context
 	ctx, own.cancel = context.WithCancelCause(e.conn.ctx)
-	e.answering[id.Canonical()] = own
+	e.questions[id.Canonical()] = own
 	return ctx, own
 }
 
-func (e *legacyClient) endAnswer(id ID, own *answering) {
+func (e *legacyClient) removeQuestion(id ID, own *question) {
 	own.cancel(nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.busy--
-	if id = id.Canonical(); e.answering[id] == own { // and not the question of another session
-		delete(e.answering, id)
+	e.answering--
+	if id = id.Canonical(); e.questions[id] == own { // it may be a question of the next session
+		delete(e.questions, id)
 	}
 }
 
+// answer answers a question by calling a function of the client.
 func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
 	result, err := []byte("{}"), error(nil)
 	if q.Method != legacyPing {
@@ -125,6 +126,7 @@ func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
 	e.reply(ctx, id, result, err)
 }
 
+// reply sends the response to a question.
 func (e *legacyClient) reply(ctx context.Context, id ID, result []byte, err error) {
 	env := &Envelope{ID: id, Version: e.version(), Body: appendAnswer(nil, id, result, err)}
 	if err := e.conn.wire.Send(ctx, env); err != nil {
@@ -132,16 +134,15 @@ func (e *legacyClient) reply(ctx context.Context, id ID, result []byte, err erro
 	}
 }
 
-// withdrawn ends the answering of a question that the server does not need answered
-// any more.
-func (e *legacyClient) withdrawn(note *Request) {
+// withdrawQuestion cancels a question that the server has cancelled.
+func (e *legacyClient) withdrawQuestion(note *Request) {
 	var p CancelledParams
 	if note.Decode(&p) != nil {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.answering[p.RequestID.Canonical()]; a != nil {
-		a.cancel(&CancelError{Reason: p.Reason})
+	if q := e.questions[p.RequestID.Canonical()]; q != nil {
+		q.cancel(&CancelError{Reason: p.Reason})
 	}
 }

@@ -13,28 +13,28 @@ import (
 	"github.com/go-psi/psi/internal/callclock"
 )
 
-// A prober makes a connection to a server of which it is not known what it speaks. It asks
-// server/discover, and goes by what the server answers, however long that takes: a server
-// that is slow to start looks like one that is silent.
+// A prober connects to a server and finds out which era it speaks. It sends
+// server/discover and waits for the response: a server that is slow to start cannot be
+// distinguished from one that does not answer.
 //
-// An older server is greeted on the same connection, and on a new one only if that fails:
-// there are servers that exit, or do nothing more, when they do not know a method.
+// It sends initialize to a legacy server on the same connection, and on a new one only if
+// that fails: some servers exit or do nothing more after a method that they do not know.
 type prober struct {
 	conn   *Conn
 	modern *modernClient
 	legacy *legacyClient
 
-	discovered chan discovery    // of the question that waits; nil if none does
-	greeted    chan greeting     // likewise
-	patience   <-chan time.Time  // until the server is greeted although it is silent
-	grace      <-chan time.Time  // until a server that is greeted need not answer discovery
-	wasGreeted bool              // or is about to be
-	asked      int               // how often discovery was asked for
-	welcome    *InitializeResult // of a server from which the answer to discovery is missing
-	refused    error             // why it refused initialize
-	older      error             // why the server is taken for older
-	guess      bool              // it did not say so in so many words
-	again      bool              // a new connection may make a difference
+	discovery      <-chan discovery  // receives the pending response to server/discover; nil if none is pending
+	handshake      <-chan handshake  // receives the pending response to initialize; nil if none is pending
+	silenceTimer   <-chan time.Time  // fires when initialize is sent although server/discover is unanswered
+	graceTimer     <-chan time.Time  // fires when the response to server/discover is not waited for any more
+	discoverCount  int               // how often server/discover was sent
+	initializeSent bool              // or is about to be
+	initialized    *InitializeResult // of a server that has not answered server/discover yet
+	discoverErr    error             // why the server is considered legacy
+	initializeErr  error             // why the server refused initialize
+	guess          bool              // the server did not say so explicitly
+	reconnect      bool              // a new connection may help
 }
 
 type discovery struct {
@@ -42,21 +42,23 @@ type discovery struct {
 	err error
 }
 
-type greeting struct {
+type handshake struct {
 	res *InitializeResult
 	err error
 }
 
 const (
-	// silence is how long a server that reads one message after the other may leave
-	// server/discover unanswered before initialize is sent after it. It decides nothing:
-	// a server that speaks the modern era answers both, one after the other.
-	silence = 5 * time.Second
-	// lateness is how long after the answer to the second that to the first may come.
-	lateness = time.Second
+	// silenceTime is how long a server on a byte stream may leave server/discover
+	// unanswered before initialize is sent as well. It does not decide the era: a modern
+	// server answers both, one after the other.
+	silenceTime = 5 * time.Second
+	// graceTime is how long after the response to initialize that to server/discover may
+	// come.
+	graceTime = time.Second
 )
 
-// open connects, with an era that answers pings until it is settled.
+// open opens a connection. The legacy era, which answers pings, is used until the era is
+// known.
 func (c *Client) open(ctx context.Context, t Transport, version string) (*prober, error) {
 	conn := newConn(c)
 	p := &prober{conn: conn, modern: &modernClient{conn: conn}, legacy: newLegacyClient(conn, version)}
@@ -66,7 +68,7 @@ func (c *Client) open(ctx context.Context, t Transport, version string) (*prober
 	return p, nil
 }
 
-// connectModern connects to a server that speaks the modern era.
+// connectModern connects to a server that is known to speak the modern era.
 func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) {
 	p, err := c.open(ctx, t, newestLegacy.String())
 	if err != nil {
@@ -76,10 +78,11 @@ func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) 
 	if err != nil {
 		return nil, p.fail(ctx, err)
 	}
-	return p.speakModern(res), nil
+	p.setModern(res)
+	return p.conn, nil
 }
 
-// connectLegacy connects to a server that speaks the legacy era.
+// connectLegacy connects to a server that is known to speak the legacy era.
 func (c *Client) connectLegacy(ctx context.Context, t Transport, version string) (*Conn, error) {
 	p, err := c.open(ctx, t, version)
 	if err != nil {
@@ -91,15 +94,15 @@ func (c *Client) connectLegacy(ctx context.Context, t Transport, version string)
 	return p.conn, nil
 }
 
-// probe connects to a server of which it is not known what it speaks. It reports whether
-// the era is a guess.
+// probe connects to a server whose era is not known. It reports whether the era is a
+// guess.
 func (c *Client) probe(ctx context.Context, t Transport) (conn *Conn, guess bool, err error) {
 	p, err := c.open(ctx, t, newestLegacy.String())
 	if err != nil {
 		return nil, false, err
 	}
-	if err = p.findOut(ctx); err != nil && p.again && ctx.Err() == nil {
-		p, err = p.connectAnew(ctx, t)
+	if err = p.negotiate(ctx); err != nil && p.reconnect && ctx.Err() == nil {
+		p, err = p.connectAgain(ctx, t)
 	}
 	if err != nil {
 		return nil, false, p.fail(ctx, err)
@@ -107,13 +110,14 @@ func (c *Client) probe(ctx context.Context, t Transport) (conn *Conn, guess bool
 	return p.conn, p.guess, nil
 }
 
-// connectAnew connects to an older server on a new connection, with all of the time: what
-// came on the first one was too much for it. That one ends meanwhile.
-func (p *prober) connectAnew(ctx context.Context, t Transport) (*prober, error) {
+// connectAgain opens a new connection to a legacy server that could not cope with the
+// first one, and starts the connect timeout anew. A goroutine closes the first connection
+// meanwhile; Close of the new one waits for it.
+func (p *prober) connectAgain(ctx context.Context, t Transport) (*prober, error) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = p.conn.Close() // nobody uses it
+		_ = p.conn.Close() // the connection is not used any more
 	}()
 	if clock := callclock.FromContext(ctx); clock != nil {
 		clock.Reset()
@@ -124,44 +128,44 @@ func (p *prober) connectAnew(ctx context.Context, t Transport) (*prober, error) 
 		return p, err
 	}
 	next.conn.predecessor = closed
-	next.older, next.guess = p.older, p.guess
+	next.discoverErr, next.guess = p.discoverErr, p.guess
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	next.greet(ctx)
-	return next, next.await(ctx)
+	next.sendInitialize(ctx)
+	return next, next.awaitEra(ctx)
 }
 
-// findOut finds out what the server speaks, and begins to speak it. What is not waited for
-// any more is cancelled.
-func (p *prober) findOut(ctx context.Context) error {
+// negotiate finds out the era of the server and starts to use it. Requests that are still
+// pending are cancelled when it returns.
+func (p *prober) negotiate(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.discover(ctx)
+	p.sendDiscover(ctx)
 	if isOrdered(p.conn.wire) {
-		timer := time.NewTimer(silence)
+		timer := time.NewTimer(silenceTime)
 		defer timer.Stop()
-		p.patience = timer.C
+		p.silenceTimer = timer.C
 	}
-	return p.await(ctx)
+	return p.awaitEra(ctx)
 }
 
-// await waits for answers until the era is settled.
-func (p *prober) await(ctx context.Context) error {
+// awaitEra handles responses until the era is known.
+func (p *prober) awaitEra(ctx context.Context) error {
 	for {
 		var done bool
 		var err error
 		select {
-		case d := <-p.discovered:
-			p.discovered = nil
-			done, err = p.tookDiscovery(ctx, d)
-		case g := <-p.greeted:
-			p.greeted = nil
-			done, err = p.tookGreeting(ctx, g)
-		case <-p.patience:
-			p.greet(ctx)
-		case <-p.grace:
+		case d := <-p.discovery:
+			p.discovery = nil
+			done, err = p.handleDiscovery(ctx, d)
+		case h := <-p.handshake:
+			p.handshake = nil
+			done, err = p.handleHandshake(ctx, h)
+		case <-p.silenceTimer:
+			p.sendInitialize(ctx)
+		case <-p.graceTimer:
 			p.guess = true
-			return p.legacy.begin(ctx, p.welcome)
+			return p.legacy.finishHandshake(ctx, p.initialized)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -171,106 +175,105 @@ func (p *prober) await(ctx context.Context) error {
 	}
 }
 
-// discover asks server/discover, in the background.
-func (p *prober) discover(ctx context.Context) {
-	discovered := make(chan discovery, 1)
-	p.discovered = discovered
-	p.asked++
+// sendDiscover sends server/discover in a goroutine.
+func (p *prober) sendDiscover(ctx context.Context) {
+	responses := make(chan discovery, 1)
+	p.discovery = responses
+	p.discoverCount++
 	go func() {
 		res, err := p.modern.discover(ctx)
-		discovered <- discovery{res, err}
+		responses <- discovery{res, err}
 	}()
 }
 
-// greet asks initialize, in the background, once.
-func (p *prober) greet(ctx context.Context) {
-	p.patience = nil
-	if p.wasGreeted {
+// sendInitialize sends initialize in a goroutine, the first time it is called.
+func (p *prober) sendInitialize(ctx context.Context) {
+	p.silenceTimer = nil
+	if p.initializeSent {
 		return
 	}
-	greeted := make(chan greeting, 1)
-	p.greeted, p.wasGreeted = greeted, true
+	responses := make(chan handshake, 1)
+	p.handshake, p.initializeSent = responses, true
 	go func() {
-		res, err := p.legacy.greet(ctx)
-		greeted <- greeting{res, err}
+		res, err := p.legacy.sendInitialize(ctx)
+		responses <- handshake{res, err}
 	}()
 }
 
-// tookDiscovery takes the answer to server/discover.
-func (p *prober) tookDiscovery(ctx context.Context, d discovery) (done bool, err error) {
+// handleDiscovery handles the response to server/discover.
+func (p *prober) handleDiscovery(ctx context.Context, d discovery) (done bool, err error) {
 	if d.err == nil {
-		p.speakModern(d.res)
+		p.setModern(d.res)
 		return true, nil
 	}
 	older, sure := p.isOlder(d.err)
-	if !older || p.asked > 1 {
+	if !older || p.discoverCount > 1 {
 		return false, d.err
 	}
 	p.conn.client.opts.Logger.DebugContext(ctx, "mcp: the server does not speak the modern era", "answer", d.err)
-	p.older, p.guess = d.err, !sure
+	p.discoverErr, p.guess = d.err, !sure
 	switch {
-	case p.welcome != nil:
-		return true, p.legacy.begin(ctx, p.welcome)
-	case p.refused != nil:
-		return false, bothRefused(d.err, p.refused)
+	case p.initialized != nil:
+		return true, p.legacy.finishHandshake(ctx, p.initialized)
+	case p.initializeErr != nil:
+		return false, bothRefused(d.err, p.initializeErr)
 	case p.isBroken(d.err):
-		p.again = true
+		p.reconnect = true
 		return false, d.err
 	}
-	p.greet(ctx)
+	p.sendInitialize(ctx)
 	return false, nil
 }
 
-// tookGreeting takes the answer to initialize. A server that refuses it because it speaks
-// the modern era alone has said what it speaks.
-func (p *prober) tookGreeting(ctx context.Context, g greeting) (done bool, err error) {
-	_, coded := errors.AsType[*Error](g.err)
+// handleHandshake handles the response to initialize. A server that refuses the version
+// speaks only the modern era, so server/discover is sent once more.
+func (p *prober) handleHandshake(ctx context.Context, h handshake) (done bool, err error) {
+	_, coded := errors.AsType[*Error](h.err)
 	switch {
-	case g.err == nil && p.discovered == nil:
-		return true, p.legacy.begin(ctx, g.res)
-	case g.err == nil:
-		p.welcome, p.grace = g.res, time.After(lateness)
+	case h.err == nil && p.discovery == nil:
+		return true, p.legacy.finishHandshake(ctx, h.res)
+	case h.err == nil:
+		p.initialized, p.graceTimer = h.res, time.After(graceTime)
 		return false, nil
 	}
-	p.refused = g.err
+	p.initializeErr = h.err
 	switch {
-	case p.discovered != nil && !p.isBroken(g.err):
-		return false, nil // that answer counts
-	case CodeOf(g.err) == CodeUnsupportedVersion && p.asked < 2:
-		p.discover(ctx)
+	case p.discovery != nil && !p.isBroken(h.err):
+		return false, nil // the response to server/discover decides
+	case CodeOf(h.err) == CodeUnsupportedVersion && p.discoverCount < 2:
+		p.sendDiscover(ctx)
 		return false, nil
 	}
-	p.again = p.isBroken(g.err) || coded && isOrdered(p.conn.wire)
-	return false, bothRefused(p.older, g.err)
+	p.reconnect = p.isBroken(h.err) || coded && isOrdered(p.conn.wire)
+	return false, bothRefused(p.discoverErr, h.err)
 }
 
-// bothRefused is the error of a server that refused both questions.
-func bothRefused(discovered, greeted error) error {
-	if discovered == nil || discovered.Error() == greeted.Error() {
-		return greeted
+// bothRefused returns the error of a server that refused server/discover and initialize.
+func bothRefused(discoverErr, initializeErr error) error {
+	if discoverErr == nil || discoverErr.Error() == initializeErr.Error() {
+		return initializeErr
 	}
-	return fmt.Errorf("mcp: the server refuses to begin: %w; %s: %w", greeted, MethodDiscover, discovered)
+	return fmt.Errorf("mcp: the server refuses to begin: %w; %s: %w", initializeErr, MethodDiscover, discoverErr)
 }
 
-// speakModern settles the era.
-func (p *prober) speakModern(res *DiscoverResult) *Conn {
+// setModern makes the connection a modern one.
+func (p *prober) setModern(res *DiscoverResult) {
 	p.guess = false
 	p.conn.server.Store(res)
 	p.conn.setEra(p.modern)
 	p.legacy.close()
-	return p.conn
 }
 
-// fail closes the connection, and returns why: the reason of the context, if that is over.
+// fail closes the connection. It returns err, or the cause of the context if that is done.
 func (p *prober) fail(ctx context.Context, err error) error {
-	_ = p.conn.Close() // what matters is why
+	_ = p.conn.Close() // the error to report is err
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// isDone reports whether a connection has ended, or is about to.
+// isDone reports whether a connection has ended or is about to end.
 func isDone(w Wire) bool {
 	select {
 	case <-w.Done():
@@ -294,8 +297,8 @@ func isOrdered(w Wire) bool {
 	}
 }
 
-// isOlder reports whether what came of server/discover is the answer of an older server, and
-// whether that is sure. There are servers that exit when they do not know a method.
+// isOlder reports whether an error of server/discover means that the server is a legacy one,
+// and whether that is certain. Some servers exit after a method that they do not know.
 func (p *prober) isOlder(err error) (older, sure bool) {
 	older, sure = answersAsOlder(err)
 	return older || p.isBroken(err), sure
@@ -314,9 +317,9 @@ func (p *prober) isBroken(err error) bool {
 	return isOrdered(p.conn.wire) || isDone(p.conn.wire)
 }
 
-// answersAsOlder reports whether an error is the answer of a server that speaks another era
-// than it was asked in. A server that cannot be reached, fails for a while, or wants to
-// know who calls has said nothing about that.
+// answersAsOlder reports whether an error means that the server speaks the other era, and
+// whether that is certain. An error of a server that cannot be reached, is temporarily
+// unavailable or requires authorization means nothing about the era.
 func answersAsOlder(err error) (older, sure bool) {
 	switch {
 	case errors.Is(err, ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -328,29 +331,29 @@ func answersAsOlder(err error) (older, sure bool) {
 	}
 	coded, ok := errors.AsType[*Error](err)
 	switch {
-	case !ok || mayPass(err):
+	case !ok || isTransient(err):
 		return false, false
 	case coded.Code == CodeUnsupportedVersion:
 		return onlyLegacy(coded), true
 	case coded.Code == CodeHeaderMismatch, coded.Code == CodeMissingCapability:
 		return false, false
-	case coded.Code/100 == 4: // a refusal: of the caller, or of how often it calls
+	case 400 <= coded.Code && coded.Code < 500: // an HTTP status: unauthorized, forbidden, too many requests
 		return false, false
 	}
 	return true, true
 }
 
-// mayPass reports whether an error says of itself that it may soon be over.
-func mayPass(err error) bool {
-	told, ok := errors.AsType[interface {
+// isTransient reports whether an error says that a later attempt may succeed.
+func isTransient(err error) bool {
+	transient, ok := errors.AsType[interface {
 		error
 		Transient() bool
 	}](err)
-	return ok && told.Transient()
+	return ok && transient.Transient()
 }
 
-// onlyLegacy reports whether a refusal of a version names one of the legacy era, and
-// none of this one that can be used.
+// onlyLegacy reports whether an error for an unsupported version names a legacy version and
+// no modern version that the client speaks.
 func onlyLegacy(e *Error) bool {
 	var data struct {
 		Supported []string `json:"supported"`
