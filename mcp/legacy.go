@@ -66,7 +66,7 @@ type Legacy struct {
 
 	mu            sync.Mutex
 	era           legacyEra          // zero before initialize
-	accepted      SubscriptionFilter // what the handler has accepted last of a feed
+	accepted      SubscriptionFilter // the last acknowledgement of the handler to a feed
 	info, caps    json.RawMessage
 	level         LoggingLevel
 	inflight      inflight

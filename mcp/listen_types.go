@@ -18,10 +18,10 @@ type SubscriptionFilter struct {
 	Extra                 Extra    `json:",embed"`
 }
 
-// check returns an error if the filter names more resources than most.
-func (f *SubscriptionFilter) check(most int) error {
-	if n := len(f.ResourceSubscriptions); n > most {
-		return Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, most)
+// check returns an error if the filter names more resources than limit.
+func (f *SubscriptionFilter) check(limit int) error {
+	if n := len(f.ResourceSubscriptions); n > limit {
+		return Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, limit)
 	}
 	return nil
 }

@@ -5,9 +5,9 @@ package mcp
 
 import "context"
 
-// registration is the innermost handler of a prompt or resource. Middleware around it
-// wraps everything that it offers: besides being got or read, completing its arguments,
-// listing what its template matches, and subscribing to it.
+// registration is the innermost handler of a prompt or resource. Besides prompts/get and
+// resources/read it serves completion, the list of resources that a template matches, and
+// subscribing, so that the middleware around the handler applies to these as well.
 type registration struct {
 	Handler
 	entry *entry
@@ -25,7 +25,7 @@ func (h registration) ServeMCP(ctx context.Context, req *Request) (Result, error
 	return h.Handler.ServeMCP(ctx, req)
 }
 
-// list lists a page of what the template matches.
+// list returns a page of the resources that the template matches.
 func (e *entry) list(ctx context.Context, req *Request) (Result, error) {
 	var p ListParams
 	if err := req.Decode(&p); err != nil {
@@ -41,6 +41,7 @@ func (e *entry) list(ctx context.Context, req *Request) (Result, error) {
 	return r, nil
 }
 
+// subscribe decides whether the sender of req may subscribe to the resource.
 func (e *entry) subscribe(ctx context.Context, req *Request) (Result, error) {
 	if err := e.resource.Subscribe(ctx, req.Name()); err != nil {
 		return nil, err
@@ -48,8 +49,8 @@ func (e *entry) subscribe(ctx context.Context, req *Request) (Result, error) {
 	return &EmptyResult{}, nil
 }
 
-// maySubscribe reports whether the sender of req, which listens, may be told of updates
-// of a resource. What a mount serves, the mounted server decides.
+// maySubscribe reports whether the sender of a subscriptions/listen request may receive
+// updates of a resource. A mounted server decides about its own resources.
 func (g *registry) maySubscribe(ctx context.Context, req *Request, uri string) bool {
 	s := g.load()
 	e, path := s.resource(uri)
@@ -63,6 +64,6 @@ func (g *registry) maySubscribe(ctx context.Context, req *Request, uri string) b
 	inner := req.derive(method, mustMarshal(&ReadResourceParams{URI: uri}))
 	inner.ID, inner.path = req.ID, path
 	res, err := Serve(contextWithRequest(ctx, inner), e.handler, inner, nil, g.opts.Logger)
-	_, asks := res.(*InputRequired) // and a listener cannot be asked
+	_, asks := res.(*InputRequired) // a subscription cannot ask the user
 	return err == nil && !asks
 }
