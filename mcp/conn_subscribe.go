@@ -37,7 +37,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 		acknowledged: func(_ context.Context, f SubscriptionFilter) {
 			select {
 			case acknowledged <- f:
-			default: // another one
+			default: // only the first counts
 			}
 		},
 		changed: func(_ context.Context, ch Change) error {
@@ -52,20 +52,25 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 		defer cancel(nil)
 		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, notifier, c.client.opts.Logger)
 	}()
+	return s.waitFor(acknowledged)
+}
+
+// waitFor returns the subscription once it is acknowledged, even if it has ended since.
+func (s *Subscription) waitFor(acknowledged <-chan SubscriptionFilter) (*Subscription, error) {
 	select {
 	case s.Accepted = <-acknowledged:
 		return s, nil
 	case <-s.done:
-		select {
-		case s.Accepted = <-acknowledged: // and ended at once
-			return s, nil
-		default:
-		}
-		if s.err == nil {
-			s.err = errors.New("mcp: the server ended the subscription before it agreed to it")
-		}
-		return nil, s.err
 	}
+	select {
+	case s.Accepted = <-acknowledged:
+		return s, nil
+	default:
+	}
+	if s.err == nil {
+		s.err = errors.New("mcp: the server ended the subscription before it agreed to it")
+	}
+	return nil, s.err
 }
 
 // Subscribe subscribes to the updates of one resource; see [Conn.Listen]. It fails if the
