@@ -5,17 +5,16 @@ package bufpool
 
 import "sync"
 
-// A Buffer is a byte slice from the pool. What is in it must not be kept beyond
-// [Buffer.Put].
+// A Buffer is a byte slice from the pool. B must not be used after [Buffer.Put].
 type Buffer struct{ B []byte }
 
-// maxPooled keeps the rare large message from staying in memory for good. A list of a
-// thousand tools is half of it.
+// maxPooled is the capacity up to which buffers are kept. It is twice the length of a list
+// of a thousand tools.
 const maxPooled = 1 << 20
 
 var pool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, 1<<10)} }}
 
-// Get lends an empty buffer.
+// Get returns an empty buffer.
 func Get() *Buffer { return pool.Get().(*Buffer) }
 
 // Write implements io.Writer.
@@ -24,7 +23,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Put gives the buffer back.
+// Put returns the buffer to the pool.
 func (b *Buffer) Put() {
 	if cap(b.B) > maxPooled {
 		return

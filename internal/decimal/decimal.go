@@ -16,10 +16,10 @@ type Number struct {
 	exponent int    // of ten
 }
 
-// maxExponent keeps arithmetic with exponents far from what an int can hold.
+// maxExponent keeps arithmetic with exponents from overflowing.
 const maxExponent = 999_999
 
-// Parse reads a JSON number. It reports false for what is none, and for an
+// Parse parses a JSON number. It returns false if text is not a JSON number or has an
 // exponent beyond 999,999.
 func Parse(text string) (n Number, ok bool) {
 	mantissa, exponent, hasExponent := cutExponent(text)
@@ -70,11 +70,11 @@ func (n Number) Sign() int {
 // IsInteger reports whether n has no fraction.
 func (n Number) IsInteger() bool { return n.exponent >= 0 }
 
-// maxPlain is how long a number gets to avoid an exponent.
+// maxPlain is the number of digits up to which String avoids an exponent.
 const maxPlain = 64
 
-// String returns the number in plain digits, or with an exponent if these would be
-// too many.
+// String returns the number in plain digits, or with an exponent if there would be too
+// many digits.
 func (n Number) String() string {
 	sign := ""
 	if n.negative {

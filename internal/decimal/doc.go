@@ -1,6 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package decimal compares numbers as they are written in JSON, exactly and in time
-// that grows with their length. Package math/big makes a thousand digits of 1e1000.
+// Package decimal compares JSON numbers exactly, in time proportional to the length of
+// their text. Package math/big expands 1e1000 to a thousand digits.
 package decimal

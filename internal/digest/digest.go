@@ -8,8 +8,8 @@ import (
 	"encoding/hex"
 )
 
-// Session names a session by its id, without giving that away. It is "" for "", the id
-// of a session that is its connection.
+// Session returns a name for a session that does not reveal its ID. It returns "" for "",
+// the ID of a session that is tied to a connection.
 func Session(id string) string {
 	if id == "" {
 		return ""

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package digest makes names for secrets that log lines may show.
+// Package digest derives names from secrets that are safe to log.
 package digest

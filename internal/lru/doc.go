@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package lru is a bounded map in which the entry used longest ago makes room.
+// Package lru has a bounded map that evicts the least recently used entry.
 package lru

@@ -5,11 +5,11 @@ package lru
 
 import "container/list"
 
-// A Map holds at most so many entries. It is not safe for concurrent use.
+// A Map is a map with a maximum number of entries. It is not safe for concurrent use.
 type Map[K comparable, V any] struct {
 	max     int
 	entries map[K]*list.Element // of *entry[K, V]
-	recent  list.List           // the one used last in front
+	recent  list.List           // the most recently used in front
 }
 
 type entry[K comparable, V any] struct {
@@ -17,13 +17,13 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New makes an empty map for at most so many entries. With none, or a negative
-// number, it keeps nothing.
+// New returns an empty map with a maximum number of entries. If that is not positive, the
+// map keeps nothing.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{max: most, entries: map[K]*list.Element{}}
 }
 
-// Get returns the value of a key, if it has one, and uses it.
+// Get returns the value of a key, and marks the key as used.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	at := m.entries[key]
 	if at == nil {
@@ -33,7 +33,7 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return at.Value.(*entry[K, V]).value, true
 }
 
-// Put sets the value of a key, and uses it.
+// Put sets the value of a key, and marks the key as used.
 func (m *Map[K, V]) Put(key K, value V) {
 	if at := m.entries[key]; at != nil {
 		at.Value.(*entry[K, V]).value = value
@@ -46,23 +46,23 @@ func (m *Map[K, V]) Put(key K, value V) {
 	}
 }
 
-// Delete removes a key, if it is there.
+// Delete removes a key, if it is present.
 func (m *Map[K, V]) Delete(key K) {
 	if at := m.entries[key]; at != nil {
 		m.remove(at)
 	}
 }
 
-// DeleteFunc removes all keys that which says yes to.
-func (m *Map[K, V]) DeleteFunc(which func(K) bool) {
+// DeleteFunc removes all keys for which del returns true.
+func (m *Map[K, V]) DeleteFunc(del func(K) bool) {
 	for key, at := range m.entries {
-		if which(key) {
+		if del(key) {
 			m.remove(at)
 		}
 	}
 }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (m *Map[K, V]) Len() int { return m.recent.Len() }
 
 func (m *Map[K, V]) remove(at *list.Element) {

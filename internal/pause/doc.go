@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package pause lets time pass, for as long as there is a reason to wait.
+// Package pause waits for a duration or the end of a context.
 package pause

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// For waits until d has passed and returns nil, or until ctx is done and returns its
-// cause, whichever is first. It does not wait if d is not positive.
+// For waits for d and returns nil, or until ctx is done and returns its cause, whichever is
+// first. If d is not positive, it returns the cause of ctx, or nil, at once.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)

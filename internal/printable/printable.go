@@ -10,14 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as text of one line: what could move a cursor, colour a terminal, begin
-// a new line of a log or reorder what is shown is escaped as in a Go string. That is
-// the control characters C0 and C1, U+2028 and U+2029, characters that are not visible
-// (bidirectional controls, zero-width characters) and bytes that are not UTF-8. Text
-// without any of these is returned as it is.
+// Line returns s as a single line. It escapes, as in a Go string, what could move the
+// cursor, colour the terminal, start a new line or reorder text: the control characters C0
+// and C1, U+2028 and U+2029, invisible characters (bidirectional controls, zero-width
+// characters) and bytes that are not UTF-8. It returns other text unchanged.
 func Line(s string) string { return escape(s, "") }
 
-// Text is Line for text of several lines: line feeds and tabs stay.
+// Text is like [Line], but keeps line feeds and tabs.
 func Text(s string) string { return escape(s, "\n\t") }
 
 func escape(s, allowed string) string {
@@ -42,7 +41,7 @@ func escape(s, allowed string) string {
 	return string(append(dst, s...))
 }
 
-// indexUnsafe returns where the first character stands that is to be escaped, or -1.
+// indexUnsafe returns the index of the first character to be escaped, or -1.
 func indexUnsafe(s, allowed string) int {
 	for i, r := range s {
 		switch {
