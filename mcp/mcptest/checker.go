@@ -80,7 +80,7 @@ func (c *checker) called(version string, body []byte) *checkedCall {
 	defer c.mu.Unlock()
 	m, err := mcp.ParseMessage(body)
 	if err != nil || m.Request == nil || m.ID.IsZero() {
-		c.reportLocked("client", body, fmt.Errorf("it is not a request: %v", err))
+		c.reportLocked("client", body, errors.Join(errors.New("it is not a request"), err))
 		return nil
 	}
 	call := &checkedCall{req: m.Request, modern: isModern(version)}

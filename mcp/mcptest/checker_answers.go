@@ -6,6 +6,7 @@ package mcptest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -125,7 +126,7 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 		}
 		b.unread = rest
 	}
-	if err == io.EOF && !b.isStream && len(b.unread) > 0 { //nolint:errorlint // io.Reader returns it unwrapped
+	if errors.Is(err, io.EOF) && !b.isStream && len(b.unread) > 0 {
 		b.pending.received(b.unread)
 	}
 	return n, err

@@ -141,8 +141,8 @@ func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
 		return err
 	}
 	call.acknowledged, call.accepted = true, changeMethods(&p.Notifications)
-	got := append(p.Notifications.ResourceSubscriptions, call.accepted...)
-	want := append(asked.Notifications.ResourceSubscriptions, changeMethods(&asked.Notifications)...)
+	got := slices.Concat(p.Notifications.ResourceSubscriptions, call.accepted)
+	want := slices.Concat(asked.Notifications.ResourceSubscriptions, changeMethods(&asked.Notifications))
 	for _, what := range got {
 		if !slices.Contains(want, what) {
 			return fmt.Errorf("the client did not ask for %s", what)
