@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The advisories of this file are about what a server, or who stands before it, makes
+// The advisories of this file are about what a server, or a proxy in front of it, makes
 // a client send.
 
 // stranger is a server to which nothing must be sent.

@@ -20,7 +20,7 @@ import (
 
 // The advisories of this file are about sessions: whose they are, and how many.
 
-// users is a server with a tool that says who calls, behind an authentication that
+// users is a server with a tool that returns its caller, behind an authentication that
 // believes X-User.
 func users(t *testing.T, opts *mcphttp.Options) *site {
 	t.Helper()
@@ -55,8 +55,8 @@ func (s *site) enter(user string) header {
 	return h
 }
 
-// The Ruby SDK gave the stream of a session to whoever asked for it last: who knew
-// its id got what was meant for its owner, who got nothing any more.
+// The Ruby SDK gave the stream of a session to the last client that asked for it: another
+// client with its ID received what was meant for the owner, who received nothing.
 func TestAdvisoryCVE_2026_33946(t *testing.T) {
 	mux := tools()
 	inner := newHandler(t, mux, nil)
@@ -77,8 +77,8 @@ func TestAdvisoryCVE_2026_33946(t *testing.T) {
 	}
 }
 
-// The Ruby SDK ran calls in a session for whoever knew its id, and told its owner of
-// them.
+// The Ruby SDK ran calls in a session for any client that knew its ID, and sent their
+// notifications to the owner.
 func TestAdvisoryCVE_2026_67431(t *testing.T) {
 	s := users(t, nil)
 	ann := s.enter("ann")
@@ -133,8 +133,8 @@ func TestAdvisoryCVE_2026_52869(t *testing.T) {
 	}
 }
 
-// oatpp-mcp named sessions by addresses in memory, which come again: who opened and
-// closed many knew those of others.
+// oatpp-mcp named sessions by addresses in memory, which recur: a client that opened and
+// closed many of them knew those of others.
 func TestAdvisoryCVE_2025_6515(t *testing.T) {
 	s := users(t, &mcphttp.Options{MaxSessions: 2})
 	seen := map[string]bool{}
@@ -152,7 +152,7 @@ func TestAdvisoryCVE_2025_6515(t *testing.T) {
 	}
 }
 
-// FrontMCP replayed the events of any session to who had an id of one.
+// FrontMCP replayed the events of any session to any client that had an ID of one.
 func TestAdvisoryGHSA_84j6_jc92_77jm(t *testing.T) {
 	s := users(t, nil)
 	ann, bob := s.enter("ann"), s.enter("bob")
@@ -205,7 +205,7 @@ func TestAdvisoryCVE_2026_67430(t *testing.T) {
 	}
 }
 
-// The Python SDK never ended a session of its own accord, unless it was told to.
+// The Python SDK never ended idle sessions, unless an option was set.
 func TestAdvisoryCVE_2026_59951(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := newHandler(t, tools(), nil) // the defaults

@@ -82,7 +82,7 @@ func TestConnFindsEra(t *testing.T) {
 	}
 }
 
-// T61: a server that wants to know who calls has not said what it speaks.
+// T61: a server that requires authentication has not shown which revisions it supports.
 func TestConnUnauthorized(t *testing.T) {
 	for _, body := range []string{"", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no"}}`} {
 		v := &visits{Handler: answers(http.StatusUnauthorized, body)}

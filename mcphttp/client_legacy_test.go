@@ -213,11 +213,11 @@ func TestTransportCancelLegacy(t *testing.T) {
 	})
 }
 
-// A server that does not take the cancellation holds up nobody.
+// A server that does not accept the cancellation delays no call.
 func TestTransportCancelUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client goes
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnects
 			<-r.Context().Done()
 		})).link(nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -229,8 +229,8 @@ func TestTransportCancelUnanswered(t *testing.T) {
 	})
 }
 
-// T11: a server that never answers the DELETE does not hold up Close; nor does a
-// call, a stream, or who closes: T12, from a receiver too.
+// T11: a server that never answers the DELETE does not delay Close; nor does a call or a
+// stream. T12: Close may be called from a receiver, too.
 func TestTransportClose(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for _, del := range []http.HandlerFunc{nil, hang} {

@@ -130,8 +130,8 @@ func TestLostSessionAnswer(t *testing.T) {
 	})
 }
 
-// A resource that could not be subscribed to again is not forgotten: the subscriber
-// hears of it later, or the subscription ends.
+// A resource that could not be subscribed to again is not forgotten: the subscriber gets
+// its updates later, or the subscription ends.
 func TestLostSessionResubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -174,7 +174,7 @@ func TestLostSessionSubscribe(t *testing.T) {
 	})
 }
 
-// Who only listens hears that the session is lost, too.
+// A client that only listens learns that the session is lost, too.
 func TestLostSessionListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()

@@ -42,8 +42,8 @@ func TestTransportModern(t *testing.T) {
 	}
 }
 
-// T62: what a request says of itself stands in its headers, encoded where it must
-// be; nobody else decides about these.
+// T62: the headers mirror a request, encoded where necessary, and nothing else can set
+// them.
 func TestTransportHeaders(t *testing.T) {
 	v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		say(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)

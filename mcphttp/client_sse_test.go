@@ -286,7 +286,7 @@ func TestSSETransportStream(t *testing.T) {
 	})
 }
 
-// Connecting ends with its context, and tells who is not let in.
+// Connecting ends with its context, and fails with ErrUnauthorized without authentication.
 func TestSSETransportConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

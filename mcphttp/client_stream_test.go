@@ -119,8 +119,8 @@ func TestTransportComesBack(t *testing.T) {
 	}
 }
 
-// T28: nobody comes back forever for nothing; what is refused is not asked for
-// again. T19: nor is the call sent again, or taken for one that had no effect.
+// T28: a client does not reconnect forever in vain, nor after a refusal. T19: it neither
+// repeats the call nor reports it as one without effect.
 func TestTransportGivesUp(t *testing.T) {
 	tests := map[string]struct {
 		get      func(http.ResponseWriter, *http.Request)

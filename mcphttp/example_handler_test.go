@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// greeter makes a mux with one tool, which greets in the name of whom.
+// greeter returns a mux with one tool, which greets in the name of whom.
 func greeter(whom string) *mcp.Mux {
 	mux := mcp.NewMux(whom, "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -28,8 +28,8 @@ func greeter(whom string) *mcp.Mux {
 	return mux
 }
 
-// greet calls the tool as a client of 2026-07-28 does, and prints the answer: the
-// text, or the HTTP status.
+// greet calls the tool as a client of 2026-07-28 does, and prints the text of the result
+// or the HTTP status.
 func greet(url string, header map[string]string) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -91,7 +91,7 @@ func ExampleOptions() {
 	// 403 Forbidden
 }
 
-// Which mux serves is decided request by request, by a Handler of three lines.
+// A Handler of three lines chooses the mux for each request.
 func ExampleRequestFrom() {
 	tenants := map[string]*mcp.Mux{"acme": greeter("acme"), "globex": greeter("globex")}
 	choose := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -111,7 +111,7 @@ func ExampleRequestFrom() {
 	// 404 Not Found
 }
 
-// onlyTenants lets requests of known tenants pass.
+// onlyTenants is middleware that refuses requests for unknown tenants.
 func onlyTenants(tenants map[string]*mcp.Mux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if tenants[r.PathValue("tenant")] == nil {
@@ -122,7 +122,7 @@ func onlyTenants(tenants map[string]*mcp.Mux, next http.Handler) http.Handler {
 	})
 }
 
-// HTTP middleware authenticates; tools ask who it was.
+// HTTP middleware authenticates; tools look up the caller.
 func ExampleWithPrincipal() {
 	authenticated := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A router has what belongs to a server besides its endpoint, and takes more.
+// A Router serves all endpoints of a server; more can be added.
 func ExampleNewRouter() {
 	router := mcphttp.NewRouter(greeter("psi"), nil)
 	router.Handle("/version", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1.0.0") }))
@@ -40,7 +40,7 @@ func ExampleNewRouter() {
 	// /version 200 OK
 }
 
-// The deprecated transport alone, for clients that have no other.
+// An SSEHandler serves the deprecated transport alone.
 func ExampleNewSSEHandler() {
 	routes := http.NewServeMux()
 	routes.Handle("/sse", mcphttp.NewSSEHandler(greeter("psi"), nil))
@@ -52,7 +52,7 @@ func ExampleNewSSEHandler() {
 	// 2025-11-25 hello, this is psi
 }
 
-// Web pages of other origins are let in outside of everything that refuses requests.
+// CORS is the outermost middleware, outside of everything that refuses requests.
 func ExampleCORS() {
 	router := mcphttp.NewRouter(greeter("psi"), &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{
 		mcphttp.CORS("https://app.example.com"),
@@ -71,9 +71,8 @@ func ExampleCORS() {
 	// https://evil.example: ""
 }
 
-// A tool with much to do lets go of the connection, so that nobody between server and
-// client has to hold it; the client comes back for the answer by itself. Clients that
-// cannot do that just wait.
+// A slow tool closes the connection, so that no proxy has to hold it open; the client
+// reconnects for the response. Clients that cannot do that just wait.
 func ExampleCloseStream() {
 	mux := mcp.NewMux("renderer", "v1.0.0", nil)
 	mux.Tool("render", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -102,8 +101,8 @@ func ExampleCloseStream() {
 	// 2025-11-25 rendered meanwhile <nil>
 }
 
-// A caller who may not do something is told how to ask for it. Middleware that
-// authenticates says so in the words of its scheme; auth.Require does it for OAuth.
+// A caller who lacks a scope gets a challenge. Authenticating middleware writes it in the
+// terms of its scheme; auth.Require does so for OAuth.
 func ExampleWithChallenge() {
 	mux := mcp.NewMux("files", "v1.0.0", nil)
 	mux.Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// greetings connects, calls the tool, and prints what is spoken and answered.
+// greetings connects, calls the tool, and prints the protocol version and the result.
 func greetings(transport mcp.Transport) {
 	ctx := context.Background()
 	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, transport)
@@ -31,7 +31,7 @@ func greetings(transport mcp.Transport) {
 	fmt.Println(conn.Version(), res.Content[0].(*mcp.TextContent).Text)
 }
 
-// A transport needs the URL of a server and nothing else, whatever it speaks.
+// A transport needs only the URL of a server, whichever revision it speaks.
 func ExampleNewTransport() {
 	server := httptest.NewServer(mcphttp.NewHandler(greeter("psi"), nil))
 	defer server.Close()
@@ -42,7 +42,7 @@ func ExampleNewTransport() {
 	// 2026-07-28 hello, this is psi
 }
 
-// Old servers are also found by [mcphttp.NewTransport]; this one saves its attempts.
+// [mcphttp.NewTransport] connects to old servers, too, after two attempts more.
 func ExampleNewSSETransport() {
 	server := httptest.NewServer(mcphttp.NewSSEHandler(greeter("an old server"), nil))
 	defer server.Close()
@@ -51,7 +51,7 @@ func ExampleNewSSETransport() {
 	// 2025-11-25 hello, this is an old server
 }
 
-// What a server wants of its caller is in the error.
+// The error of an unauthenticated call has the challenge of the server.
 func ExampleStatusError() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer scope="tools"`)

@@ -176,8 +176,8 @@ func TestFindingCM10StreamThatNeverWas(t *testing.T) {
 }
 
 // W18, INIT-06: a client says that it listens by notifications/initialized where it has
-// one stream, and by its GET where it opens one. Until then it is told of nothing; from
-// then on it misses nothing, though the notification may come later, or to another
+// one stream, and by its GET where it opens one. Until then it gets no changes; from
+// then on it misses none, though the notification may come later, or to another
 // replica. The server sends it notifications and pings, and asks it nothing else.
 func TestFindingW18InitializedOrGET(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -143,7 +143,7 @@ func TestFindingW7AnsweredIsNotUnderstood(t *testing.T) {
 }
 
 // An answer that cannot be read fails its call, on a stream and as JSON, and in the old
-// transport, where it may also be too long; and somebody is told.
+// transport, where it may also be too long; and the receiver gets it.
 func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	const broken = `{"result":{"content":[{"type":"text","text":"cut \ud83d"}]},"jsonrpc":"2.0","id":7}`
 	long := `{"result":{"content":[{"type":"text","text":"` + strings.Repeat(`x\"id\":1}`, 1<<10) + `"}]},"jsonrpc":"2.0","id":7}`

@@ -161,8 +161,8 @@ func TestFindingU11ToolSlowerThanServer(t *testing.T) {
 	}
 }
 
-// S11: a body has BodyTimeout to arrive, whoever sends how much of it how slowly, and
-// whatever is to become of it.
+// S11: a body has BodyTimeout to arrive, however much of it is sent how slowly, and
+// whether or not the request is refused.
 func TestFindingS11SlowBody(t *testing.T) {
 	const bodyTimeout = 20 * time.Second
 	for name, request := range map[string]string{

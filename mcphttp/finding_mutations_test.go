@@ -116,7 +116,7 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	return w
 }
 
-// slowPrincipal is a context that takes its time to tell who the caller is.
+// slowPrincipal is a context whose lookup of the principal blocks.
 type slowPrincipal struct {
 	context.Context
 	asked, told chan struct{}

@@ -80,7 +80,7 @@ func (s *site) get(h header) *pending {
 	return p
 }
 
-// hears is how many changes a stream tells of, until it says nothing for a minute.
+// hears returns how many changes a stream reports until it is silent for a minute.
 func (r *reader) hears() (changes int, ended bool) {
 	for {
 		select {
@@ -97,7 +97,7 @@ func (r *reader) hears() (changes int, ended bool) {
 	}
 }
 
-// wantAlive fails unless a stream hears of a change and goes on.
+// wantAlive fails unless a stream reports a change and goes on.
 func wantAlive(t *testing.T, r *reader, h *slowListen, name string) {
 	t.Helper()
 	for len(r.events) > 0 {
@@ -164,7 +164,7 @@ func TestFindingCM2CancelledGET(t *testing.T) {
 	}
 }
 
-// W4: of many GETs at once, one has the stream in the end, and hears of changes.
+// W4: of many GETs at once, one has the stream in the end, and reports changes.
 func TestFindingW4ManyGETs(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -202,8 +202,8 @@ func TestFindingW4ManyGETs(t *testing.T) {
 	}
 }
 
-// W4: a client that comes back, and whose GET is not ready when the one before has lost
-// its connection, is told of what changed in between.
+// W4: a client that reconnects, and whose GET is not ready when the one before has lost
+// its connection, gets the changes in between.
 func TestFindingW4GapBetweenGETs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

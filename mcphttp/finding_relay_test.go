@@ -125,7 +125,7 @@ func answer(id, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":%s}`, id, result)
 }
 
-// S17: what nobody has asked is not passed on to other replicas, and neither is a second
+// S17: an answer that was not asked for is not relayed to other replicas, and neither is a second
 // answer to a question.
 func TestFindingS17UnsolicitedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func count(h *mcphttp.Handler) (n int) {
 }
 
 // S8: one caller who opens session after session loses the oldest of them, and ends
-// those of nobody else.
+// those of no other caller.
 func TestFindingS8OthersKeepTheirSessions(t *testing.T) {
 	type callers struct{ alice, mallory header }
 	for name, who := range map[string]callers{
@@ -108,8 +108,8 @@ func TestFindingS8AddressesOfOneCaller(t *testing.T) {
 	})
 }
 
-// S8: where there is no room at all, a caller without sessions gets that of one who has
-// more, and nobody who has fewer loses any.
+// S8: where there is no room at all, a caller without sessions gets that of a caller with
+// more, and no caller with fewer loses any.
 func TestFindingS8FullServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 6, MaxSessionsPerCaller: 5})
@@ -249,8 +249,8 @@ func TestFindingW8IdleFirst(t *testing.T) {
 	})
 }
 
-// S3: a session can be gone on with at another replica, by the caller who opened it and
-// by nobody else.
+// S3: a session can be continued at another replica, by the caller who opened it and by
+// no other.
 func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -285,8 +285,8 @@ func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
 	})
 }
 
-// W17, HTTP-15: who names a modern version in the header is held to what that asks for,
-// whatever session it names besides.
+// W17, HTTP-15: a request that names a modern version in the header must obey that
+// revision, whatever session it names besides.
 func TestFindingW17ModernHeaderWithSession(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	session := s.open("2025-11-25")["Mcp-Session-Id"]

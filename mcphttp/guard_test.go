@@ -67,7 +67,7 @@ func TestGuard(t *testing.T) {
 }
 
 // On an address that other machines reach, a page is not trusted for having the name
-// that its request gives to the server: whoever has a name can have it resolved to the
+// that its request gives to the server: the owner of a name can have it resolved to the
 // server's address. That is so for every name that was not listed, and for no address.
 func TestGuardOffLoopback(t *testing.T) {
 	lists := map[string]*mcphttp.Options{

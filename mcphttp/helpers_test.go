@@ -194,7 +194,7 @@ type reader struct {
 
 func read(t *testing.T, res *http.Response) *reader {
 	t.Helper()
-	r := &reader{t, make(chan sse.Event, 100)} // a client reads on by itself
+	r := &reader{t, make(chan sse.Event, 100)} // filled by a goroutine
 	go func() {
 		defer close(r.events)
 		for e, err := range sse.Read(res.Body, nil) {

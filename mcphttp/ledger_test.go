@@ -68,7 +68,7 @@ func TestBadNotification(t *testing.T) {
 	}
 }
 
-// VER-01, HTTP-16: discovery in a version that nobody knows is refused like any
+// VER-01, HTTP-16: discovery in an unknown version is refused like any
 // other request.
 func TestDiscoveryInUnknownVersion(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))

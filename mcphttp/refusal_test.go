@@ -119,8 +119,8 @@ func TestRetryAfterSurvivesTheWire(t *testing.T) {
 	}
 }
 
-// What lasts ends with the authentication of its caller, who comes back for it with a
-// new one and misses nothing.
+// A long-lived stream ends with the authentication of its caller, who resumes it with a new
+// one and misses nothing.
 func TestListenEndsWithAuthentication(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		t.Run(version, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A client that comes back to another replica, for its session's own stream, hears of
-// what changed while no replica listened for it.
+// A client that resumes its standalone stream at another replica gets what changed while no
+// replica listened for it.
 func TestSharedOwnStreamGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)

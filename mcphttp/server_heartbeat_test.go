@@ -41,8 +41,7 @@ func TestFirstHeartbeatToNobody(t *testing.T) {
 	})
 }
 
-// Streams share what beats for them and nothing else: each has its own rhythm,
-// whoever comes and goes beside it.
+// Each stream has a heartbeat of its own, whatever other streams start and end.
 func TestHeartbeatsAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Minute}))

@@ -90,7 +90,7 @@ func TestLegacyErrors(t *testing.T) {
 	}
 }
 
-// T65: a session belongs to who opened it.
+// T65: a session belongs to the caller that opened it.
 func TestSessionPrincipal(t *testing.T) {
 	inner := newHandler(t, tools(), nil)
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

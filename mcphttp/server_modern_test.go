@@ -228,7 +228,7 @@ func TestDisconnectCancels(t *testing.T) {
 	<-ended
 }
 
-// T16: who speaks after the answer is told so, and nothing is written.
+// T16: a notification after the answer fails, and nothing is written.
 func TestLateNotification(t *testing.T) {
 	mux := tools()
 	late := make(chan error)
@@ -311,13 +311,13 @@ func TestWriteTimeout(t *testing.T) {
 	})
 }
 
-// T18: a client that does not read is cut off, and nobody waits for it.
+// T18: a client that does not read is disconnected, and nothing waits for it.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
 		s := serve(t, newHandler(t, mux, &mcphttp.Options{WriteTimeout: 5 * time.Second}))
 		body, h := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://doc"]}`)
-		stuck := s.post(body, h) // whose body nobody reads
+		stuck := s.post(body, h) // whose body is not read
 		reading := read(t, s.post(body, h))
 		reading.message()
 		before := time.Now()

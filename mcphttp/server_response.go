@@ -318,6 +318,6 @@ func (h *heartbeat) stop() {
 	defer h.mu.Unlock()
 	if h.timer != nil {
 		h.timer.Stop()
-		h.timer = nil
+		h.timer, h.beat = nil, nil // the runtime may keep a stopped timer for a while, and what it refers to
 	}
 }

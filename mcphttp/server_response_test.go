@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// T18: who asks for a large answer and does not read it is cut off, too, however the
-// answer is sent; whoever reads gets all of it, and keeps the connection.
+// T18: a client that asks for a large answer and does not read it is disconnected, too,
+// however the answer is sent; one that reads gets all of it, and keeps the connection.
 func TestSlowReaderOfAnAnswer(t *testing.T) {
 	const size = 1 << 20
 	mux := tools()
@@ -42,7 +42,7 @@ func TestSlowReaderOfAnAnswer(t *testing.T) {
 						<-took
 					}
 					h = with(h, header{"Accept": accept})
-					stuck := s.post(body, h) // whose body nobody reads
+					stuck := s.post(body, h) // whose body is not read
 					if got := <-took; got != 5*time.Second {
 						t.Errorf("the handler had to do with a client that does not read for %v, want 5s", got)
 					}

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Neither the server, who names headers, nor whoever chose an argument can make the
-// client send a header that is not one of an argument.
+// Neither the server, which names headers, nor the author of an argument can make the
+// client send a header that is not that of an argument.
 func TestHeaderSmuggling(t *testing.T) {
 	mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet})
 	echo := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
