@@ -19,8 +19,8 @@ import (
 // to the server, whatever era the server speaks. Mounted on a [Mux], it makes a gateway.
 // It is safe for concurrent use.
 //
-// No lock of a Conn is held while one of another group is acquired, except that a message
-// is received under receiving, and its handling acquires the others.
+// Lock order: receiving is held while a message is handled and is acquired first. The locks
+// mu and those of notes, tools and inFlight are leaves: none is acquired under another.
 type Conn struct {
 	client *Client
 	wire   Wire      // set under receiving, before the first message is handled

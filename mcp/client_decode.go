@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// newResult makes the result struct of a method. What other methods answer is
-// kept whole in the Extra of an EmptyResult.
+// newResult returns the result struct of a method. Results of unknown methods are kept in
+// the Extra of an EmptyResult.
 func newResult(method string) Result {
 	switch method {
 	case MethodDiscover:
@@ -45,9 +45,8 @@ func newResult(method string) Result {
 	return new(EmptyResult)
 }
 
-// decodeResult makes a result of what a server sent. A type of result that this
-// package does not know is an invalid answer (basic/index), unless an extension
-// could have it: those are kept whole.
+// decodeResult decodes the result of a request. A result of an unknown type is kept in the
+// Extra of an EmptyResult, because it may belong to an extension (basic/index).
 func decodeResult(method string, raw json.RawMessage) (Result, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, errors.New("the result is not an object")
@@ -72,17 +71,17 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 	if err := unmarshal(raw, res); err != nil {
 		return nil, fmt.Errorf("%s", decodeProblem("the result", err))
 	}
-	return tidy(res), nil
+	return dropNulls(res), nil
 }
 
-// mayAsk reports whether a server may ask the client something before it answers
+// mayAsk reports whether a server may ask the client questions about a request of the method
 // (basic/patterns/mrtr).
 func mayAsk(method string) bool {
 	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
 }
 
-// tidy drops the nulls that a sloppy server puts into its lists.
-func tidy(res Result) Result {
+// dropNulls removes nulls from the lists of a result, which some servers send.
+func dropNulls(res Result) Result {
 	switch r := res.(type) {
 	case *ListToolsResult:
 		r.Tools = withoutNil(r.Tools)

@@ -221,7 +221,7 @@ func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Resul
 	}
 	if r, ok := res.(*ListToolsResult); ok {
 		for _, t := range r.Tools {
-			e.conn.tools.remember(t, nil)
+			e.conn.tools.add(t, nil)
 		}
 	}
 	return res, err

@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// modernClient speaks the modern era: every request says by itself what it speaks
-// and who sends it.
+// modernClient implements clientEra for the modern era. Every request contains the protocol
+// version and the capabilities of its sender.
 type modernClient struct{ conn *Conn }
 
 func (*modernClient) version() string { return newestModern.String() }
@@ -32,13 +32,13 @@ func (e *modernClient) ping(ctx context.Context) error {
 
 func (*modernClient) refuse(Message) {}
 
-// discover makes sure that the server speaks the modern era.
+// discover sends server/discover, and checks that the server speaks a modern version.
 func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
 	req := newRequest()
 	req.Method = MethodDiscover
 	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && !onlyLegacy(r.Error) {
-		r, err = e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{})) // one that lets everyone try twice
+		r, err = e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{})) // some servers refuse the first attempt of every client
 	}
 	switch {
 	case err != nil:
@@ -52,14 +52,14 @@ func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
 	}
 	d, ok := res.(*DiscoverResult)
 	if !ok || !slices.ContainsFunc(d.SupportedVersions, func(v string) bool { return slices.Contains(ModernVersions(), v) }) {
-		// There are servers that answer, and serve nothing else so.
+		// Some servers answer server/discover but serve only legacy requests.
 		return nil, fmt.Errorf("%w: the answer to %s names no version that this client speaks", ErrNotUnderstood, MethodDiscover)
 	}
 	return d, nil
 }
 
-// send sends one request. One whose headers the server takes for wrong is sent
-// again, once, with what the server's list says now.
+// send sends a request. If the server considers the headers of a tool call wrong, send reads
+// the definition of the tool again and sends the request once more.
 func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
 	res, err := e.sendOnce(ctx, req)
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
@@ -76,7 +76,7 @@ func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
 	return e.sendOnce(ctx, req)
 }
 
-// maxWalk is how many pages of a server's list are read for one tool.
+// maxWalk bounds how many pages of a list are read to find one tool.
 const maxWalk = 100
 
 func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, error) {
@@ -85,7 +85,7 @@ func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, erro
 	defer stop()
 	res, err := e.conn.roundTrip(ctx, req, e.envelope(id, req, token))
 	if r, ok := res.(*ListToolsResult); ok {
-		r.Tools = e.conn.tools.learn(r.Tools, e.conn.client.opts.Logger)
+		r.Tools = e.conn.tools.addPage(r.Tools, e.conn.client.opts.Logger)
 	}
 	return res, err
 }
@@ -102,8 +102,8 @@ func (e *modernClient) envelope(id ID, req *Request, token ID) *Envelope {
 	return env
 }
 
-// encode writes the request with its metadata: members of its own _meta that it has
-// no use for itself pass unchanged, and so do all other params.
+// encode encodes a request with the metadata of this hop. Other members of its _meta and of
+// its params are passed on unchanged.
 func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
 	body := make([]byte, 0, len(req.Params())+512)
 	body = appendID(body, id)
@@ -132,11 +132,11 @@ func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
 	return append(body, '}')
 }
 
-// ownMeta are the members of a request's _meta that every hop writes anew.
+// ownMeta are the members of _meta that every hop sets itself.
 var ownMeta = []string{MetaProtocolVersion, MetaClientCapabilities, MetaClientInfo, MetaLogLevel, MetaProgressToken}
 
-// capabilities are this client's, and, for a request that was received, what its
-// sender can be asked.
+// capabilities returns the capabilities to send with a request: those of the client, or
+// those of the sender of a request that is forwarded.
 func (e *modernClient) capabilities(req *Request) json.RawMessage {
 	if req.peer.caps != nil && e.conn.client.opts.Forward {
 		return forwardable(req)
@@ -144,11 +144,11 @@ func (e *modernClient) capabilities(req *Request) json.RawMessage {
 	return e.conn.client.ownCapsJSON
 }
 
-// extensionTasks is an extension whose results name tasks that are asked for with
-// methods of its own. Those do not travel: the next hop would not know whose they are.
+// extensionTasks is an extension whose results name tasks, which have methods of their own.
+// It is not forwarded, because the next hop could not tell whose a task is.
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
-// forwardable returns the capabilities of a sender that hold good beyond this hop.
+// forwardable returns the capabilities of a sender that are valid beyond this hop.
 func forwardable(req *Request) json.RawMessage {
 	caps := req.ClientCapabilities()
 	if !caps.HasExtension(extensionTasks) {
@@ -182,7 +182,8 @@ func (*modernClient) rootsChanged(context.Context) error { return nil }
 
 func (*modernClient) close() {}
 
-// lasting is how long a subscription must have lived to be taken up again at once.
+// lasting is the minimum duration of a subscription that is made again without a longer
+// delay.
 const lasting = 10 * time.Second
 
 // listen keeps a subscription open until ctx is done or the server ends it. If the

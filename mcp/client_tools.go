@@ -13,25 +13,26 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// toolPlans are what a connection has learnt of the server's tools from the lists
-// that went through it.
+// toolPlans hold what a connection knows about the tools of the server, from the lists that
+// it has received.
 type toolPlans struct {
 	mu    sync.Mutex
 	plans map[string]*toolPlan
 }
 
-// maxPlans bounds what a server can make its client remember.
+// maxPlans bounds how many tools a connection remembers.
 const maxPlans = 100_000
 
+// A toolPlan is what is needed to call a tool.
 type toolPlan struct {
 	headers []paramHeader
-	schema  json.RawMessage                    // of the output, nil if there is none
-	output  func() (*jsonschema.Schema, error) // compiles schema once
+	schema  json.RawMessage                    // of the output; nil if the tool has none
+	output  func() (*jsonschema.Schema, error) // compiles the schema, once
 }
 
-// learn remembers the tools of a page, and drops those whose arguments are to be
-// mirrored in headers in a way that the specification does not allow.
-func (p *toolPlans) learn(tools []*Tool, logger *slog.Logger) []*Tool {
+// addPage remembers the tools of a page and returns them, without those whose schema mirrors
+// arguments in headers in a way that the specification forbids.
+func (p *toolPlans) addPage(tools []*Tool, logger *slog.Logger) []*Tool {
 	kept := make([]*Tool, 0, len(tools))
 	for _, t := range tools {
 		headers, err := paramHeaders(t.InputSchema)
@@ -40,12 +41,12 @@ func (p *toolPlans) learn(tools []*Tool, logger *slog.Logger) []*Tool {
 			continue
 		}
 		kept = append(kept, t)
-		p.remember(t, headers)
+		p.add(t, headers)
 	}
 	return kept
 }
 
-func (p *toolPlans) remember(t *Tool, headers []paramHeader) {
+func (p *toolPlans) add(t *Tool, headers []paramHeader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.plans == nil {
@@ -58,15 +59,16 @@ func (p *toolPlans) remember(t *Tool, headers []paramHeader) {
 	}
 }
 
-func (p *toolPlans) of(tool string) *toolPlan {
+// plan returns the plan of a tool, nil if the tool has not been listed.
+func (p *toolPlans) plan(tool string) *toolPlan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.plans[tool]
 }
 
-// headers are the arguments of a call that are mirrored in headers.
+// headers returns the arguments of a call that are mirrored in headers.
 func (p *toolPlans) headers(req *Request) []HeaderParam {
-	plan := p.of(req.Name())
+	plan := p.plan(req.Name())
 	if plan == nil || len(plan.headers) == 0 {
 		return nil
 	}
@@ -84,10 +86,10 @@ func (p *toolPlans) headers(req *Request) []HeaderParam {
 	return params
 }
 
-// checkOutput validates structured content against the schema of its tool. Content
-// that cannot be validated does not pass for valid.
+// checkOutput validates structured content against the output schema of its tool. Content
+// that cannot be validated, because the schema does not compile, is an error as well.
 func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
-	plan := p.of(tool)
+	plan := p.plan(tool)
 	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
 		return nil
 	}

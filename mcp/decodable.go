@@ -13,8 +13,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// checkDecodable reports a part of a type that has a schema and yet can never be decoded,
-// so that every call with it would fail. Path leads from the root to t.
+// checkDecodable returns an error for a type that has a schema but cannot be decoded, so that
+// every call with it would fail. Path is the path of t from the root, for the error.
 func checkDecodable(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	if seen[t] || decodesItself(t) {
 		return nil
@@ -51,7 +51,7 @@ func checkDecodableField(f reflect.StructField, path string, seen map[reflect.Ty
 	return checkDecodable(f.Type, path, seen)
 }
 
-// decodesItself reports whether a type has a decoder of its own.
+// decodesItself reports whether a type implements an unmarshaler.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	for _, decoder := range []reflect.Type{

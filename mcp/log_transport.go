@@ -14,16 +14,16 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// LogTransport wraps a transport so that every message is logged: its direction,
-// id, method and raw JSON, and with a response how long it took. It logs at the level
-// debug; a nil logger means slog.Default.
+// LogTransport wraps a transport and logs every message at debug level: its direction, ID,
+// method and raw JSON, and for a response how long it took. A nil logger means
+// slog.Default.
 //
-// The values of members whose names say that they are secrets are left out, of whatever
-// type they are, also in texts that are JSON themselves: requestState, authorization,
-// cookies, and names that end in password, passphrase, secret, token, credentials, or API,
-// access, private or secret key, regardless of case, separators and number. Secrets
-// elsewhere are logged: under other names, and in texts that are not JSON, such as URIs,
-// error messages and what a tool returns. Protect the log as you protect the messages.
+// The values of members whose names indicate secrets are redacted, whatever their type, also
+// in strings that contain JSON: requestState, authorization, cookies, and names that end in
+// password, passphrase, secret, token, credentials, or API, access, private or secret key,
+// regardless of case, separators and plural. Other secrets are logged: those under other
+// names, and those in strings that are not JSON, such as URIs, error messages and the output
+// of tools. Protect the log as you protect the messages.
 func LogTransport(t Transport, logger *slog.Logger) Transport {
 	if logger == nil {
 		logger = slog.Default()
@@ -64,7 +64,7 @@ type logWire struct {
 	transport logTransport
 }
 
-// Unwrap is what [Wire] says of it.
+// Unwrap returns the wrapped wire; see [Wire].
 func (w *logWire) Unwrap() Wire { return w.Wire }
 
 func (w *logWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
@@ -88,14 +88,14 @@ func (w *logWire) Send(ctx context.Context, m *Envelope) error {
 	return w.Wire.Send(ctx, m)
 }
 
-// secretNames and secretEnds are names of secrets, and what names of secrets end with, in
-// lower case, without separators and in the singular.
+// secretNames are names of secrets, and secretEnds are ends of such names, in lower case,
+// without separators and in the singular.
 var (
 	secretNames = []string{"requeststate", "authorization", "cookie", "clientassertion", "codeverifier", "bearer", "jwt", "pwd", "pin", "otp"}
 	secretEnds  = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "secretkey", "credential", "cookie", "authorization"}
 )
 
-// isSecret reports whether the value of a member, of some kind, must not stand in a log.
+// isSecret reports whether a member is to be redacted. Kind is the first byte of its value.
 func isSecret(name []byte, kind byte) bool {
 	if kind == 'n' {
 		return false
@@ -107,9 +107,9 @@ func isSecret(name []byte, kind byte) bool {
 		}
 	}
 	switch isText := kind == '"' || kind == '[' || kind == '{'; {
-	case string(plain) == "progresstoken": // of MCP, and no secret
+	case string(plain) == "progresstoken": // defined by MCP, not a secret
 		return false
-	case !isText && bytes.HasSuffix(plain, []byte("tokens")): // how many there are, such as maxTokens
+	case !isText && bytes.HasSuffix(plain, []byte("tokens")): // a number, such as maxTokens
 		return false
 	}
 	plain = bytes.TrimSuffix(plain, []byte("s"))
@@ -117,7 +117,7 @@ func isSecret(name []byte, kind byte) bool {
 		slices.ContainsFunc(secretEnds, func(end string) bool { return bytes.HasSuffix(plain, []byte(end)) })
 }
 
-// redacted is JSON without the values of secrets.
+// redacted returns JSON without the values of secrets.
 func redacted(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -171,9 +171,8 @@ func appendRedactedObject(dst []byte, s *jsonscan.Scanner) []byte {
 	return append(dst, '}')
 }
 
-// appendRedactedText appends a string, redacted if it is an object or an array in JSON.
-// Each quote of a text within texts is twice as long as outside, so that they do not nest
-// deeply.
+// appendRedactedText appends a string. It redacts the string if it contains a JSON object or
+// array. The recursion is not deep, because escaping doubles the length with each level.
 func appendRedactedText(dst []byte, value json.RawMessage) []byte {
 	if len(value) < len(`"{}"`) {
 		return append(dst, value...)
@@ -186,7 +185,7 @@ func appendRedactedText(dst []byte, value json.RawMessage) []byte {
 	defer s.Release()
 	inner := appendRedacted(make([]byte, 0, len(text)), s)
 	if s.End() != nil {
-		return append(dst, value...) // it only begins like JSON
+		return append(dst, value...) // not JSON as a whole
 	}
 	return jsonscan.AppendString(dst, inner)
 }

@@ -11,22 +11,21 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// ErrUnreadable means that a peer answered with something that is not a response of
-// this protocol: malformed JSON, a message over the limit, a web page. The request
-// may have been served.
+// ErrUnreadable means that a peer answered with something other than a response of this
+// protocol: malformed JSON, a message that is too long, or a web page. The request may have
+// been served.
 var ErrUnreadable = errors.New("mcp: the answer is not a readable response")
 
-// An UnreadableError is the error of a [Stream] for one message that it cannot return,
-// because it is too long for example. Message says what is known of it: if it is a
-// response, the call that it answers fails; if it is a request, it is answered with
-// the error.
+// An UnreadableError is the error of a [Stream] for one message that it cannot return, for
+// example because it is too long. Message is what is known about it. If it is a response,
+// the call that it answers fails; if it is a request, it is answered with the error.
 type UnreadableError struct {
 	Message Message
 	Err     *Error
 }
 
-// Unreadable makes an UnreadableError. It looks for the id and the method in the head
-// and the tail of the message, which can be cut off anywhere.
+// Unreadable returns an UnreadableError. It looks for the ID and the method in the head and
+// the tail of the message, which may be cut off anywhere.
 func Unreadable(head, tail []byte, err *Error) *UnreadableError {
 	return &UnreadableError{Message: salvage(head, tail, err), Err: err}
 }
@@ -36,13 +35,13 @@ func (e *UnreadableError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// salvage is what can be said of a message that cannot be read as a whole.
+// salvage returns what can be found out about a message that cannot be read as a whole.
 func salvage(head, tail []byte, err *Error) Message {
 	var found struct {
 		id, method    []byte
 		answer, twice bool
 	}
-	take := func(name, value []byte) {
+	addMember := func(name, value []byte) {
 		switch string(name) {
 		case "id":
 			found.twice = found.twice || found.id != nil && !bytes.Equal(found.id, value)
@@ -53,8 +52,8 @@ func salvage(head, tail []byte, err *Error) Message {
 			found.answer = true
 		}
 	}
-	jsonscan.Members(head, take)
-	jsonscan.LastMembers(tail, take)
+	jsonscan.Members(head, addMember)
+	jsonscan.LastMembers(tail, addMember)
 	id := salvageID(found.id)
 	switch {
 	case id.IsZero() || found.twice:
@@ -67,7 +66,7 @@ func salvage(head, tail []byte, err *Error) Message {
 	return Message{ID: id}
 }
 
-// salvageItems takes a batch apart that cannot be read as a whole.
+// salvageItems returns the items of a batch that cannot be read as a whole.
 func salvageItems(data []byte) (items [][]byte) {
 	jsonscan.Elements(data, func(item []byte) bool {
 		items = append(items, item)
@@ -93,13 +92,13 @@ func unreadableRequest(id ID, method []byte) *Request {
 	return req
 }
 
-// unreadableResponse is the response to the call that an unreadable message answers.
+// unreadableResponse returns the response for the call that an unreadable message answers.
 func unreadableResponse(id ID, err *Error) *Response {
 	return &Response{ID: id.Canonical(), Error: &Error{Code: err.Code, Message: "the answer could not be read: " + err.Message, Cause: ErrUnreadable}}
 }
 
-// unreadable is the message that an error of [ParseMessage] or of a [Stream] is about,
-// for a [Receiver].
+// unreadable returns the message, for a [Receiver], that an error of [ParseMessage] or of a
+// [Stream] is about.
 func unreadable(m Message, err error) Message {
 	if e, ok := errors.AsType[*UnreadableError](err); ok {
 		m = e.Message

@@ -9,80 +9,76 @@ import (
 	"errors"
 )
 
-// A Transport makes connections to one server: [InProcess], [StreamTransport],
-// those of mcpstdio and mcphttp, or one wrapped around another.
+// A Transport opens connections to one server. [InProcess], [StreamTransport] and the
+// transports of mcpstdio and mcphttp implement it.
 type Transport interface {
-	// Connect opens a connection. What the server says, other than in response
-	// to a Call, goes to receive, from the moment Connect is called; see
-	// [Receiver]. The context is for connecting only.
+	// Connect opens a connection. Receive is called for every message that is not the
+	// response to a Call; it may be called before Connect returns. The context is for
+	// connecting only.
 	Connect(ctx context.Context, receive Receiver) (Wire, error)
 }
 
-// A Receiver takes a message that is no response to a [Wire.Call]: a
-// notification, or in the legacy era a request of the server. It returns soon, and
-// is called by one goroutine at a time, in the order in which the messages came, so
-// it must not wait for a Call of the same connection. About is the id of the request
-// on whose stream the message came, zero if that is not known.
+// A Receiver handles a message that is not a response to a [Wire.Call]: a notification or,
+// in the legacy era, a request of the server. It is called by one goroutine at a time, in
+// the order of the messages. It must not block, and so must not wait for a Call on the same
+// connection. About is the ID of the request whose stream carried the message, or the zero
+// ID.
 //
-// The zero Message says that messages which belong to no request may have been
-// lost, while the connection was broken say. A Message with an Err could not be read; if
-// it is the response to a Call, that fails as well.
+// A zero Message reports that unsolicited messages may have been lost, for example across
+// a reconnect. A Message with an Err could not be read; if it is the response to a Call,
+// the Call fails as well.
 type Receiver func(m Message, about ID)
 
-// A Wire is a connection to a server that carries whole messages. It knows nothing
-// of eras but how its transport writes them. It is safe for concurrent use.
+// A Wire is a connection to a server that carries whole messages. It must be safe for
+// concurrent use.
 //
-// A Wire may have a method Ordered() bool. It reports whether the wire is a byte stream
-// to one server, which gets one message after the other; then a server that leaves
-// server/discover unanswered for a while is sent initialize after it. A Wire that is
-// wrapped around another may have a method Unwrap() Wire, by which such a method of the
-// other is found.
+// A Wire may have a method Ordered() bool that reports whether the wire is a byte stream,
+// on which a server reads one message after the other. If a server leaves server/discover
+// unanswered on such a wire, the client sends initialize after it. A Wire that wraps another
+// may have a method Unwrap() Wire, by which the Ordered method of the other is found.
 type Wire interface {
-	// Call sends a request and waits for its response, which is an error of the
-	// server's too. The error is that of the wire: the request may or may not have
-	// been served, unless the error says more ([ErrNotUnderstood], [ErrSessionLost]). That
-	// of a response which could not be read wraps [ErrUnreadable].
-	// When ctx is done, the request is cancelled in the way of the transport and of
-	// the message's version, and the error is the context's cause.
+	// Call sends a request and returns the server's response, which may be an error
+	// response. An error of Call itself means that the request may or may not have been
+	// served, except [ErrNotUnderstood] and [ErrSessionLost]. It wraps [ErrUnreadable] if
+	// the response could not be read. When ctx is done, Call cancels the request as the
+	// transport and the version of the message require, and returns the cause of ctx.
 	Call(ctx context.Context, m *Envelope) (*Response, error)
 	// Send sends a notification or a response.
 	Send(ctx context.Context, m *Envelope) error
-	// Close ends the connection and frees what belongs to it, within a bound of its
-	// own. Calls that wait fail with [ErrClosed]. It may be called more than once,
-	// also from a Receiver.
+	// Close closes the connection and releases its resources, within a bound of its own.
+	// Pending calls fail with [ErrClosed]. It may be called more than once, and by a
+	// Receiver.
 	Close() error
-	// Done is closed when the connection has ended; Err then says why, [ErrClosed]
-	// after Close. A transport that connects anew for each message never ends by
-	// itself.
+	// Done returns a channel that is closed when the connection has ended. Err then
+	// returns the reason, [ErrClosed] after Close. A transport that connects for each
+	// message ends only by Close.
 	Done() <-chan struct{}
 	Err() error
 }
 
-// An Envelope is a message on its way to a server, and what a transport needs to
-// know of it without reading it.
+// An Envelope is a message to a server, with what a transport needs to know about it.
 type Envelope struct {
-	ID      ID     // zero for a notification; of the answered request for a response
+	ID      ID     // zero for a notification; the ID of the request for a response
 	Method  string // "" for a response
 	Name    string // params.name or params.uri, where that is mirrored in a header
-	Version string // the protocol version that is spoken, "" before it is known
+	Version string // the negotiated protocol version, "" before it is known
 	Params  []HeaderParam
-	Body    []byte // the message; not changed after it was sent
+	Body    []byte // the encoded message; not changed after it was sent
 }
 
-// A HeaderParam is an argument that is mirrored in a header (x-mcp-header). Its
-// value is not encoded yet; see [transport.EncodeHeaderValue].
+// A HeaderParam is an argument that is mirrored in a header (x-mcp-header). Its value is
+// not encoded yet; see [transport.EncodeHeaderValue].
 type HeaderParam struct{ Key, Value string }
 
 // Errors of wires.
 var (
-	// ErrNotUnderstood means that the server refused a message in a way in which
-	// no server of the modern era does: it speaks another protocol, or an older
-	// revision of this one. The message had no effect.
+	// ErrNotUnderstood means that the server refused a message as no modern server does: it
+	// speaks another protocol, or an older revision of this one. The message had no effect.
 	ErrNotUnderstood = errors.New("mcp: the server did not understand the message")
-	// ErrSessionLost means that the server does not know the session any more,
-	// and that a new one did not help. The message had no effect.
+	// ErrSessionLost means that the server does not know the session any more, and that a
+	// new session did not help. The message had no effect.
 	ErrSessionLost = errors.New("mcp: the session is lost")
-	// ErrUnauthorized means that the server wants to know who calls.
+	// ErrUnauthorized means that the server requires authorization.
 	ErrUnauthorized = errors.New("mcp: the server refused the caller")
 )
 
