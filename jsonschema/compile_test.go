@@ -82,7 +82,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// A regular expression that Go cannot compile leaves the rest of the schema at work.
+// A regular expression that Go cannot compile does not affect the rest of the schema.
 func TestUnchecked(t *testing.T) {
 	s := compile(t, `{
 		"properties": {"a/b": {"type": "string", "pattern": "^(?!x)"}, "c": {"pattern": "^c$"}},

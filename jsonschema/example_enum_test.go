@@ -11,10 +11,10 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// A Unit is one of a few words.
+// A Unit is one of several words.
 type Unit string
 
-// The units that there are.
+// The units.
 const (
 	Celsius    Unit = "celsius"
 	Fahrenheit Unit = "fahrenheit"
@@ -23,7 +23,7 @@ const (
 // JSONSchemaEnum lists the units, wherever the type is used.
 func (Unit) JSONSchemaEnum() []any { return []any{Celsius, Fahrenheit} }
 
-// A type of one's own says itself which values it has.
+// A type can list its values.
 func ExampleEnumer() {
 	type forecast struct {
 		Unit  Unit   `json:"unit"`
@@ -38,7 +38,7 @@ func ExampleEnumer() {
 	// Output: {"properties":{"unit":{"type":"string","enum":["celsius","fahrenheit"]},"other":{"items":{"type":"string","enum":["celsius","fahrenheit"]},"type":"array"}},"additionalProperties":false,"type":"object","required":["unit"]}
 }
 
-// A type that is known only when the program runs.
+// A type that is only known at run time.
 func ExampleForType() {
 	point := reflect.StructOf([]reflect.StructField{
 		{Name: "X", Type: reflect.TypeFor[float64](), Tag: `json:"x" jsonschema:"minimum=0"`},

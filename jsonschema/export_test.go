@@ -10,10 +10,10 @@ import (
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// HasProof reports whether s is one that values can be proved to conform to.
+// HasProof reports whether values can be proved to be valid for s.
 func HasProof(s *Schema) bool { return s.proof != nil }
 
-// IsVouched reports whether Compile took s for a valid schema without its
+// IsVouched reports whether Compile accepted s without validating it against its
 // metaschema.
 func IsVouched(s *Schema) bool {
 	dialect, err := dialectOf(s.document)
@@ -30,20 +30,20 @@ func CompileValidator(s *Schema) error {
 	return err
 }
 
-// Proves runs the proof alone.
+// Proves runs only the proof.
 func Proves(s *Schema, data []byte) bool { return s.proves(context.Background(), data) }
 
-// ValidateTree runs all but the proof.
+// ValidateTree validates without the proof.
 func ValidateTree(s *Schema, data []byte) error { return s.validateTree(context.Background(), data) }
 
-// Work returns how much work the validator has with data.
+// Work returns the work of validating data.
 func Work(s *Schema, data []byte) (work int, err error) {
 	b := budgetOf(context.Background(), s.options.MaxWork)
 	err = s.validateWithin(&b, data)
 	return s.options.MaxWork - b.left, err
 }
 
-// RememberAfter makes s remember outcomes after so much work.
+// RememberAfter makes s remember outcomes after the given work.
 func RememberAfter(s *Schema, work int) error {
 	v, err := s.validator()
 	if err == nil {
@@ -68,5 +68,5 @@ func ValidateWithLibrary(s *Schema, data []byte) error {
 	return nil
 }
 
-// Nearest is the search for the name that was meant.
+// Nearest is the search for the most similar name.
 var Nearest = nearest

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// What is wrong a hundred thousand times is counted, not remembered.
+// A problem that occurs a hundred thousand times is counted, not stored.
 func TestManyFailures(t *testing.T) {
 	const n = 100_000
 	var unknown strings.Builder
@@ -33,7 +33,7 @@ func TestManyFailures(t *testing.T) {
 	}
 }
 
-// Constants of which a value may be one are listed, titles and all.
+// The allowed constants are listed, with or without titles.
 func TestChoiceOfConstants(t *testing.T) {
 	s := compile(t, `{"properties":{"size":{"type":"string","oneOf":[{"const":"small","title":"S"},{"const":"large","title":"L"}]}}}`, nil)
 	if err := s.Validate(t.Context(), []byte(`{"size":"large"}`)); err != nil {

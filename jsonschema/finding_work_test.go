@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// filter is the schema of a filter expression, as search tools have them: three
-// alternatives lead to the same member.
+// filter is the schema of a filter expression, as in search tools: three alternatives
+// lead to the same member.
 const filter = `{"$ref":"#/$defs/filter","$defs":{"filter":{"oneOf":[
 	{"type":"object","properties":{"op":{"const":"and"},"args":{"type":"array","items":{"$ref":"#/$defs/filter"}}},"required":["op","args"]},
 	{"type":"object","properties":{"op":{"const":"or"}, "args":{"type":"array","items":{"$ref":"#/$defs/filter"}}},"required":["op","args"]},
@@ -28,8 +28,8 @@ func expression(depth int, innermost string) []byte {
 	return []byte(strings.Repeat(`{"op":"not","args":[`, depth) + innermost + strings.Repeat(`]}`, depth))
 }
 
-// A filter of 260 bytes took 21 seconds, and each level three times as long as the
-// one before it.
+// Validating a filter of 260 bytes took 21 seconds, and three times as long with each
+// further level.
 func TestFindingS4WorkIsLinearInDepth(t *testing.T) {
 	s := compile(t, filter, nil)
 	for _, innermost := range []string{`{"field":"a","value":1}`, `{"field":"a","value":"1"}`} {
@@ -50,7 +50,7 @@ func TestFindingS4WorkIsLinearInDepth(t *testing.T) {
 	}
 }
 
-// What is wrong deep within a filter is said as it is for a shallow one.
+// A problem deep within a filter is explained like one in a shallow filter.
 func TestFindingS4DeepFilterIsExplained(t *testing.T) {
 	s := compile(t, filter, nil)
 	const depth = 13
@@ -78,7 +78,7 @@ func TestFindingS4NegationsAreRemembered(t *testing.T) {
 }
 
 // Outcomes are not remembered next to keywords for which they depend on the schemas
-// around them. Such alternatives cost what they cost, up to the bound.
+// around them. Such alternatives take their full work, up to the limit.
 func TestFindingS4UnevaluatedIsBounded(t *testing.T) {
 	s := compile(t, strings.Replace(filter, `"oneOf"`, `"unevaluatedProperties":false,"oneOf"`, 1), &jsonschema.Options{MaxWork: 100_000})
 	if err := s.Validate(t.Context(), expression(4, `{"field":"a","value":1}`)); err != nil {
@@ -93,8 +93,8 @@ func TestFindingS4UnevaluatedIsBounded(t *testing.T) {
 	}
 }
 
-// A few KB of schema and of value took seconds: each of many schemas applied to each
-// of many items.
+// A few KB of schema and value took seconds: each of many schemas applied to each of many
+// items.
 func TestFindingCM17SchemasTimesValuesAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {
@@ -110,7 +110,7 @@ func TestFindingCM17SchemasTimesValuesAreBounded(t *testing.T) {
 	}
 }
 
-// Work is not only schemas: each of these has but a few.
+// Work is not only schemas: each of these has only a few.
 func TestFindingCM17CostlyKeywordsAreBounded(t *testing.T) {
 	list := func(of string, n int) string { return "[" + of + strings.Repeat(","+of, n-1) + "]" }
 	numbers, err := json.Marshal(make([]int, 2000))
@@ -153,7 +153,7 @@ func TestFindingCM17PatternsAreBounded(t *testing.T) {
 	}
 }
 
-// The library looks for circles by comparing each schema of a chain with all before.
+// The library looks for cycles by comparing each schema of a chain with all before it.
 func TestFindingCM17ChainsAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 2000 {
@@ -165,7 +165,7 @@ func TestFindingCM17ChainsAreBounded(t *testing.T) {
 	}
 }
 
-// endingContext ends when it has been asked a number of times.
+// endingContext ends after its error was read a number of times.
 type endingContext struct {
 	context.Context //nolint:containedctx // it is one
 	left            int
@@ -178,7 +178,7 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// A validation ends with its context: before it begins, and while it goes on.
+// A validation ends with its context, before and while it runs.
 func TestFindingS4ContextEndsValidation(t *testing.T) {
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the caller left"))
@@ -198,8 +198,8 @@ func TestFindingS4ContextEndsValidation(t *testing.T) {
 	}
 }
 
-// Many wrong values, in an object that has no order: the first of them are said, the
-// others counted, each time the same.
+// Of many wrong values in an object, the first are listed in a fixed order and the others
+// counted.
 func TestFindingW18ManyWrongMembers(t *testing.T) {
 	s := compile(t, `{"additionalProperties":{"type":"string"}}`, nil)
 	const n = 50_000
@@ -213,7 +213,7 @@ func TestFindingW18ManyWrongMembers(t *testing.T) {
 	}
 }
 
-// The nearest of many alternatives is found, wherever it stands and wherever it fails.
+// The closest of many alternatives is found, wherever it is and wherever it fails.
 func TestFindingS4NearestOfManyAlternatives(t *testing.T) {
 	var b strings.Builder
 	for i := range 100 {

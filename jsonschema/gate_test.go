@@ -17,9 +17,9 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// FuzzGates compares the validator with the library alone, over schemas with all that
-// can lead from one schema to another: gates account for work and remember outcomes,
-// but never change what is valid, nor what is said about it.
+// FuzzGates compares the validator with the library alone, with schemas that refer to
+// other schemas in all ways. Gates count the work and remember outcomes, but must not
+// change what is valid, nor the explanation.
 func FuzzGates(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, []byte(`{"a":[{"b":{}}],"b":{"a":1}}`))
@@ -44,7 +44,7 @@ func compareGates(t *testing.T, seed uint64, data []byte) (valid int) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	g := graphGenerator{Rand: random, contextual: random.IntN(4) == 0, circular: random.IntN(8) == 0}
 	schema := g.document()
-	const most = 20_000 // the library alone has no bound
+	const most = 20_000 // the library alone has no limit
 	s, forgetful := compile(t, schema, &jsonschema.Options{MaxWork: most}), compile(t, schema, &jsonschema.Options{MaxWork: most})
 	if err := errors.Join(jsonschema.RememberAfter(s, 0), jsonschema.RememberAfter(forgetful, most)); err != nil {
 		t.Fatalf("%s: %v", schema, err)
@@ -70,8 +70,8 @@ func compareGates(t *testing.T, seed uint64, data []byte) (valid int) {
 	return valid
 }
 
-// problemsOf returns the text of an error without how many more problems there are:
-// that is not exact if the same problem is found in several ways.
+// problemsOf returns the text of an error without the number of further problems, which
+// is not exact if the same problem is found in several ways.
 func problemsOf(err error) string {
 	problems, _, _ := strings.Cut(fmt.Sprint(err), "\nand ")
 	return problems
@@ -81,8 +81,8 @@ func problemsOf(err error) string {
 type graphGenerator struct {
 	*rand.Rand
 	contextual bool // with keywords for which outcomes are not remembered
-	circular   bool // a schema may refer to itself without taking a part of the value
-	current    int  // the definition that is being made
+	circular   bool // a schema may refer to itself for the same value
+	current    int  // definition that is being generated
 }
 
 func (g *graphGenerator) document() string {
@@ -112,7 +112,7 @@ func (g *graphGenerator) object(depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// part is a schema for a part of the value, same one for the value itself.
+// part returns a schema for a part of the value, same one for the value itself.
 func (g *graphGenerator) part(depth int) string { return g.schema(depth, g.IntN(4)) }
 
 func (g *graphGenerator) same(depth int) string {
@@ -207,7 +207,7 @@ func (g *graphGenerator) value(depth int) string {
 	return []string{`1`, `"a"`, `null`, `1.5`}[g.IntN(4)]
 }
 
-// One schema validates many values at a time, each with a budget of its own.
+// One schema validates many values concurrently, each with its own budget.
 func TestConcurrentValidations(t *testing.T) {
 	s := compile(t, filter, nil)
 	var wg sync.WaitGroup

@@ -66,7 +66,7 @@ func indent(t *testing.T, schema []byte) []byte {
 	return v
 }
 
-// T55: what is inferred passes every provider's lint.
+// T55: inferred schemas pass the lint of every provider.
 func TestInferredIsPortable(t *testing.T) {
 	for _, tt := range golden {
 		if tt.failing || tt.name == "scalar" || tt.name == "list" { // no input schema of a tool
@@ -82,7 +82,7 @@ func TestInferredIsPortable(t *testing.T) {
 	}
 }
 
-// Everything inferred but a schema given by a method is within reach of the proof.
+// Every inferred schema can be proved, unless a method supplied it.
 func TestInferredIsProvable(t *testing.T) {
 	for _, tt := range golden {
 		if tt.failing || tt.name == "keywords" { // uniqueItems, multipleOf 0.5
@@ -107,7 +107,7 @@ func compileFor(t testing.TB, typ reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// T56: one type in several places and goroutines has its full schema everywhere.
+// T56: a type used in several places and goroutines has its full schema everywhere.
 func TestForConcurrent(t *testing.T) {
 	type here struct{ A, B pair[point, node] }
 	var wg sync.WaitGroup
@@ -158,7 +158,7 @@ func TestResultBelongsToCaller(t *testing.T) {
 	}
 }
 
-// T58: a time is a date-time wherever it stands, and null only behind a pointer.
+// T58: a time is a date-time everywhere, and may be null only behind a pointer.
 func TestTimes(t *testing.T) {
 	type times struct {
 		Plain   time.Time    `json:"plain"`
@@ -185,7 +185,7 @@ type selfPointer *selfPointer
 
 type brokenRef struct{}
 
-func (brokenRef) JSONSchema() jsontext.Value { return nil } // another type: not the method asked for
+func (brokenRef) JSONSchema() jsontext.Value { return nil } // of another type, so it is not called
 
 func TestForErrors(t *testing.T) {
 	tests := []struct {
@@ -210,7 +210,7 @@ func TestForErrors(t *testing.T) {
 	}
 }
 
-// A type whose expansion doubles at every level stops at the bound.
+// A type whose expansion doubles at every level is rejected at the limit.
 func TestForBounded(t *testing.T) {
 	typ := reflect.TypeFor[int]()
 	for range 20 {
@@ -239,8 +239,7 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-// A comma that is escaped is part of a text, and so is what looks like a keyword
-// behind it.
+// An escaped comma is part of a text, and so is a keyword after it.
 func TestEscapedComma(t *testing.T) {
 	got, err := jsonschema.ForType(structOf("A", reflect.TypeFor[int](), `jsonschema:"description=or\\,nullable"`))
 	if err != nil || !strings.Contains(string(got), `"or,nullable"`) {

@@ -17,7 +17,7 @@ func TestLint(t *testing.T) {
 		schema   string
 		pointer  string
 		rule     jsonschema.Rule
-		profiles []jsonschema.Profile // that refuse it; nil for all
+		profiles []jsonschema.Profile // that reject it; nil for all
 	}{
 		{`{"type":"strin"}`, "", jsonschema.RuleInvalid, nil},
 		{`[]`, "", jsonschema.RuleInvalid, nil},

@@ -30,7 +30,7 @@ func TestProofAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What the proof must be able to prove, or must leave alone.
+// The proof must be able to prove these values, or must not exist.
 func TestProof(t *testing.T) {
 	tests := []struct {
 		schema, data string
@@ -129,8 +129,8 @@ func TestManyProperties(t *testing.T) {
 	}
 }
 
-// FuzzProof compares the proof with the validator: what is proved is valid. Schemas
-// are made from the seed; data is taken as it is and also made to resemble the
+// FuzzProof compares the proof with the validator: proved values must be valid. Schemas
+// are generated from the seed; data is used as it is, and also values that resemble the
 // schema.
 func FuzzProof(f *testing.F) {
 	f.Add(uint64(1), []byte(`{"a":1,"b":[null],"c":"x"}`))
@@ -173,8 +173,8 @@ func checkProof(t *testing.T, seed uint64, data []byte) (proved int) {
 	return proved
 }
 
-// A schemaGenerator makes schemas of the subset, and values that have a fair
-// chance to conform.
+// A schemaGenerator generates schemas of the provable subset, and values that are likely
+// to be valid.
 type schemaGenerator struct {
 	*rand.Rand
 	defs int

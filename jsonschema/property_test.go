@@ -22,12 +22,12 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// demanding lists the entries of the table whose tags and methods ask for more
-// than the Go type does, so that a random value need not conform.
+// demanding lists the entries of the table whose tags and methods require more than the
+// Go type, so that random values may be invalid.
 var demanding = map[string]bool{"keywords": true, "optional": true, "supplied": true, "supplied-root": true}
 
-// The schema of a type accepts what the JSON package writes for any value of it
-// (T60: nil slices, maps and pointers included), and the proof agrees.
+// The schema of a type accepts what the JSON package writes for any value of it (T60:
+// including nil slices, maps and pointers), and the proof agrees.
 func TestSchemaAcceptsEncoding(t *testing.T) {
 	for _, tt := range golden {
 		if tt.failing || demanding[tt.name] {
@@ -42,7 +42,7 @@ func TestSchemaAcceptsEncoding(t *testing.T) {
 	}
 }
 
-// The same for types made up at random.
+// The same for random types.
 func TestSchemaAcceptsEncodingOfRandomTypes(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(3, 4))}
 	for range 300 {
@@ -74,7 +74,7 @@ func (g generator) check(t *testing.T, typ reflect.Type) {
 	}
 }
 
-// A generator makes random values and types.
+// A generator generates random values and types.
 type generator struct{ *rand.Rand }
 
 var scalars = []reflect.Type{
@@ -117,7 +117,7 @@ func (g generator) structType(depth int) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// value returns a random value of type t; depth bounds what it holds.
+// value returns a random value of type t. depth limits its nesting.
 func (g generator) value(t reflect.Type, depth int) reflect.Value {
 	v := reflect.New(t).Elem()
 	if g.special(v) {
@@ -151,7 +151,7 @@ func (g generator) value(t reflect.Type, depth int) reflect.Value {
 	return v
 }
 
-// fill makes lists, maps and interfaces, a third of which stay nil.
+// fill generates lists, maps and interfaces, a third of which stay nil.
 func (g generator) fill(v reflect.Value, depth int) {
 	t := v.Type()
 	if t.Kind() == reflect.Array {
@@ -179,7 +179,7 @@ func (g generator) fill(v reflect.Value, depth int) {
 	}
 }
 
-// special makes values of types that random bits would make invalid.
+// special generates values of types for which random bits are invalid.
 func (g generator) special(v reflect.Value) bool {
 	raw := []string{"null", `{"a":[1,"x",null]}`, "[[]]", "1.50", `"é\n"`, "true"}[g.IntN(6)]
 	switch p := v.Addr().Interface().(type) {

@@ -23,7 +23,7 @@ type purchase struct {
 	Gift   *purchase         `json:"gift,omitempty"`
 }
 
-// The arguments of a typed tool are validated as package mcp validates them.
+// The arguments of a typed tool are validated with the options of package mcp.
 func TestTypedInput(t *testing.T) {
 	raw, err := jsonschema.For[purchase]()
 	if err != nil {

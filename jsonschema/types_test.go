@@ -15,8 +15,8 @@ import (
 	invopop "github.com/invopop/jsonschema"
 )
 
-// The types below are the table of what a schema is inferred from. Each has a
-// golden file; each that encodes at all must accept what it encodes.
+// The types below are the table of inferred schemas. Each has a golden file. The schema
+// must accept every value that the JSON package writes for its type.
 
 type color string
 
@@ -191,7 +191,7 @@ type unseen struct {
 	Dash   string `json:"-,omitzero"` //nolint:staticcheck // the JSON package reads this as the name "-"
 }
 
-// golden is the table. An entry with failing set cannot be inferred.
+// golden is the table. An entry with failing set has no schema.
 var golden = []struct {
 	name    string
 	typ     reflect.Type
@@ -287,7 +287,7 @@ var golden = []struct {
 	{name: "fails-quoted", typ: structOf("S", reflect.TypeFor[[]string](), `json:",string"`), failing: true},
 }
 
-// structOf makes a struct that no linter would let pass.
+// structOf returns a struct type that linters would reject in source code.
 func structOf(name string, typ reflect.Type, tag reflect.StructTag) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: name, Type: typ, Tag: tag}})
 }

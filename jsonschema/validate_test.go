@@ -38,8 +38,8 @@ const order = `{
 	"additionalProperties": false
 }`
 
-// T59: each line of the text has a path, what was expected and what was found,
-// and nothing of Go.
+// T59: each line of the text has a path, the expected and the actual value, and no Go
+// terms.
 func TestExplanations(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"no object", `[1]`, `(root): expected object, got array of 1 item`},
@@ -117,7 +117,7 @@ func TestExplainCombinators(t *testing.T) {
 	}
 }
 
-// An explanation stays readable whatever it is about.
+// Explanations stay readable, whatever the values are.
 func TestExplanationIsBounded(t *testing.T) {
 	s := compile(t, `{"additionalProperties":{"type":"integer"}}`, nil)
 	var b strings.Builder
@@ -149,7 +149,7 @@ func TestOptionalNull(t *testing.T) {
 	},"required":["need"],"additionalProperties":false}`
 	tests := []struct {
 		data string
-		want string // "" for valid
+		want string // "" if valid
 	}{
 		{`{"need":"x","opt":null}`, ""},
 		{`{"need":"x","enum":null,"null":null,"opt":null}`, ""},
@@ -162,7 +162,7 @@ func TestOptionalNull(t *testing.T) {
 	}
 	for _, full := range []bool{false, true} {
 		text := schema
-		if full { // a keyword that the proof does not know
+		if full { // with a keyword that the proof does not support
 			text = strings.Replace(text, `{`, `{"minProperties":0,`, 1)
 		}
 		s := compile(t, text, &jsonschema.Options{OptionalNull: true})

@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// A schema that can be proved is not validated against its metaschema, so what the
-// metaschema refuses must never have a proof.
+// A schema that can be proved is not validated against its metaschema, so a schema that
+// the metaschema rejects must not have a proof.
 func TestInvalidIsRefused(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"strin"}`, `{"type":[]}`, `{"type":["string","string"]}`, `{"type":null}`,
@@ -32,7 +32,7 @@ func TestInvalidIsRefused(t *testing.T) {
 	}
 }
 
-// The same for provable schemas in which something has been replaced.
+// The same for provable schemas after a random replacement.
 func TestVouchedIsValid(t *testing.T) {
 	vouched := 0
 	for seed := range uint64(2000) {
@@ -59,13 +59,13 @@ func TestVouchedIsValid(t *testing.T) {
 	}
 }
 
-// spoil replaces one value somewhere within v.
+// spoil replaces one value somewhere in v.
 func (g *schemaGenerator) spoil(v any) any {
 	rubbish := []any{7, -1, 1.5, "x", nil, true, []any{}, map[string]any{}, []any{"a", "a"}, []any{7}, map[string]any{"a": 7}, map[string]any{"type": "x"}}
 	keep := g.IntN(8) > 0
 	switch v := v.(type) {
 	case map[string]any:
-		for key, child := range v { // any one will do
+		for key, child := range v { // any member
 			if keep {
 				v[key] = g.spoil(child)
 				return v

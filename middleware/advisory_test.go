@@ -14,10 +14,10 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Tests of public advisories have their names, and docs/advisories.md lists them.
+// Tests of public advisories are named after them. docs/advisories.md lists them.
 
-// mcp-server-kubernetes took tools out of its list, and ran them for whoever knew
-// their names.
+// mcp-server-kubernetes left tools out of its list, but ran them for callers that knew their
+// names.
 func TestAdvisoryCVE_2026_46519(t *testing.T) {
 	var ran atomic.Int64
 	mux := mcp.NewMux("cluster", "v1", quiet())

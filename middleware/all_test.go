@@ -15,8 +15,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// everything is all middleware that a server may have, set so that it refuses
-// nothing.
+// everything is all server middleware, configured to reject nothing.
 func everything() []mcp.Middleware {
 	l := slog.New(slog.DiscardHandler)
 	return []mcp.Middleware{
@@ -28,8 +27,8 @@ func everything() []mcp.Middleware {
 	}
 }
 
-// What passes through all of the middleware, on both sides and around a tool as well,
-// is what passes without: progress, questions, errors, lists, subscriptions.
+// With all middleware, on both sides and around a tool, everything works as without:
+// progress, questions, errors, lists, subscriptions.
 func TestEverything(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`

@@ -23,7 +23,7 @@ type sumOut struct {
 	Sum int `json:"sum"`
 }
 
-// guarded is a typed tool of two integers behind middleware.
+// guarded is a mux with middleware and a typed tool that adds two integers.
 func guarded(mw ...mcp.Middleware) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(mw...)
@@ -31,7 +31,7 @@ func guarded(mw ...mcp.Middleware) *mcp.Mux {
 	return mux
 }
 
-// serveBytes is what a transport does with one message.
+// serveBytes serves one message like a transport.
 func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
 	m, err := mcp.ParseMessage(message)
 	if err != nil {
@@ -49,15 +49,15 @@ func limiter() mcp.Middleware {
 	return middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(1e9, time.Second, nil))
 }
 
-// nowhere is a handler that does all the work there is.
+// nowhere is a slog handler that formats records and discards them.
 func nowhere() slog.Handler {
 	return slog.NewTextHandler(io.Discard, nil) //nolint:sloglint // the handler that it wants does nothing
 }
 
 func to(h slog.Handler) mcp.Middleware { return middleware.Logger(slog.New(h)) }
 
-// What each costs on top of the mux alone. The budgets are what was measured, so
-// that they do not creep; the bar of the first is 6.
+// The allocations of each middleware. The budgets are measured values, so that they do not
+// grow; the goal for the first is 6.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, too")

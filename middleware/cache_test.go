@@ -15,8 +15,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// counted is a handler that counts what reaches it and says how long it may be
-// kept.
+// counted is a handler that counts requests and allows its results to be cached.
 type counted struct {
 	n     int
 	hints mcp.Cacheable
@@ -118,7 +117,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// A cursor that is refused makes its list be asked for from the start.
+// If a cursor is rejected, the list is requested from its start.
 func TestCacheRefusedCursor(t *testing.T) {
 	server := &counted{hints: mcp.CacheFor(time.Minute, mcp.CachePrivate)}
 	h := middleware.NewCache(nil).Middleware(server)
@@ -167,7 +166,7 @@ func ExampleCache() {
 	// 1 <nil>
 }
 
-// do serves a request whose outcome does not matter.
+// do serves a request and ignores the outcome.
 func do(t *testing.T, h mcp.Handler, req *mcp.Request) {
 	t.Helper()
 	_, _, _ = mcptest.Do(t, h, req) //nolint:dogsled // that is the point

@@ -73,7 +73,7 @@ func isRateLimited(err error) bool {
 	return ok && after > 0
 }
 
-// A panic, an error and a cancelled request give their place back.
+// A panic, an error and a cancelled request free their place.
 func TestConcurrencyGivesBack(t *testing.T) {
 	for _, h := range []mcp.Handler{panicking("boom"), answering(nil, errLost), answering(nil, context.Canceled)} {
 		bound := middleware.Concurrency(1, 0)
@@ -85,8 +85,7 @@ func TestConcurrencyGivesBack(t *testing.T) {
 	}
 }
 
-// What nobody could be told to repeat is not refused, and what lasts does not hold a
-// place.
+// Notifications are not rejected, and subscriptions do not hold a place.
 func TestConcurrencyLeavesAlone(t *testing.T) {
 	bound := middleware.Concurrency(1, 0)
 	full := bound(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
@@ -107,7 +106,7 @@ func TestConcurrencyLeavesAlone(t *testing.T) {
 
 func ExampleConcurrency() {
 	mux := mcp.NewMux("server", "v1.0.0", nil)
-	// Two at once, ten who wait: of both tools together.
+	// Two at once, ten waiting, for both tools together.
 	mux.Group(func(g *mcp.Mux) {
 		g.Use(middleware.Concurrency(2, 10))
 		g.Tool("render", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "rendered", nil }, nil))

@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// windows lets through a number of requests in each window of time, of all replicas
-// that share its values together.
+// windows is a Limiter that allows a number of requests in each window of time, for all
+// replicas that share its values.
 type windows struct {
 	values store.Values
 	most   uint64
@@ -27,7 +27,7 @@ func (w windows) Take(ctx context.Context, key string) (time.Duration, error) {
 	now := time.Now()
 	start := now.Truncate(w.length)
 	var wait time.Duration
-	hash := sha256.Sum256([]byte(key)) // keys may be of any length
+	hash := sha256.Sum256([]byte(key)) // keys may have any length
 	name := fmt.Sprintf("limit.%x.%d", hash[:16], start.Unix())
 	err := store.Update(ctx, w.values, name, w.length, func(old []byte) ([]byte, error) {
 		used, _ := binary.Uvarint(old)
@@ -40,9 +40,9 @@ func (w windows) Take(ctx context.Context, key string) (time.Duration, error) {
 	return wait, err
 }
 
-// A limit that holds for several replicas together is kept where all of them see it.
+// A limit for several replicas is kept where all of them can reach it.
 func ExampleLimiter() {
-	shared := store.NewMemory(nil) // what adapters to databases are in its place
+	shared := store.NewMemory(nil) // in production, an adapter to a database
 	limit := middleware.RateLimit(middleware.ByTool, windows{shared, 1, 10_000 * time.Hour})
 	report := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil)
 	ctx := context.Background()

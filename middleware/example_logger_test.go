@@ -13,7 +13,7 @@ import (
 )
 
 func ExampleLogger() {
-	// Times differ, which an example's output must not.
+	// Times differ from run to run, so the example removes them.
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey || a.Key == "duration" {

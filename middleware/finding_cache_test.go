@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// toolsOf asks for the list of tools and returns the name of the first.
+// toolsOf requests the list of tools and returns the name of the first.
 func toolsOf(t *testing.T, h mcp.Handler) string {
 	t.Helper()
 	res, err := h.ServeMCP(t.Context(), outgoing(t, mcp.MethodListTools, nil))
@@ -26,15 +26,15 @@ func toolsOf(t *testing.T, h mcp.Handler) string {
 	return list.Tools[0].Name
 }
 
-// lists is a server that has one tool.
+// lists is a server with one tool.
 func lists(name func() string) mcp.Handler {
 	return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: name()}}, Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic)}, nil
 	})
 }
 
-// A Cache on two connections does not serve the tools of one server for the other's; a
-// change drops those of both.
+// A Cache on two connections does not mix up their servers. A change drops the results of
+// both.
 func TestFindingS19CacheOfTwoConnections(t *testing.T) {
 	cache, change := middleware.NewCache(nil), ""
 	git := cache.Middleware(lists(func() string { return "git" + change }))
@@ -58,11 +58,11 @@ func TestFindingS19CacheOfTwoConnections(t *testing.T) {
 	}
 }
 
-// An answer that was on its way when the list changed is not kept: it may be the old one.
+// The result of a request in flight when the list changes is not kept: it may be old.
 func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
 	for name, test := range map[string]struct {
 		notification, uri string
-		want              string // what the next request gets
+		want              string // result of the next request
 	}{
 		"the list changed":   {mcp.NotificationToolsListChanged, "", "new"},
 		"something else did": {mcp.NotificationPromptsListChanged, "", "old"},
@@ -73,7 +73,7 @@ func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
 			h := cache.Middleware(lists(func() string {
 				answer := tool
 				if tool = "new"; answer == "old" {
-					cache.Changed(test.notification, test.uri) // before the answer has come
+					cache.Changed(test.notification, test.uri) // before the response has arrived
 				}
 				return answer
 			}))
@@ -87,7 +87,7 @@ func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
 	}
 }
 
-// So it is with a resource, and with what was asked for one caller by several at once.
+// The same for a resource, and for several requests of one caller at once.
 func TestFindingCM5CacheOfResources(t *testing.T) {
 	cache, n := middleware.NewCache(nil), 0
 	h := cache.Middleware(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -104,8 +104,8 @@ func TestFindingCM5CacheOfResources(t *testing.T) {
 	}
 }
 
-// A request that is made after a change does not share the answer of one that was made
-// before it, nor is that answer kept.
+// A request made after a change does not share the response to one made before it, and that
+// response is not kept.
 func TestFindingCM5CacheAroundSingleflight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan string)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// allowed is how many of so many requests under a key pass at once.
+// allowed returns how many of a number of requests under a key pass at once.
 func allowed(t *testing.T, b *middleware.TokenBucket, key string, requests int) (passed int) {
 	t.Helper()
 	for range requests {
@@ -28,8 +28,8 @@ func allowed(t *testing.T, b *middleware.TokenBucket, key string, requests int) 
 	return passed
 }
 
-// A caller that makes the bucket forget its key by using others gains nothing, and hardly
-// takes anything from new callers.
+// A caller that makes the bucket forget its key by using others gains nothing, and takes
+// hardly anything from new callers.
 func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := middleware.NewTokenBucket(60, time.Hour, &middleware.TokenBucketOptions{MaxKeys: 64})
@@ -60,7 +60,7 @@ func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 	})
 }
 
-// Keys whose buckets are full again make room first.
+// Keys with full buckets make room first.
 func TestFindingS25FullBucketsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := middleware.NewTokenBucket(60, time.Minute, &middleware.TokenBucketOptions{MaxKeys: 64})
@@ -81,7 +81,7 @@ func TestFindingS25FullBucketsMakeRoom(t *testing.T) {
 	})
 }
 
-// What a burst of many long spans would need is no time that overflows.
+// A large burst over a long period does not overflow.
 func TestFindingS25LargeBurst(t *testing.T) {
 	b := middleware.NewTokenBucket(1, 1000*time.Hour, &middleware.TokenBucketOptions{Burst: 1 << 40})
 	if n := allowed(t, b, "k", 100); n != 100 {
@@ -97,8 +97,8 @@ func (l limits) Take(_ context.Context, key string) (time.Duration, error) {
 	return 0, nil
 }
 
-// Names of tools and methods that do not exist are counted under one key, those of others under their
-// own, from the first call on.
+// Unknown tools and methods share one key. Known ones have their own, from the first call
+// on.
 func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 	for name, listed := range map[string]bool{"first called": false, "first listed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 	}
 }
 
-// The limit of a tool holds for its first call, too, however many come at once.
+// The limit of a tool includes its first calls, even concurrent ones.
 func TestFindingS25FirstCallsOfATool(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.RateLimit(middleware.ByTool, middleware.NewTokenBucket(2, time.Hour, nil)))

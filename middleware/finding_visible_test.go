@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// tree is a mux with the resources of a tree, of which those with "secret" in their names
-// are hidden from everybody but root. All that it serves may be cached by everybody.
+// tree is a mux with a tree of resources. Those with "secret" in their names are hidden from
+// everyone but root. All results may be cached for everyone.
 func tree() *mcp.Mux {
 	mux := mcp.NewMux("tree", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
@@ -28,7 +28,7 @@ func tree() *mcp.Mux {
 	return mux
 }
 
-// files are the resources of a tree: a directory is read as several contents.
+// files are the resources of a tree. A directory is read as several contents.
 type files struct{}
 
 func (files) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -50,8 +50,8 @@ func asSubject(name string) *mcptest.Client {
 	return &mcptest.Client{Principal: &mcp.Principal{Subject: name}}
 }
 
-// What a caller reads with Visible around it is that caller's: a shared cache would hand it
-// to those from whom it is hidden.
+// Results of reading are private with Visible: a shared cache would serve them to callers
+// from which they are hidden.
 func TestFindingS16VisibleIsPrivate(t *testing.T) {
 	for _, h := range []mcp.Handler{tree(), middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })(tree())} {
 		for method, params := range map[string]any{
@@ -104,7 +104,7 @@ func TestFindingS16SharedCache(t *testing.T) {
 	wantCode(t, read("guest"), mcp.CodeInvalidParams)
 }
 
-// A completion suggests no value that makes the URI of something hidden, nor counts it.
+// A completion contains no value that makes the URI of a hidden resource, and no count.
 func TestFindingS18VisibleCompletion(t *testing.T) {
 	complete := func(uri, argument string, chosen map[string]string) *mcp.CompleteParams {
 		return &mcp.CompleteParams{
@@ -121,7 +121,7 @@ func TestFindingS18VisibleCompletion(t *testing.T) {
 		"second variable": {complete(template, "path", map[string]string{"dir": "docs"}), "[open sub/]", "[open secret sub/ sub/secret]"},
 		"without context": {complete(template, "path", nil), "[open sub/]", "[open secret sub/ sub/secret]"},
 		"below hidden":    {complete(template, "path", map[string]string{"dir": "secrets"}), "[]", "[open secret sub/ sub/secret]"},
-		// Which URIs the values make is not known, not even for root.
+		// The URIs of the values are not known, not even for root.
 		"by a URI": {complete("tree:///docs/open", "path", nil), "[]", "[]"},
 	} {
 		for subject, want := range map[string]string{"guest": test.guest, "root": test.root} {
@@ -135,7 +135,7 @@ func TestFindingS18VisibleCompletion(t *testing.T) {
 	}
 }
 
-// How many values there are counts the hidden ones, so it is not told.
+// The total counts hidden values, so it is removed.
 func TestFindingS18VisibleCompletionTotal(t *testing.T) {
 	h := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return name != "a:7" })(mcp.HandlerFunc(
 		func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -149,7 +149,7 @@ func TestFindingS18VisibleCompletionTotal(t *testing.T) {
 	}
 }
 
-// Who subscribes to a directory is not told of what is hidden below it.
+// A subscription to a directory has no updates of hidden resources below it.
 func TestFindingS18CM18VisibleUpdates(t *testing.T) {
 	for subject, sees := range map[string]bool{"root": true, "guest": false} {
 		mux := tree()
@@ -171,7 +171,7 @@ func TestFindingS18CM18VisibleUpdates(t *testing.T) {
 	}
 }
 
-// updatesUntil are the URIs of updates up to the last one.
+// updatesUntil returns the URIs of updates up to the last one.
 func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string {
 	t.Helper()
 	var uris []string
@@ -187,7 +187,7 @@ func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string
 	}
 }
 
-// The function of Visible may log, also about the subscription that it filters.
+// The function of Visible may log, even about the subscription that it filters.
 func TestFindingCM18VisibleLogs(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
@@ -205,7 +205,7 @@ func TestFindingCM18VisibleLogs(t *testing.T) {
 	})
 }
 
-// A resource that is read as several contents lacks those that are hidden.
+// A resource with several contents lacks the hidden ones.
 func TestFindingS18VisibleContents(t *testing.T) {
 	for subject, want := range map[string]int{"root": 3, "guest": 2} {
 		asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
@@ -217,7 +217,7 @@ func TestFindingS18VisibleContents(t *testing.T) {
 	}
 }
 
-// What is hidden by its URI is not read by writing the URI otherwise: the handler would get
+// A hidden resource cannot be read by another spelling of its URI: the handler would get
 // the same variables.
 func TestFindingS18VisibleSpelling(t *testing.T) {
 	const hidden = "tree:///hr/b/secret-\u00df.txt"
@@ -248,7 +248,7 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 	})
 }
 
-// Nor does a server that is mounted show it by writing its URI otherwise.
+// The same for a mounted server.
 func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
 	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
 	list := &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "a:open"}, {URI: "a:%73ecret"}, nil}}
@@ -263,8 +263,8 @@ func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
 	}
 }
 
-// The methods by which a registration's own middleware may be asked: each is refused as
-// what it names does not exist, or for want of a scope.
+// All methods that reach the middleware of a registration: each fails as if the item did
+// not exist, or for lack of a scope.
 func TestFindingS6MethodsOfRegistrations(t *testing.T) {
 	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
 	guard := middleware.RequireScopes("admin")

@@ -51,7 +51,7 @@ type discard struct{}
 func (discard) Count(context.Context, string, []middleware.Label, int64)     {}
 func (discard) Observe(context.Context, string, []middleware.Label, float64) {}
 
-// quiet are the options of a mux that says nothing.
+// quiet returns options of a mux that logs nothing.
 func quiet() *mcp.MuxOptions {
 	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
 }
@@ -60,7 +60,7 @@ func says(text string) mcp.Handler {
 	return mcp.ToolFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
 }
 
-// serving is a server with the middleware around all of it, and a tool "t".
+// serving returns a server with a tool "t" and middleware around everything.
 func serving(h mcp.Handler, mw ...mcp.Middleware) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(mw...)
@@ -72,7 +72,7 @@ func call(name string) *mcp.Request {
 	return mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name})
 }
 
-// as is a request of a principal.
+// as returns a request of a principal.
 func as(p *mcp.Principal, req *mcp.Request) *mcp.Request {
 	req.Principal = p
 	return req
@@ -85,7 +85,7 @@ func wantCode(t *testing.T, err error, code int) {
 	}
 }
 
-// mustPanic checks that a mistake in the construction of a middleware is told.
+// mustPanic checks that invalid arguments of a constructor cause a panic.
 func mustPanic(t *testing.T, what string, fn func()) {
 	t.Helper()
 	defer func() {
@@ -105,7 +105,7 @@ func textOf(t *testing.T, res mcp.Result) string {
 	return r.Content[0].(*mcp.TextContent).Text
 }
 
-// server is a client's view of a server that fails a number of times.
+// server is the server side of a client's connection. It fails a number of times.
 type server struct {
 	fails int
 	err   error

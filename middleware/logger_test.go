@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// lines logs to text without what differs from run to run.
+// lines returns a logger that writes text without times.
 func lines() (*slog.Logger, *bytes.Buffer) {
 	var out bytes.Buffer
 	return slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
@@ -108,7 +108,7 @@ func TestLoggerDefault(t *testing.T) {
 	}
 }
 
-// A request that asks is seen in both of its rounds, in every era.
+// Both rounds of a request that asks are logged, in every era.
 func TestLoggerInEveryEra(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`
@@ -134,8 +134,7 @@ func TestLoggerInEveryEra(t *testing.T) {
 	}
 }
 
-// counting is a slog handler that is not enabled, and counts what it is given all
-// the same.
+// counting is a slog handler that is not enabled, and counts records nevertheless.
 type counting struct {
 	slog.Handler
 	records int
@@ -148,7 +147,7 @@ func (c *counting) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// A logger that is not enabled has nothing to do, and the panic goes its way.
+// With a logger that is not enabled, nothing is logged, and a panic continues.
 func TestLoggerDisabled(t *testing.T) {
 	c := &counting{Handler: slog.DiscardHandler}
 	h := middleware.Logger(slog.New(c))(panicking("boom"))
@@ -159,7 +158,7 @@ func TestLoggerDisabled(t *testing.T) {
 	}
 }
 
-// What middleware inside refuses, and what it recovers, is in the line as its code.
+// Rejections by inner middleware, and panics that it recovers, are logged with their code.
 func TestLoggerOfMiddleware(t *testing.T) {
 	for _, test := range []struct {
 		inside mcp.Middleware

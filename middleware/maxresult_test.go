@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// results are of all kinds, with what is longer encoded than not, and reverse.
+// results are results of all kinds, some much longer when encoded.
 func results() map[string]mcp.Result {
 	long, bytes := strings.Repeat("x", 3000), make([]byte, 3000)
 	controls := strings.Repeat("\x01\"<\u2028", 500)
@@ -43,8 +43,7 @@ func results() map[string]mcp.Result {
 	}
 }
 
-// What passes is exactly what is not larger, however it was measured, in the
-// encoding of every revision.
+// Exactly the results that are too long in the encoding of the revision are rejected.
 func TestMaxResultIsExact(t *testing.T) {
 	for name, res := range results() {
 		for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {

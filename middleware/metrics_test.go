@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// meter keeps measurements, without values of time.
+// meter records measurements, except durations.
 type meter struct {
 	mu   sync.Mutex
 	seen []string
@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 	mustPanic(t, "Metrics without a meter", func() { middleware.Metrics(nil, nil) })
 }
 
-// Names that clients make up are not labels; a name that is one stays one.
+// Unknown names are not labels; a name that is a label stays one.
 func TestMetricsNames(t *testing.T) {
 	m := new(meter)
 	fails := false

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// trace is what one request passed.
+// trace lists the middleware that one request has passed.
 type trace struct {
 	method string
 	passed []string
@@ -27,8 +27,8 @@ func note(ctx context.Context, what string) {
 	}
 }
 
-// tracer notes its name on the way in and on the way out. The first that a request
-// passes hands its trace over.
+// tracer notes its name before and after a request. The first one that a request passes
+// publishes the trace.
 func tracer(name string, traces chan<- *trace) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -44,7 +44,7 @@ func tracer(name string, traces chan<- *trace) mcp.Middleware {
 	}
 }
 
-// ordered is a server with everything that there is, and the same mounted.
+// ordered is a server with items of all kinds, which also mounts itself.
 func ordered(traces chan<- *trace) *mcp.Mux {
 	type in struct {
 		N int `json:"n,omitempty"`
@@ -87,8 +87,8 @@ func ordered(traces chan<- *trace) *mcp.Mux {
 	return mux
 }
 
-// of waits for the next trace of a method. Others are those of what a session does
-// by itself.
+// of waits for the next trace of a method. It skips requests that sessions make by
+// themselves.
 func of(t *testing.T, traces <-chan *trace, method string) string {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -118,8 +118,8 @@ func again(traces <-chan *trace, method string) bool {
 	}
 }
 
-// T44: middleware is around every method, in order and once, in every era and on
-// every transport, for what is mounted, refused and unknown as well.
+// T44: middleware runs around every method, in order and once, in every era and on every
+// transport, including mounted, rejected and unknown items.
 func TestOrder(t *testing.T) {
 	traces := make(chan *trace, 1000)
 	mux := ordered(traces)
@@ -187,8 +187,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// The first request of a connection passes, too: discovery, or, in the legacy era,
-// the discovery that initialize makes.
+// So does the first request of a connection: discovery or, in the legacy era, the
+// discovery that initialize makes.
 func TestOrderOfDiscovery(t *testing.T) {
 	traces := make(chan *trace, 1000)
 	mux := ordered(traces)

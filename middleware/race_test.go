@@ -5,5 +5,5 @@
 
 package middleware_test
 
-// The race detector allocates on its own account.
+// The race detector allocates, too.
 const raceEnabled = true

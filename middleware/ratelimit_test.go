@@ -23,7 +23,7 @@ func always(key string) middleware.KeyFunc {
 	return func(context.Context, *mcp.Request) string { return key }
 }
 
-// limited is a Limiter that says always the same, and keeps the keys.
+// limited is a Limiter with a constant answer that records the keys.
 type limited struct {
 	after time.Duration
 	err   error
@@ -75,7 +75,7 @@ func TestRateLimit(t *testing.T) {
 	mustPanic(t, "RateLimit without a limiter", func() { middleware.RateLimit(always("k"), nil) })
 }
 
-// outgoing is a request that a client is about to send.
+// outgoing returns a request that a client is about to send.
 func outgoing(t *testing.T, method string, params any) *mcp.Request {
 	t.Helper()
 	req, err := mcp.NewRequest(method, params)
@@ -199,8 +199,8 @@ func TestTokenBucket(t *testing.T) {
 	mustPanic(t, "no time", func() { middleware.NewTokenBucket(1, 0, nil) })
 }
 
-// The client learns, in every era and on every transport, when it may try again; the
-// limit holds across all of them, and across changes of the server.
+// Clients learn when to retry, in every era and on every transport. The limit applies to
+// all of them together.
 func TestRateLimitInEveryEra(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.RateLimit(func(_ context.Context, req *mcp.Request) string {

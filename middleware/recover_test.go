@@ -20,8 +20,7 @@ func panicking(v any) mcp.Handler {
 	return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic(v) })
 }
 
-// T43: a panic is logged once, with its stack, by whoever is first to see it, and
-// fails its request only.
+// T43: a panic is logged once, with its stack, and fails only its request.
 func TestRecover(t *testing.T) {
 	for _, test := range []struct {
 		v         any
@@ -52,8 +51,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// A panic comes to whoever recovers it with the stack on which it happened, also if
-// a middleware runs handlers on goroutines of their own.
+// A recovered panic has its original stack, even if the handler runs on another goroutine.
 func TestRecoverKeepsStacks(t *testing.T) {
 	for name, apart := range map[string]mcp.Middleware{"Singleflight": middleware.Singleflight()} {
 		l, out := lines()

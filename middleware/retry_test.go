@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// says whether it may pass.
+// Transient reports whether the error is temporary.
 type judged bool
 
 func (judged) Error() string     { return "judged" }
@@ -97,8 +97,8 @@ func TestRetryWhen(t *testing.T) {
 	}
 }
 
-// Pauses grow up to their bound, keep what the server asks for, and are not taken in
-// vain.
+// Delays grow up to their maximum, respect the server's, and are skipped if they are
+// useless.
 func TestRetryPauses(t *testing.T) {
 	opts := &middleware.RetryOptions{Attempts: 5, MinDelay: time.Second, MaxDelay: 3 * time.Second}
 	measure := func(t *testing.T, timeout time.Duration, err error) []time.Duration {
@@ -150,8 +150,7 @@ func TestRetryPauses(t *testing.T) {
 	})
 }
 
-// Calls are repeated of tools of which this server says that it does no harm, as long
-// as it says so.
+// Calls of tools are retried as long as this server lists them as read-only or idempotent.
 func TestRetryTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := &mcp.ListToolsResult{Tools: []*mcp.Tool{

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// below lets "a" stand for "a" and "a:…".
+// below lets "a" imply "a:…".
 func below(granted, required string) bool {
 	return granted == required || strings.HasPrefix(required, granted+":")
 }
@@ -56,7 +56,7 @@ func TestRequireScopes(t *testing.T) {
 	mustPanic(t, "RequireScopesBy(nil)", func() { middleware.RequireScopesBy(nil, "a") })
 }
 
-// Around a tool it protects the tool, also where it is mounted, and nothing else.
+// Around a tool it protects the tool, even where it is mounted, and nothing else.
 func TestRequireScopesOfOneTool(t *testing.T) {
 	child := mcp.NewMux("child", "v1", quiet())
 	child.With(middleware.RequireScopes("admin")).Tool("reset", says("done"))

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// slowly is a server that takes a second, and ends with its context.
+// slowly is a server that takes a second, or until its context ends.
 type slowly struct {
 	calls, ended atomic.Int32
 	res          mcp.Result
@@ -92,8 +92,8 @@ func TestSingleflight(t *testing.T) {
 	}
 }
 
-// One who leaves takes the answer from nobody; when all have left, the request is
-// cancelled, and those who come then ask anew.
+// A caller that leaves does not affect the others. When all have left, the request is
+// cancelled, and later callers make a new one.
 func TestSingleflightCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowly{res: &mcp.ListToolsResult{}}
@@ -137,7 +137,7 @@ func TestSingleflightCancel(t *testing.T) {
 	})
 }
 
-// A panic reaches all who wait.
+// All callers get the panic.
 func TestSingleflightPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowly{panics: "boom"}
@@ -167,7 +167,7 @@ func ExampleSingleflight() {
 		return
 	}
 	defer conn.Close()
-	// What many ask for is looked up once, asked for once, and asked for again once.
+	// Of equal requests, one is looked up, sent, and retried.
 	conn.Use(middleware.NewCache(nil).Middleware, middleware.Singleflight(), middleware.Retry(nil))
 	res, err := conn.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test:config"})
 	if err != nil {

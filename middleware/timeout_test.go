@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// cooperative is a tool that ends with its context.
+// cooperative is a tool that returns when its context is done.
 func cooperative() mcp.Handler {
 	return mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		<-ctx.Done()
@@ -61,7 +61,7 @@ func TestTimeout(t *testing.T) {
 	mustPanic(t, "Timeout(0)", func() { middleware.Timeout(0) })
 }
 
-// Who cancels is not told of a timeout.
+// A cancelled request does not fail with a timeout.
 func TestTimeoutAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errLost)
@@ -71,7 +71,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}
 }
 
-// Subscriptions last.
+// Subscriptions have no deadline.
 func TestTimeoutLeavesSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := serving(says(""), middleware.Timeout(time.Second), middleware.Concurrency(1, 0))
@@ -103,7 +103,7 @@ func TestTimeoutInEveryEra(t *testing.T) {
 func ExampleTimeout() {
 	mux := mcp.NewMux("server", "v1.0.0", nil)
 	mux.With(middleware.Timeout(10*time.Millisecond)).Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		<-ctx.Done() // or something that takes a context
+		<-ctx.Done() // or any call with a context
 		return "", ctx.Err()
 	}, nil))
 	ctx := context.Background()

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// hiding is a server half of which is for admins.
+// hiding is a server with items for admins only.
 func hiding() *mcp.Mux {
 	mux := mcp.NewMux("hiding", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(0, mcp.CachePublic)})
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
@@ -30,8 +30,7 @@ func hiding() *mcp.Mux {
 	return mux
 }
 
-// T45: what is hidden from a caller is in no list, and whoever asks for it by name
-// gets the very answer of what does not exist.
+// T45: a hidden item is in no list, and requests for it fail exactly as for an unknown one.
 func TestVisible(t *testing.T) {
 	requests := []struct {
 		method string
@@ -79,7 +78,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// A subscription does not tell of what is hidden.
+// A subscription has no updates of hidden resources.
 func TestVisibleListen(t *testing.T) {
 	c := (&mcptest.Client{Principal: &mcp.Principal{Subject: "guest"}}).Connect(t, hiding())
 	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"test:///admin", "test:///public"}}, func(mcp.Change) {})

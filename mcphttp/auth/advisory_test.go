@@ -18,11 +18,10 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// Tests of public advisories have their names, and docs/advisories.md lists them.
+// Tests of public advisories are named after them. docs/advisories.md lists them.
 
-// The Python SDK took a token that the same authorization server had issued for
-// another server, unless it was told not to; there is no such option here for tokens
-// that say whom they are for.
+// By default, the Python SDK accepted a token that the same authorization server had
+// issued for another server. There is no such option here for tokens with an audience.
 func TestAdvisoryGHSA_w4fh_qvv9_3v23(t *testing.T) {
 	v := newJWT(auth.JWTOptions{})
 	for _, aud := range []any{
@@ -40,8 +39,8 @@ func TestAdvisoryGHSA_w4fh_qvv9_3v23(t *testing.T) {
 	}
 }
 
-// The registry's deployments had one audience for all of them: what was said to one
-// could be said again to the other.
+// All deployments of the registry had the same audience: a token sent to one could be
+// replayed to another.
 func TestAdvisoryCVE_2026_44428(t *testing.T) {
 	other := auth.NewJWT(issuer, "https://staging.example.com/mcp", &auth.JWTOptions{Keys: published()})
 	here := newJWT(auth.JWTOptions{})
@@ -61,8 +60,7 @@ func TestAdvisoryCVE_2026_44428(t *testing.T) {
 	}
 }
 
-// The MCP Toolbox took an answer about a token that does not say whether the token is
-// active for one that says it is.
+// The MCP Toolbox accepted an introspection answer without "active".
 func TestAdvisoryCVE_2026_11717(t *testing.T) {
 	for _, active := range []any{nil, "true", 1, []bool{true}, map[string]any{"active": true}, false} {
 		i := newInspector(map[string]claims{"t": usual(claims{"active": active})})
@@ -83,10 +81,10 @@ func TestAdvisoryCVE_2026_11717(t *testing.T) {
 	}
 }
 
-// It also skipped its check of the issuer when an answer named none, so that it took
-// tokens of whatever other provider the endpoint knows: here an answer that names
-// none still has to be for this server, and never makes a caller of another issuer. If
-// told so, it is refused.
+// It also skipped its issuer check when an answer named no issuer, so that it accepted
+// tokens of any other provider that the endpoint knows. Here an answer without an issuer
+// must still be for this server, and never makes a caller of another issuer. With
+// RequireIssuer it is rejected.
 func TestAdvisoryCVE_2026_11718(t *testing.T) {
 	for name, c := range map[string]claims{
 		"another issuer":           {"iss": "https://evil.example.com"},
@@ -123,8 +121,8 @@ func TestAdvisoryCVE_2026_11718(t *testing.T) {
 	}
 }
 
-// The authentication of mcp-atlassian looked at one path, and the older transport had
-// others: whoever used that was the operator.
+// The authentication of mcp-atlassian protected one path, but not those of the older
+// transport: their callers acted as the operator.
 func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
 	ran := false
 	mux := files()
@@ -152,8 +150,8 @@ func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
 	}
 }
 
-// GitHub's server kept the client of its first user for all others: who calls is
-// what the request at hand says, in one session as in another.
+// GitHub's server used the client of its first user for all others. The caller is the one
+// of the current request, in the same session and in others.
 func TestAdvisoryCVE_2026_48529(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	var wg sync.WaitGroup

@@ -30,17 +30,17 @@ import (
 
 var proofs atomic.Int64
 
-// thumbprint is the jkt of a key.
+// thumbprint returns the jkt of a key.
 func thumbprint(key *ecdsa.PrivateKey) string {
 	return encode(must((&jose.JSONWebKey{Key: key.Public()}).Thumbprint(crypto.SHA256)))
 }
 
-// boundToken is good with proofs of a key.
+// boundToken returns a token that requires proofs of a key.
 func boundToken(key *ecdsa.PrivateKey) string {
 	return token(claims{"cnf": claims{"jkt": thumbprint(key)}})
 }
 
-// prove makes a proof for a call with a token, with changes.
+// prove returns a proof for a call with a token, with changes.
 func prove(key *ecdsa.PrivateKey, token string, header, changes claims) string {
 	sum := sha256.Sum256([]byte(token))
 	c := claims{
@@ -85,7 +85,7 @@ func TestDPoPGood(t *testing.T) {
 	}
 }
 
-// Attacks: who has a token, but not its key, gets nowhere.
+// Attacks: a token is useless without its key.
 func TestDPoPAttacks(t *testing.T) {
 	now := time.Now().Unix()
 	tok, other := boundToken(otherKey()), token(claims{"sub": "bob", "cnf": claims{"jkt": thumbprint(otherKey())}})
@@ -151,7 +151,7 @@ func TestDPoPAttacks(t *testing.T) {
 	}
 }
 
-// A token that is bound cannot be used as one that is not, and each scheme is asked for.
+// A bound token cannot be used as a bearer token, and the challenge names both schemes.
 func TestDPoPDowngrade(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
 	both := auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, &auth.DPoPOptions{Algorithms: []string{"ES256"}}))
@@ -163,7 +163,7 @@ func TestDPoPDowngrade(t *testing.T) {
 	if a := ask(both, nil, request()); a.challenge() != `Bearer `+where+` | DPoP algs="ES256", `+where {
 		t.Errorf("got %s", a.challenge())
 	}
-	// What was wrong comes first.
+	// The first problem decides the error.
 	if a := ask(both, nil, proving(tok)); !strings.HasPrefix(a.challenge(), `DPoP algs="ES256", error="invalid_dpop_proof", error_description="`) ||
 		!strings.HasSuffix(a.challenge(), ` | Bearer `+where) {
 		t.Errorf("got %s", a.challenge())
@@ -174,8 +174,7 @@ func TestDPoPDowngrade(t *testing.T) {
 	}
 }
 
-// A proof is good once, by whomever and on whichever replica, until it is too old
-// anyway.
+// A proof is accepted once, by all replicas together, and not after it has expired.
 func TestDPoPReplay(t *testing.T) {
 	shared := store.NewMemory(nil)
 	for name, opts := range map[string]auth.DPoPOptions{"memory": {}, "shared": {Replay: shared}} {
@@ -202,7 +201,7 @@ func TestDPoPReplay(t *testing.T) {
 	}
 }
 
-// Of many who use a proof at once, one succeeds.
+// If many use a proof at once, one succeeds.
 func TestDPoPReplayAtOnce(t *testing.T) {
 	for name, v := range map[string]*auth.DPoP{"memory": newDPoP(auth.DPoPOptions{}), "shared": newDPoP(auth.DPoPOptions{Replay: store.NewMemory(nil)})} {
 		tok := boundToken(otherKey())
@@ -222,7 +221,7 @@ func TestDPoPReplayAtOnce(t *testing.T) {
 	}
 }
 
-// What is kept of proofs is bounded, and what was forgotten is not good again.
+// The number of remembered proofs is bounded, and a forgotten proof is not accepted again.
 func TestDPoPReplayIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newDPoP(auth.DPoPOptions{MaxReplay: 10})
@@ -243,7 +242,7 @@ func TestDPoPReplayIsBounded(t *testing.T) {
 	})
 }
 
-// A store that is down is nobody's fault, but nobody gets in.
+// If the store is down, callers are neither rejected nor accepted.
 func TestDPoPStoreDown(t *testing.T) {
 	tok := boundToken(otherKey())
 	a := ask(newDPoP(auth.DPoPOptions{Replay: downStore{}}), nil, proving(tok, prove(otherKey(), tok, nil, nil)))
@@ -258,7 +257,7 @@ func (downStore) Put(context.Context, string, []byte, uint64, time.Duration) (ui
 	return 0, errors.New("down")
 }
 
-// The server's nonce is asked for, told in advance, and changes.
+// The server requires its nonce, announces the next one, and changes it.
 func TestDPoPNonce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := auth.DPoPOptions{RequireNonce: true, NonceKey: []byte(strings.Repeat("k", 32))}
@@ -295,7 +294,7 @@ func TestDPoPNonce(t *testing.T) {
 	})
 }
 
-// Behind a proxy that changes paths, the server has to be told the URL.
+// Behind a proxy that changes paths, the server needs to know the URL.
 func TestDPoPURL(t *testing.T) {
 	tok := boundToken(otherKey())
 	v := newDPoP(auth.DPoPOptions{URL: func(*http.Request) string { return "https://public.example.com/x" }})
@@ -304,7 +303,7 @@ func TestDPoPURL(t *testing.T) {
 			t.Errorf("%s: got %d", url, a.Code)
 		}
 	}
-	// The host that a request names is anybody's.
+	// The Host header is not trusted.
 	r := proving(tok, prove(otherKey(), tok, nil, claims{"htu": "https://evil.example.com/mcp"}))
 	r.Host = "evil.example.com"
 	r.Header.Set("X-Forwarded-Host", "evil.example.com")

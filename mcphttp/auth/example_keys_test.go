@@ -26,7 +26,7 @@ func whoami() *mcphttp.Handler {
 	return mcphttp.NewHandler(mux, nil)
 }
 
-// The server keeps no keys, only their hashes.
+// The server stores only the hashes of keys.
 func ExampleHashedAPIKeys() {
 	hash, err := auth.ParseKeyHash("0c07b77ccb38e66e8f6cb9bde5f9d8e6ba3fd24ed2f5b38a4d7a5b4b4cf5cf2a")
 	if err != nil {
@@ -51,8 +51,7 @@ func ExampleHashedAPIKeys() {
 	// 401
 }
 
-// People have tokens, of which those that are bound to a key need its proof, and
-// programs have API keys.
+// Users have tokens, bound or not, and programs have API keys.
 func ExampleFirstOf() {
 	const resource = "https://mcp.example.com/mcp"
 	tokens := auth.NewJWT("https://login.example.com", resource, &auth.JWTOptions{Keys: published()})
@@ -69,13 +68,13 @@ func ExampleFirstOf() {
 	// called by robot
 }
 
-// Keys may be kept anywhere, such as in a database: only their hashes have to be there.
+// Keys may be stored anywhere, such as in a database, as hashes.
 func ExampleLookupAPIKeys() {
 	customers := map[string]string{auth.HashKey("pk_9f2b6c1d8e7a4350").String(): "globex"}
 	keys := auth.LookupAPIKeys(func(_ context.Context, key auth.KeyHash) (*mcp.Principal, error) {
 		name, ok := customers[key.String()] // SELECT name FROM customers WHERE key_hash = ?
 		if !ok {
-			return nil, nil // nobody has this key
+			return nil, nil // unknown key
 		}
 		return &mcp.Principal{Issuer: "example", Subject: name, Scopes: []string{"reports:read"}}, nil
 	}, nil)
@@ -87,7 +86,7 @@ func ExampleLookupAPIKeys() {
 	// Output: called by globex
 }
 
-// Programs that have certificates need nothing else. The server asks for them with
+// Clients with certificates need nothing else. The TLS server requests them with
 // tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: …}.
 func ExampleMutualTLS() {
 	certificates := auth.MutualTLS(func(cert *x509.Certificate) (*mcp.Principal, error) {
@@ -103,8 +102,8 @@ func ExampleMutualTLS() {
 	// Output: called by robot
 }
 
-// Whoever knows the caller in another way has a function for it: here, a proxy in front
-// that authenticates, and says who it was.
+// Any other authentication is a function: here, a proxy in front of the server
+// authenticates the caller and passes on the name.
 func ExampleVerifierFunc() {
 	proxy := auth.VerifierFunc(func(r *http.Request) (*mcp.Principal, error) {
 		user := r.Header.Get("X-Forwarded-User") // the proxy removes it from what comes in

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// A server for tokens of an authorization server. Everyone who has one may read; to
-// write needs a scope that a client asks its user for when it comes to that.
+// A server for tokens of an authorization server. Every valid token may read. Writing
+// requires a scope that clients can request from their user when they need it.
 func ExampleRequire() {
 	const issuer, resource = "https://login.example.com", "https://mcp.example.com/mcp"
 
@@ -28,7 +28,7 @@ func ExampleRequire() {
 	mux.With(middleware.RequireScopes("files:write")).
 		Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "written", nil }, nil))
 
-	// In a program, the keys are fetched from the issuer: the options are nil.
+	// In a program the options are nil, and the keys are fetched from the issuer.
 	tokens := auth.NewJWT(issuer, resource, &auth.JWTOptions{Keys: published()})
 	protect := auth.Require(tokens, &auth.Options{Resource: resource, Scopes: []string{"files:read"}})
 

@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// The issuer is asked about each token, which may look like anything. What was revoked
-// is refused a minute later at the latest.
+// The issuer is asked about each token, which may have any form. A revoked token is
+// rejected after at most a minute.
 func ExampleNewIntrospection() {
 	login := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := `{"active":false}`
@@ -45,8 +45,8 @@ func ExampleNewIntrospection() {
 	// 401
 }
 
-// Tokens that are bound to a key are of no use to a thief. auth.FirstOf takes those that
-// are not bound as well.
+// A stolen token that is bound to a key is useless. auth.FirstOf also accepts tokens that
+// are not bound.
 func ExampleNewDPoP() {
 	const resource = "https://mcp.example.com/mcp"
 	tokens := auth.NewJWT("https://login.example.com", resource, &auth.JWTOptions{Keys: published()})
@@ -72,11 +72,10 @@ func ExampleNewDPoP() {
 	// 401
 }
 
-// A token that did not come with an HTTP request is verified by itself. Check says what
-// else must be right about it.
+// Tokens can be verified without an HTTP request. Check adds a requirement.
 func ExampleJWT_VerifyToken() {
 	tokens := auth.NewJWT("https://login.example.com", "https://mcp.example.com/mcp", &auth.JWTOptions{
-		Keys: published(), // nil: those that the issuer publishes
+		Keys: published(), // nil: the keys that the issuer publishes
 		Check: func(claims map[string]any) error {
 			if tenant, _ := claims["tenant"].(string); tenant != "" && tenant != "acme" {
 				return auth.Invalid("tenant %q is not served here", tenant)

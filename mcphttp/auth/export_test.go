@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Replay is the memory of used proofs, without the signatures that would slow down a
-// model test.
+// Replay is the memory of used proofs, without signatures, which would slow down a model
+// test.
 type Replay struct{ memory *memoryReplay }
 
-// NewReplay makes a memory of so many proofs.
+// NewReplay returns a memory for a number of proofs.
 func NewReplay(window time.Duration, limit int) Replay {
 	return Replay{newMemoryReplay(window, limit)}
 }
@@ -23,7 +23,7 @@ func (r Replay) First(jkt, id string, issued time.Time) bool {
 	return first
 }
 
-// Size is how many proofs are kept, and of how many keys.
+// Size returns the number of proofs and of their keys.
 func (r Replay) Size() (proofs, keys int) {
 	for _, k := range r.memory.keys {
 		for _, slice := range k.slices {

@@ -25,7 +25,7 @@ func newProver() *prover {
 	return &prover{key, token(claims{"exp": time.Now().Unix() + 7200, "cnf": claims{"jkt": thumbprint(key)}})}
 }
 
-// proofOf is a proof with an iat that is so many seconds ahead of now.
+// proofOf returns a proof whose iat is a number of seconds ahead of now.
 func (p *prover) proofOf(ahead int64) string {
 	return prove(p.key, p.token, nil, claims{"iat": time.Now().Unix() + ahead})
 }
@@ -35,8 +35,8 @@ func (p *prover) use(v *auth.DPoP, proof string) error {
 	return err
 }
 
-// One caller, or some, with any number of proofs of the near future does not keep out
-// anybody else, nor make a used proof good again.
+// Callers with any number of proofs of the near future neither lock out others, nor make a
+// used proof valid again.
 func TestFindingS12ProofsOfTheFuture(t *testing.T) {
 	for name, attackers := range map[string]int{"one key": 1, "as many keys as fill all": 16, "more keys than fill all": 35} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestFindingS12ProofsOfTheFuture(t *testing.T) {
 	}
 }
 
-// Whose clock is more than a minute fast has to set it: proofs of the future are good for
-// longer than others.
+// A clock that is more than a minute fast must be corrected: proofs of the future are
+// valid for longer than others.
 func TestFindingS12FastClock(t *testing.T) {
 	v, p := newDPoP(auth.DPoPOptions{}), newProver()
 	for ahead, good := range map[int64]bool{-290: true, 0: true, 55: true, 70: false, 290: false} {
@@ -92,7 +92,7 @@ func TestFindingS12FastClock(t *testing.T) {
 	}
 }
 
-// A busy caller forgets its own oldest proofs first, and goes on.
+// A busy caller forgets its own oldest proofs first, and continues.
 func TestFindingS12BusyCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, busy := newDPoP(auth.DPoPOptions{MaxReplay: 640}), newProver() // 40 of one key
@@ -112,8 +112,8 @@ func TestFindingS12BusyCaller(t *testing.T) {
 	})
 }
 
-// More keys than are kept: what is not known to be new is refused, and nothing that was
-// used is good again.
+// With more keys than fit, proofs that may have been used are rejected, and no used
+// proof is accepted again.
 func TestFindingS12ManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newDPoP(auth.DPoPOptions{MaxReplay: 160}) // 20 keys
@@ -128,9 +128,9 @@ func TestFindingS12ManyKeys(t *testing.T) {
 			if err := p.use(v, all[len(all)-1].proof); err != nil {
 				t.Fatalf("caller %d is kept out: %v", len(all), err)
 			}
-			pass(20 * time.Second) // they come one after the other
+			pass(20 * time.Second) // one after the other
 		}
-		for range 60 { // and all at once
+		for range 60 { // concurrently
 			p := newProver()
 			proof := p.proofOf(0)
 			if p.use(v, proof) == nil {
@@ -146,7 +146,7 @@ func TestFindingS12ManyKeys(t *testing.T) {
 	})
 }
 
-// With a store that replicas share, one caller cannot fill it: the others go on.
+// One caller cannot fill a store that replicas share; the others continue.
 func TestFindingS12SharedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 16 << 10})

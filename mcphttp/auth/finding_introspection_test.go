@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// flood sends tokens that nobody knows, from addresses in turn. They are all under way
-// when it returns.
+// flood sends unknown tokens, from several addresses in turn. All are in flight when it
+// returns.
 func flood(wg *sync.WaitGroup, v *auth.Introspection, tokens, addresses int) {
 	for n := range tokens {
 		r := bearing(fmt.Sprint("garbage-", n))
@@ -25,8 +25,8 @@ func flood(wg *sync.WaitGroup, v *auth.Introspection, tokens, addresses int) {
 	synctest.Wait()
 }
 
-// Garbage costs its sender nothing, but does not keep out those with tokens: not those
-// from another address, nor those whose token was good before, from wherever they come.
+// A flood of invalid tokens does not lock out valid ones: not those from another address,
+// nor those that were valid before, from any address.
 func TestFindingS24GarbageStarvesNobody(t *testing.T) {
 	for name, test := range map[string]struct {
 		from      string
@@ -54,7 +54,7 @@ func TestFindingS24GarbageStarvesNobody(t *testing.T) {
 					if err := ask(); err != nil {
 						t.Fatal(err)
 					}
-					pass(time.Minute) // it is not remembered any more
+					pass(time.Minute) // until it is forgotten
 				}
 				i.mu.Lock()
 				i.delay = 10 * time.Millisecond
@@ -74,7 +74,7 @@ func TestFindingS24GarbageStarvesNobody(t *testing.T) {
 	}
 }
 
-// Behind a proxy, Source says who is who.
+// Behind a proxy, Source distinguishes callers.
 func TestFindingS24Source(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
@@ -92,7 +92,7 @@ func TestFindingS24Source(t *testing.T) {
 	})
 }
 
-// Turns come back: of those who waited in vain, and of those who were turned away.
+// Turns are returned by those who gave up waiting and those who were rejected.
 func TestFindingS24TurnsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
@@ -119,7 +119,7 @@ func TestFindingS24TurnsComeBack(t *testing.T) {
 	})
 }
 
-// A token that was good goes first only until it is not good any more.
+// A proven token goes first only as long as it is valid.
 func TestFindingS24RevokedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// Keys whose principals have no subject would be one caller, with each other's sessions.
+// Keys whose principals have no subject would be the same caller, and share sessions.
 func TestFindingS33KeysWithoutSubject(t *testing.T) {
 	for name, register := range map[string]func(){
 		"plain": func() {
@@ -30,7 +30,7 @@ func TestFindingS33KeysWithoutSubject(t *testing.T) {
 			register()
 		}()
 	}
-	// What is found out with each request fails that request.
+	// An invalid principal of a lookup fails the request.
 	nobody := &mcp.Principal{Issuer: "us"}
 	for name, v := range map[string]auth.Verifier{
 		"looked up": auth.LookupAPIKeys(func(context.Context, auth.KeyHash) (*mcp.Principal, error) { return nobody, nil }, nil),

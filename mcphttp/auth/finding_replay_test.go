@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// Whatever comes, no proof is good twice, and no more is kept than is allowed: a model of
-// any number of keys with proofs of any time that is accepted.
+// No proof is accepted twice, and the memory stays bounded: a model of any number of keys
+// with proofs of any accepted time.
 func TestFindingS12ReplayModel(t *testing.T) {
 	const window = 5 * time.Minute
 	for seed := range uint64(20) {

@@ -12,8 +12,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// Whatever stands in the headers, nobody gets in who does not have the token, and
-// nothing panics.
+// With any headers, nothing panics, and only the token is accepted.
 func FuzzCredentials(f *testing.F) {
 	tok := boundToken(otherKey())
 	parts := strings.Split(tok, ".")
@@ -34,7 +33,7 @@ func FuzzCredentials(f *testing.F) {
 	})
 }
 
-// Whatever an issuer publishes as its keys, nothing panics, and no other key is good.
+// With any published keys, nothing panics, and no other key is accepted.
 func FuzzKeySet(f *testing.F) {
 	f.Add([]byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`))
 	f.Add([]byte(`{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"},{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`))

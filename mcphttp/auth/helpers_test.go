@@ -36,7 +36,7 @@ const (
 	metadata = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
 )
 
-// quiet is for what is meant to complain.
+// quiet is a logger for tests that cause warnings.
 var quiet = slog.New(slog.DiscardHandler)
 
 var (
@@ -54,10 +54,10 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// claims are those of a token; nil values are left out.
+// claims are the claims of a token. Nil values are left out.
 type claims map[string]any
 
-// usual are the claims of a good token, with changes.
+// usual returns the claims of a valid token, with changes.
 func usual(changes claims) claims {
 	now := time.Now().Unix()
 	c := claims{
@@ -69,7 +69,7 @@ func usual(changes claims) claims {
 	return c
 }
 
-// sign makes a JWT. The header has the usual members, with changes.
+// sign returns a JWT. The header has the usual members, with changes.
 func sign(alg jose.SignatureAlgorithm, kid string, key any, header, c claims) string {
 	opts := &jose.SignerOptions{ExtraHeaders: map[jose.HeaderKey]any{"typ": "at+jwt"}}
 	for name, value := range header {
@@ -79,10 +79,10 @@ func sign(alg jose.SignatureAlgorithm, kid string, key any, header, c claims) st
 	return must(must(signer.Sign(must(json.Marshal(c)))).CompactSerialize())
 }
 
-// token is a good token, with changes to its claims.
+// token returns a valid token, with changes to its claims.
 func token(changes claims) string { return sign(jose.ES256, "ec", ecKey(), nil, usual(changes)) }
 
-// forge makes a JWT of any header and signature.
+// forge returns a JWT with any header and signature.
 func forge(header, c claims, signature func(input []byte) []byte) string {
 	input := encode(must(json.Marshal(header))) + "." + encode(must(json.Marshal(c)))
 	return input + "." + encode(signature([]byte(input)))
@@ -90,7 +90,7 @@ func forge(header, c claims, signature func(input []byte) []byte) string {
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// keySet is a JWK set of public keys by their ids.
+// keySet returns a JWK set of public keys by their IDs.
 func keySet(keys map[string]crypto.PublicKey) []byte {
 	set := jose.JSONWebKeySet{}
 	for kid, key := range keys {
@@ -99,12 +99,12 @@ func keySet(keys map[string]crypto.PublicKey) []byte {
 	return must(json.Marshal(set))
 }
 
-// published are the keys of the issuer.
+// published returns the keys of the issuer.
 func published() []byte {
 	return keySet(map[string]crypto.PublicKey{"ec": ecKey().Public(), "rsa": rsaKey().Public()})
 }
 
-// newJWT verifies tokens of the issuer without asking for keys.
+// newJWT returns a JWT for tokens of the issuer, with its keys.
 func newJWT(opts auth.JWTOptions) *auth.JWT {
 	if opts.Keys == nil {
 		opts.Keys = published()
@@ -136,7 +136,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (n *network) client() *http.Client { return &http.Client{Transport: n} }
 
-// put serves a text.
+// put serves a text at a URL.
 func (n *network) put(url, text string) {
 	n.handle(url, func(*http.Request) *http.Response { return respond(http.StatusOK, text) })
 }
@@ -160,10 +160,10 @@ func respond(status int, text string) *http.Response {
 	}
 }
 
-// answer is what a protected handler, or its protection, answered.
+// answer is the response of a protected handler.
 type answer struct {
 	*httptest.ResponseRecorder
-	caller *mcp.Principal // whom the handler has seen
+	caller *mcp.Principal // seen by the handler
 }
 
 func (a answer) challenge() string { return strings.Join(a.Header().Values("WWW-Authenticate"), " | ") }
@@ -189,7 +189,7 @@ func handler(mux mcp.Handler) *mcphttp.Handler {
 	return mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})
 }
 
-// request is one that the handler of ask answers, with further headers.
+// request returns a request that the handler of ask serves, with additional headers.
 func request(header ...string) *http.Request {
 	r := modern("whoami")
 	for i := 0; i+1 < len(header); i += 2 {
@@ -198,7 +198,7 @@ func request(header ...string) *http.Request {
 	return r
 }
 
-// modern is a call of a tool.
+// modern returns a call of a tool.
 func modern(tool string) *http.Request {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, mcp.LatestVersion)
@@ -213,7 +213,7 @@ func modern(tool string) *http.Request {
 
 func bearing(token string) *http.Request { return request("Authorization", "Bearer "+token) }
 
-// verify says who a token belongs to.
+// verify verifies a token.
 func verify(t *testing.T, v auth.TokenVerifier, token string) (*mcp.Principal, error) {
 	t.Helper()
 	p, err := v.VerifyToken(t.Context(), token)
@@ -223,5 +223,5 @@ func verify(t *testing.T, v auth.TokenVerifier, token string) (*mcp.Principal, e
 	return p, err
 }
 
-// pass lets time pass in a bubble.
+// pass lets time pass in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }

@@ -21,13 +21,13 @@ import (
 
 const introspectURL = issuer + "/introspect"
 
-// inspector answers what it is told about tokens.
+// inspector answers introspection requests.
 type inspector struct {
 	*network
 	mu      sync.Mutex
 	answers map[string]claims
-	now     int // questions at this moment
-	most    int // questions at once
+	now     int // requests in flight
+	most    int // maximum of now
 	header  http.Header
 	delay   time.Duration
 }
@@ -123,7 +123,7 @@ func TestIntrospectionCredentials(t *testing.T) {
 	}
 }
 
-// Answers are remembered, good ones for a minute, bad ones for ten seconds.
+// Positive answers are remembered for a minute, negative ones for ten seconds.
 func TestIntrospectionCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true}), "short": usual(claims{"active": true, "exp": time.Now().Unix() + 15})})
@@ -150,8 +150,8 @@ func TestIntrospectionCache(t *testing.T) {
 	})
 }
 
-// 10,000 tokens that nobody knows: as many questions, but few at once, and nothing
-// stays behind.
+// 10,000 unknown tokens cause as many requests, but only a few at once, and nothing is left
+// behind.
 func TestIntrospectionFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(nil)
@@ -176,7 +176,7 @@ func TestIntrospectionFlood(t *testing.T) {
 	})
 }
 
-// Who asks for the same token at once shares the answer; who gives up does not end it.
+// Callers with the same token share the answer. A caller that leaves does not end it.
 func TestIntrospectionSingleFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"t": usual(claims{"active": true})})
@@ -205,8 +205,8 @@ func TestIntrospectionSingleFlight(t *testing.T) {
 	})
 }
 
-// The token and the server's credentials go nowhere else, and a broken endpoint is
-// nobody's fault.
+// The token and the server's credentials are sent only to the endpoint, and a broken
+// endpoint rejects no caller.
 func TestIntrospectionBadAnswers(t *testing.T) {
 	for name, page := range map[string]func(*http.Request) *http.Response{
 		"redirect": func(*http.Request) *http.Response {

@@ -22,7 +22,7 @@ import (
 
 const keysURL = issuer + "/keys"
 
-// remote verifies with the keys that the network has.
+// remote returns a JWT that fetches keys from a network.
 func remote(n *network, opts auth.JWTOptions) *auth.JWT {
 	opts.JWKSURL, opts.Client = keysURL, n.client()
 	return auth.NewJWT(issuer, resource, &opts)
@@ -35,8 +35,8 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// The issuer changes its keys: the new one is good at once, the old one no longer,
-// not even for a token that is remembered.
+// After the issuer has changed its keys, the new one is accepted at once. The old one is no
+// longer, not even for a remembered token.
 func TestJWKSRotation(t *testing.T) {
 	for _, kid := range []string{"new", ""} {
 		t.Run("kid "+kid, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestJWKSRotation(t *testing.T) {
 	}
 }
 
-// A flood of tokens with keys that nobody has is answered with few fetches.
+// A flood of tokens with unknown keys causes few fetches.
 func TestJWKSFlood(t *testing.T) {
 	for _, kid := range []string{"k%d", ""} {
 		synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestJWKSFlood(t *testing.T) {
 	}
 }
 
-// All who wait for keys share one fetch, also when the one who began it gives up.
+// Callers that wait for keys share one fetch, even if the first one leaves.
 func TestJWKSSingleFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -117,8 +117,8 @@ func TestJWKSSingleFlight(t *testing.T) {
 	})
 }
 
-// The issuer cannot be reached: known keys are good for a day. Without keys, nobody is
-// refused, but nobody gets in.
+// If the issuer cannot be reached, known keys are used for a day. Without keys, tokens are
+// neither accepted nor rejected.
 func TestJWKSUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -145,7 +145,7 @@ func TestJWKSUnreachable(t *testing.T) {
 	})
 }
 
-// Keys that get old are fetched again while requests go on.
+// Old keys are fetched again in the background.
 func TestJWKSRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -171,7 +171,7 @@ func TestJWKSRefresh(t *testing.T) {
 	})
 }
 
-// What an attacker on the way, or a broken server, might answer.
+// Answers of an attacker on the network, or of a broken server.
 func TestJWKSBadAnswers(t *testing.T) {
 	redirect := func(to string) func(*http.Request) *http.Response {
 		return func(*http.Request) *http.Response {
@@ -223,7 +223,7 @@ func TestJWKSBadAnswers(t *testing.T) {
 	})
 }
 
-// Without a URL, the issuer's metadata says where the keys are.
+// Without a URL, the issuer's metadata has the URL of the keys.
 func TestDiscovery(t *testing.T) {
 	const tenant = issuer + "/t1"
 	document := func(of, keys string) string { return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"more":{}}`, of, keys) }
@@ -254,7 +254,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// Many verify at once while keys change: for the race detector.
+// Concurrent verifications while keys change, for the race detector.
 func TestJWTConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()

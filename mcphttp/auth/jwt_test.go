@@ -49,7 +49,7 @@ func TestJWTGood(t *testing.T) {
 	}
 }
 
-// Attacks: none of these tokens is good.
+// Attacks: none of these tokens is valid.
 func TestJWTAttacks(t *testing.T) {
 	now := time.Now().Unix()
 	header := claims{"alg": "none", "typ": "at+jwt", "kid": "rsa"}
@@ -130,7 +130,7 @@ func TestJWTAttacks(t *testing.T) {
 	}
 }
 
-// forgeTwice is signed well, but readers could differ about who it is for.
+// forgeTwice has a valid signature, but a duplicate claim.
 func forgeTwice() string {
 	text := must(json.Marshal(usual(nil)))
 	text = append(text[:len(text)-1], `,"sub":"root"}`...)
@@ -148,7 +148,7 @@ func TestJWTAlgorithms(t *testing.T) {
 	}
 }
 
-// Keys that are no use, or a danger, are left out of a set; the others are used.
+// Useless and dangerous keys of a set are ignored; the others are used.
 func TestJWKSOddKeys(t *testing.T) {
 	good := must(json.Marshal(jose.JSONWebKey{Key: ecKey().Public(), KeyID: "ec"}))
 	set := `{"keys":[{"kty":"oct","kid":"rsa","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA"},` +
@@ -188,7 +188,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// A token that is remembered is good until it expires, and no longer.
+// A remembered token is valid until it expires.
 func TestJWTCacheExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJWT(auth.JWTOptions{CacheAge: time.Hour, Leeway: -1})
@@ -202,7 +202,7 @@ func TestJWTCacheExpires(t *testing.T) {
 	})
 }
 
-// CacheAge bounds how late a Check that changes its mind is asked.
+// CacheAge bounds how long Check is not called again.
 func TestJWTCacheAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -70,7 +70,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
-// The map is the caller's.
+// The map belongs to the caller.
 func TestAPIKeysAreCopied(t *testing.T) {
 	keys := map[auth.KeyHash]*mcp.Principal{}
 	v := auth.HashedAPIKeys(keys, nil)
@@ -88,8 +88,7 @@ func TestParseKeyHash(t *testing.T) {
 	}
 }
 
-// 10,000 wrong keys leave nothing behind, and each is found out at a small cost,
-// whatever verifiers there are.
+// 10,000 wrong keys leave nothing behind, and each is rejected at a low cost.
 func TestWrongKeys(t *testing.T) {
 	v := auth.FirstOf(newJWT(auth.JWTOptions{}), auth.APIKeys(map[string]*mcp.Principal{aliceKey: {Subject: "alice"}}, nil))
 	h := auth.Require(v, &auth.Options{Resource: resource, Logger: quiet})(http.NotFoundHandler())
@@ -119,7 +118,7 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// sink is a response writer that keeps nothing.
+// sink is a response writer that discards everything.
 type sink struct {
 	header http.Header
 	status int

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// files is a server with a tool that everyone may call who is somebody, and one that
-// needs more.
+// files is a server with a tool for every authenticated caller, and one that requires a
+// scope.
 func files() *mcp.Mux {
 	mux := mcp.NewMux("files", "v1", &mcp.MuxOptions{Logger: quiet})
 	whoami := mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return mcp.PrincipalFrom(ctx).Subject, nil }, nil)
@@ -27,7 +27,7 @@ func files() *mcp.Mux {
 	return mux
 }
 
-// protected serves files to those who have a token.
+// protected serves files to callers with a token.
 func protected(v auth.Verifier) http.Handler {
 	opts := &auth.Options{Resource: resource, Scopes: []string{"files:read"}, Logger: quiet}
 	return auth.Require(v, opts)(handler(files()))
@@ -39,7 +39,7 @@ func post(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// legacy is a message of a session, none if it is "".
+// legacy is a message in a session, or without one if it is "".
 func legacy(session, token, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, resource, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -57,7 +57,7 @@ func call(tool string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q}}`, tool)
 }
 
-// open begins a session and returns its id.
+// open starts a session and returns its ID.
 func open(t *testing.T, h http.Handler, token string) string {
 	t.Helper()
 	w := post(h, legacy("", token, fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+
@@ -70,7 +70,7 @@ func open(t *testing.T, h http.Handler, token string) string {
 	return id
 }
 
-// T65: a session is of use to the one who has opened it, whoever else knows its id.
+// T65: only the caller that started a session can use it, even if others know its ID.
 func TestStolenSession(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	alice, bob := token(nil), token(claims{"sub": "bob"})
@@ -100,15 +100,15 @@ func TestStolenSession(t *testing.T) {
 			}
 		}
 	}
-	// Nobody knows it better: an id that does not exist is answered in the same way.
+	// Others cannot tell it from an ID that does not exist.
 	stolen, absent := post(h, legacy(id, bob, call("whoami"))), post(h, legacy("none", bob, call("whoami")))
 	if stolen.Code != absent.Code || stolen.Body.String() != absent.Body.String() {
 		t.Errorf("got %s and %s", stolen.Body, absent.Body)
 	}
 }
 
-// A scope that is missing in a handler becomes a challenge to ask for more, with all
-// scopes that are needed, in both eras.
+// A missing scope in a handler becomes a challenge to request all scopes that are needed,
+// in both eras.
 func TestStepUp(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	const want = `Bearer error="insufficient_scope", scope="files:read files:write files:lock", resource_metadata="` + metadata + `"`
@@ -132,7 +132,7 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
-// What a request says in its header about its body does not open a tool.
+// Headers about the body do not open a tool.
 func TestForgedName(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	tok := token(nil)
@@ -151,7 +151,7 @@ func TestForgedName(t *testing.T) {
 			t.Errorf("%q: got %d %s", name, w.Code, w.Body)
 		}
 	}
-	// Two names are no better than one.
+	// A duplicate header does not either.
 	r := modern("write")
 	r.Header.Set("Authorization", "Bearer "+tok)
 	r.Header.Add("Mcp-Name", "whoami")

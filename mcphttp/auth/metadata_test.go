@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// T67: the well-known path stands before that of the resource.
+// T67: the well-known path precedes the path of the resource.
 func TestMetadataURL(t *testing.T) {
 	for resource, want := range map[string]string{
 		"https://mcp.example.com/mcp":      "https://mcp.example.com/.well-known/oauth-protected-resource/mcp",
@@ -32,7 +32,7 @@ func TestMetadataURL(t *testing.T) {
 	}
 }
 
-// The document is for everybody, beside a server that is not.
+// The document is public, beside a protected server.
 func TestMetadataHandler(t *testing.T) {
 	m := &auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"files:read"}}
 	protect := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Logger: quiet})

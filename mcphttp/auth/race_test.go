@@ -5,4 +5,4 @@
 
 package auth_test
 
-const raceEnabled = true // the detector allocates, too
+const raceEnabled = true // the race detector allocates, too

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// The table of RFC 6750 and of MCP: what is wrong, and how that is said.
+// The table of RFC 6750 and MCP: problems and their responses.
 func TestRequire(t *testing.T) {
 	const where = `resource_metadata="` + metadata + `"`
 	opts := func() *auth.Options {
@@ -66,7 +66,7 @@ func TestPrincipal(t *testing.T) {
 	}
 }
 
-// Tokens in the URL are in logs, histories and referrers.
+// Tokens in the URL are ignored: they end up in logs, histories and referrers.
 func TestQueryIsIgnored(t *testing.T) {
 	r := request()
 	r.URL.RawQuery = "access_token=" + token(nil)
@@ -75,7 +75,7 @@ func TestQueryIsIgnored(t *testing.T) {
 	}
 }
 
-// T32: a browser asks first, without credentials.
+// T32: browsers send preflight requests without credentials.
 func TestPreflight(t *testing.T) {
 	h := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Logger: quiet})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
@@ -106,7 +106,7 @@ func TestImplies(t *testing.T) {
 	}
 }
 
-// What a verifier says decides: who is refused, and who is told to try again.
+// The verifier's error decides between rejecting the caller and asking it to retry.
 func TestVerifierErrors(t *testing.T) {
 	alice := &mcp.Principal{Subject: "alice"}
 	for _, c := range []struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// What is dialled is decided by the address, whatever name it was looked up by:
-// somebody's name may mean one address now and another in a moment.
+// The address decides what may be dialled, whatever the name: a name may resolve to
+// another address at any time.
 func TestDial(t *testing.T) {
 	servers := map[string]string{ // address of the server: kinds that it may name
 		"203.0.113.7": "public", "127.0.0.1": "public loopback private", "::1": "public loopback private",
@@ -38,7 +38,7 @@ func TestDial(t *testing.T) {
 			if want := strings.Contains(kinds, kind); (err == nil) != want || err != nil && !errors.Is(err, oauth.ErrUnsafeURL) {
 				t.Errorf("a server at %s names %s (%s): %v", server, to, kind, err)
 			}
-			// In the clear, only this machine is spoken to.
+			// Only this machine may be reached without encryption.
 			err = oauth.Dial(netip.MustParseAddr(server), netip.MustParseAddr(to), true)
 			if want := kind == "loopback" && strings.Contains(kinds, kind); (err == nil) != want {
 				t.Errorf("a server at %s names %s (%s) in the clear: %v", server, to, kind, err)
@@ -47,7 +47,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// Where a server is, is seen from the connection over which it asks for authorization.
+// The connection over which a server requires authorization shows where it is.
 func TestReachOfServer(t *testing.T) {
 	as, login := localIssuer()
 	defer login.Close()
@@ -62,8 +62,8 @@ func TestReachOfServer(t *testing.T) {
 	}
 	grant := &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("https://app.example/callback", visitReally)}
 
-	// It is at a loopback address, whatever its name, so it may name others there.
-	// What is dialled for them is checked by the transport's own dialer.
+	// A server at a loopback address, whatever its name, may name others there. The
+	// transport's own dialer checks them.
 	get := func(base http.RoundTripper) (string, error) {
 		rt := oauth.NewTransport(server.url, &oauth.Options{Base: base, Grant: grant, Logger: slog.New(slog.DiscardHandler)})
 		defer rt.Close()
@@ -78,7 +78,7 @@ func TestReachOfServer(t *testing.T) {
 	if got, err := get(base); err != nil || got != "200 OK" {
 		t.Errorf("found at a loopback address: %q, %v", got, err)
 	}
-	// Without knowing where it is, it is taken to be far away.
+	// Without an address, the server counts as public.
 	hidden := roundTripper(func(req *http.Request) (*http.Response, error) {
 		return base.RoundTrip(req.WithContext(context.Background()))
 	})
@@ -88,7 +88,7 @@ func TestReachOfServer(t *testing.T) {
 	base.CloseIdleConnections()
 }
 
-// Options.PrivateNetworks is for servers that are far away and name what is near.
+// Options.PrivateNetworks is for public servers that name private addresses.
 func TestPrivateNetworks(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		w := newWorld(t)
@@ -106,7 +106,7 @@ func TestPrivateNetworks(t *testing.T) {
 	}
 }
 
-// A name may have numbers in it, as long as the last label is none.
+// A name may contain numbers, unless the last label is one.
 func TestNamesWithNumbers(t *testing.T) {
 	for _, host := range []string{"127.0.0.1.example", "1.2.3.4x", "0x7g", "10.a0x1", "xn--1-7sb.example", "4.example."} {
 		w := newWorld(t)

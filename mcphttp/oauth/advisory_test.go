@@ -21,10 +21,10 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// Tests of public advisories have their names, and docs/advisories.md lists them.
+// Tests of public advisories are named after them. docs/advisories.md lists them.
 
-// browserOf puts a browser of ours into the path, which writes down its arguments,
-// one a line, with their number before them.
+// browserOf puts a fake browser into the path, which writes down its arguments, one a
+// line, after their number.
 func browserOf(t *testing.T) (visited func() string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -54,7 +54,7 @@ func browserOf(t *testing.T) (visited func() string) {
 	}
 }
 
-// mcp-remote handed the address of a login page, which the server names, to a shell.
+// mcp-remote passed the address of a login page, which the server names, to a shell.
 func TestAdvisoryCVE_2025_6514(t *testing.T) {
 	visited := browserOf(t)
 	hit := filepath.Join(t.TempDir(), "hit")
@@ -62,7 +62,7 @@ func TestAdvisoryCVE_2025_6514(t *testing.T) {
 		part = strings.ReplaceAll(part, "HIT", hit)
 		for _, to := range []string{"https://login.example/authorize?x=" + part, "https://login.example/" + url.PathEscape(part)} {
 			if err := oauth.OpenBrowser(t.Context(), to); err != nil {
-				continue // it was no URL
+				continue // it was not a URL
 			}
 			got := visited()
 			if lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n"); len(lines) != 2 || lines[0] != "1" || !strings.HasPrefix(lines[1], "https://login.example/") {
@@ -80,8 +80,8 @@ func TestAdvisoryCVE_2025_6514(t *testing.T) {
 	}
 }
 
-// The Inspector went to whatever a server gave as the address of its login page: a
-// script ran in the page that could start programs.
+// The Inspector opened any address that a server gave for its login page: a script ran in
+// the page that could start programs.
 func TestAdvisoryCVE_2025_58444(t *testing.T) {
 	for _, to := range []string{
 		"javascript:alert(1)", "JavaScript:alert(1)//https://login.example", " javascript:alert(1)", "java\tscript:alert(1)", "data:text/html,<script>1</script>",
@@ -106,7 +106,7 @@ var within = []string{
 	"https://10.1.", "https://0xA9FEA9FE", "https://1.2.3.4.5", "https://\uff11\uff12\uff17.0.0.1", "https://\u24db\u24de\u24d2alhost",
 }
 
-// nobodyWithin fails the test when somebody within is asked.
+// nobodyWithin fails the test if one of these hosts gets a request.
 func nobodyWithin(t *testing.T, w *world) {
 	t.Helper()
 	for _, at := range within {
@@ -114,7 +114,7 @@ func nobodyWithin(t *testing.T, w *world) {
 	}
 }
 
-// The Rust SDK fetched metadata from wherever the challenge of a server said.
+// The Rust SDK fetched metadata from any URL in the challenge of a server.
 func TestAdvisoryGHSA_c9xm_49cp_xcr9(t *testing.T) {
 	for _, at := range within {
 		w := newWorld(t)
@@ -129,8 +129,8 @@ func TestAdvisoryGHSA_c9xm_49cp_xcr9(t *testing.T) {
 	w.mustPost(w.transport(nil), "", served)
 }
 
-// Spring AI's mcp-security asked every address that the metadata of a server or of an
-// authorization server names.
+// Spring AI's mcp-security requested every address named by the metadata of a server or
+// authorization server.
 func TestAdvisoryCVE_2026_45609(t *testing.T) {
 	for _, at := range within {
 		for _, name := range []string{"authorization_servers", "registration_endpoint", "token_endpoint", "issuer"} {
@@ -149,7 +149,7 @@ func TestAdvisoryCVE_2026_45609(t *testing.T) {
 	}
 }
 
-// The registry's check of addresses did not know those of IPv6 that stand for others.
+// The registry's check of addresses did not know the IPv6 addresses that embed others.
 func TestAdvisoryCVE_2026_44430(t *testing.T) {
 	public := netip.MustParseAddr("203.0.113.7")
 	for _, to := range []string{
@@ -165,8 +165,8 @@ func TestAdvisoryCVE_2026_44430(t *testing.T) {
 	}
 }
 
-// The Rust SDK did not compare the resource that metadata is about with the server
-// that gave it: a server that named another one got the tokens for that.
+// The Rust SDK did not compare the resource in the metadata with the server that sent it: a
+// server that named another one got the tokens for that.
 func TestAdvisoryCVE_2026_63127(t *testing.T) {
 	victim := "https://victim.example/mcp"
 	w := newWorld(t)
@@ -184,8 +184,8 @@ func TestAdvisoryCVE_2026_63127(t *testing.T) {
 	}
 }
 
-// moved is a world in which everything is set up at login.example, with a secret and a
-// refresh token, and the server names evil.example from then on.
+// moved is a world that has been set up at login.example, with a secret and a refresh
+// token, and whose server then names evil.example.
 func moved(t *testing.T, grant oauth.Grant) (w *world, rt *oauth.Transport, evil *issuer) {
 	t.Helper()
 	w = newWorld(t)
@@ -206,7 +206,7 @@ func moved(t *testing.T, grant oauth.Grant) (w *world, rt *oauth.Transport, evil
 	return w, rt, evil
 }
 
-// keeps wants nothing of login.example's to have come to the other one.
+// keeps checks that nothing of login.example was sent to the other server.
 func keeps(t *testing.T, evil *issuer) {
 	t.Helper()
 	for _, g := range evil.granted("") {
@@ -216,8 +216,8 @@ func keeps(t *testing.T, evil *issuer) {
 	}
 }
 
-// The TypeScript SDK sent what one authorization server had given, refresh tokens and
-// secrets, to whichever the server named next.
+// The TypeScript SDK sent refresh tokens and secrets of one authorization server to
+// whichever one the server named next.
 func TestAdvisoryCVE_2026_104850(t *testing.T) {
 	arranged := oauth.Client{Issuer: loginURL, ID: "id", Secret: "client-secret"}
 	for name, grant := range map[string]oauth.Grant{
@@ -233,7 +233,7 @@ func TestAdvisoryCVE_2026_104850(t *testing.T) {
 			if fixed := name != "registered"; fixed != errors.Is(err, oauth.ErrIssuer) {
 				t.Errorf("with the other authorization server: %v", err)
 			}
-			again := w.transport(&oauth.Options{Grant: grant}) // after a restart, with what is stored
+			again := w.transport(&oauth.Options{Grant: grant}) // after a restart, with the same store
 			_, _ = post(t.Context(), again, "", "hello")
 			keeps(t, evil)
 			if name != "registered" && len(evil.granted("")) != 0 {
@@ -243,8 +243,8 @@ func TestAdvisoryCVE_2026_104850(t *testing.T) {
 	}
 }
 
-// The Python SDK did so, too, and in its mended version still where a server has no
-// metadata, where it wants more scopes, and for programs that name no issuer.
+// So did the Python SDK, and its fixed version still does where a server has no metadata,
+// where it requires more scopes, and for credentials without an issuer.
 func TestAdvisoryGHSA_qx49_fqc8_xw99(t *testing.T) {
 	turns := map[string]func(w *world, evil *issuer){
 		"by metadata": func(w *world, _ *issuer) {
@@ -285,8 +285,8 @@ func TestAdvisoryGHSA_qx49_fqc8_xw99(t *testing.T) {
 	afterRestart(t)
 }
 
-// afterRestart has the hostile authorization server be the first that a client hears
-// of whose credentials name none: the mended version has nothing to know better by.
+// afterRestart makes the hostile authorization server the first one that the client sees,
+// for credentials without an issuer. The fixed version cannot detect that.
 func afterRestart(t *testing.T) {
 	t.Helper()
 	for name, grant := range map[string]oauth.Grant{

@@ -20,12 +20,12 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// attacks are worlds in which somebody is up to something. None must get a code, a
-// token or a secret, and the request fails for the reason.
+// attacks are worlds with an attacker. No attacker may get a code, a token or a secret, and
+// the request must fail for the right reason.
 func attacks() map[string]struct {
 	arrange func(w *world)
 	reason  error
-	reaches string // what may still be requested, a prefix of the log; "" for no authorization at all
+	reaches string // what may be requested, a prefix of the log; "" for no authorization at all
 } {
 	type attack = struct {
 		arrange func(w *world)
@@ -146,8 +146,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A code of another flow, even with the right state, is worth nothing without the
-// verifier of that flow.
+// A code of another flow, even with the right state, is useless without the verifier of
+// that flow.
 func TestCodeInjection(t *testing.T) {
 	w := newWorld(t)
 	w.mustPost(w.transport(nil), "", served) // a victim's flow, code-1
@@ -160,8 +160,7 @@ func TestCodeInjection(t *testing.T) {
 	}
 }
 
-// What an authorization server says of an error is not believed before it is known
-// who says so.
+// An error in a redirect is ignored until its sender has been verified.
 func TestErrorOfStranger(t *testing.T) {
 	w := newWorld(t)
 	w.login.redirect = func(params url.Values) {
@@ -176,7 +175,7 @@ func TestErrorOfStranger(t *testing.T) {
 	}
 }
 
-// The server redirects a request that has a token: the token stays here.
+// If the server redirects a request with a token, the token is not sent on.
 func TestRedirectOfServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		to    string
@@ -221,7 +220,7 @@ func TestRedirectOfServer(t *testing.T) {
 	}
 }
 
-// Metadata that does not end is not read to its end.
+// Endless metadata is not read to its end.
 func TestLongMetadata(t *testing.T) {
 	for _, at := range []string{"https://mcp.example/.well-known/oauth-protected-resource/mcp", "https://login.example/.well-known/oauth-authorization-server", "https://login.example/token", "https://login.example/register"} {
 		t.Run(at, func(t *testing.T) {
@@ -251,7 +250,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// counter is a JSON document that does not end.
+// counter is an endless JSON document.
 type counter struct {
 	read   int
 	closed bool
@@ -270,7 +269,7 @@ func (c *counter) Read(p []byte) (int, error) {
 
 func (c *counter) Close() error { c.closed = true; return nil }
 
-// Metadata redirects stay within their origin, and end.
+// Redirects of metadata requests stay within their origin, and are limited.
 func TestRedirectOfMetadata(t *testing.T) {
 	for name, test := range map[string]struct {
 		to     func(hop int) string
@@ -310,8 +309,8 @@ func TestRedirectOfMetadata(t *testing.T) {
 	}
 }
 
-// The server moves to another authorization server. What the old one gave, the new
-// one never sees: no client, no secret, no token; and the other way round.
+// The server moves to another authorization server, which must not see anything of the old
+// one: no client, no secret, no token; and the other way round.
 func TestMigration(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -361,7 +360,7 @@ func TestCredentialsOfAnother(t *testing.T) {
 	}
 }
 
-// A client without an issuer stays with the first one.
+// A client without an issuer stays with the first authorization server.
 func TestFirstIssuer(t *testing.T) {
 	w := newWorld(t)
 	grant := &oauth.AuthorizationCode{Redirector: w.receiver, Clients: []oauth.Client{{ID: "id"}}, NoRegistration: true}
@@ -377,8 +376,8 @@ func TestFirstIssuer(t *testing.T) {
 	}
 }
 
-// One that has something to prove who it is does not take whomever a server names for
-// the one to prove it to: nothing is sent before that is configured.
+// A client with a secret or key is not used at an authorization server only because the
+// MCP server names it: nothing is sent before an issuer is configured.
 func TestSecretWithoutIssuer(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -413,7 +412,7 @@ func TestSecretWithoutIssuer(t *testing.T) {
 	}
 }
 
-// A token that cannot stand in a header is none.
+// A token that cannot be sent in a header is rejected.
 func TestTokenWithNewline(t *testing.T) {
 	for _, access := range []string{"", "a\r\nX-Evil: 1", "a b", "ü", strings.Repeat("x", 1<<17)} {
 		w := newWorld(t)

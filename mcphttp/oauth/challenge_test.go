@@ -58,7 +58,7 @@ func FuzzParseChallenges(f *testing.F) {
 				t.Errorf("%v", c)
 			}
 		}
-		// What was parsed is parsed the same again once it is written properly.
+		// Parsed challenges are parsed the same again after they have been written.
 		var b strings.Builder
 		for i, c := range all {
 			if i > 0 {

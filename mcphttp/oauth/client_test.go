@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// The ways for a client to be known, in their order.
+// The kinds of clients, in their order.
 func TestClientOrder(t *testing.T) {
 	const document = "https://app.example/client.json"
 	arranged := []oauth.Client{{Issuer: "https://partner.example", ID: "other"}, {Issuer: loginURL, ID: "arranged", Secret: "s"}}
@@ -58,7 +58,7 @@ func TestClientOrder(t *testing.T) {
 	}
 }
 
-// A refresh token is for the client that got it.
+// A refresh token is used only by its client.
 func TestRefreshTokenOfAnotherClient(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -98,7 +98,7 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-// An initial access token is for the authorization server that gave it.
+// An initial access token is sent only to its authorization server.
 func TestInitialTokenOfAnother(t *testing.T) {
 	for _, issuer := range []string{"", "https://partner.example"} {
 		w := newWorld(t)
@@ -125,8 +125,7 @@ func TestRegistrationRefused(t *testing.T) {
 	}
 }
 
-// A secret that has ended, and a redirect URI that was not registered, need another
-// registration.
+// An expired secret, or a redirect URI that is not registered, requires a new registration.
 func TestRegisteredAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

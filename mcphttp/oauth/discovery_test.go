@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// TestPlaces asks where metadata is looked for, in which order, until it is found.
+// TestPlaces checks where metadata is looked for, and in which order.
 func TestPlaces(t *testing.T) {
 	const well = "/.well-known/"
 	for name, test := range map[string]struct {
@@ -103,8 +103,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A page for people, as servers have for every path that they do not know, is no
-// metadata.
+// An HTML page, which some servers send for every unknown path, is not metadata.
 func TestPageForPeople(t *testing.T) {
 	w := newWorld(t)
 	w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -118,7 +117,7 @@ func TestPageForPeople(t *testing.T) {
 	w.mustPost(w.transport(nil), "", served)
 }
 
-// A server that is down says nothing about where its metadata is not.
+// An error of a server does not mean that it has no metadata.
 func TestMetadataUnavailable(t *testing.T) {
 	w := newWorld(t)
 	w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -183,7 +182,7 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// Of several authorization servers, the one with which something is arranged.
+// Of several authorization servers, the one with a configured client is used.
 func TestSeveralIssuers(t *testing.T) {
 	w := newWorld(t)
 	w.server.metadata["authorization_servers"] = []string{"https://first.example", loginURL}
@@ -194,7 +193,7 @@ func TestSeveralIssuers(t *testing.T) {
 	}
 }
 
-// A resource above the server's URL is sent as it is called.
+// The identifier of a resource above the server's URL is sent as it is.
 func TestParentResource(t *testing.T) {
 	for _, id := range []string{"https://mcp.example", "https://mcp.example/", "https://MCP.example:443/mcp/"} {
 		w := newWorld(t)

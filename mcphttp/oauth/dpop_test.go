@@ -19,8 +19,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// bound makes the world one of DPoP. It checks every proof, and wants nonces if told
-// to.
+// bound makes the world use DPoP. It checks every proof, and requires nonces if told to.
 type bound struct {
 	*world
 	nonces bool
@@ -58,8 +57,7 @@ func newBound(t *testing.T) *bound {
 	return b
 }
 
-// proof checks the proof of a request, and reports whether it has the nonce that it
-// ought to have.
+// proof checks the proof of a request, and reports whether it has the required nonce.
 func (b *bound) proof(r *http.Request, access, nonce string) bool {
 	b.t.Helper()
 	proofs := r.Header.Values("DPoP")
@@ -122,7 +120,7 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
-// The key stays with the token: for refreshing, for the next process.
+// The key is kept with the token: for refreshing, and for the next process.
 func TestDPoPKeyStays(t *testing.T) {
 	own, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	other, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -151,7 +149,7 @@ func TestDPoPKeyStays(t *testing.T) {
 	}
 }
 
-// A stored token that is not bound is none where bound ones are wanted.
+// A stored token that is not bound is not used if DPoP is required.
 func TestDPoPInsteadOfStored(t *testing.T) {
 	w := newWorld(t)
 	w.mustPost(w.transport(nil), "", served)
@@ -164,8 +162,8 @@ func TestDPoPInsteadOfStored(t *testing.T) {
 	}
 }
 
-// A token that is not bound is none where bound ones are wanted, and a server that
-// only ever wants another nonce does not get more than a few requests.
+// A token that is not bound is rejected if DPoP is required. A server that always requires
+// another nonce gets only a few requests.
 func TestDPoPRefused(t *testing.T) {
 	b := newBound(t)
 	b.login.answers = nil

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// serveMCP puts a real server where the world's is.
+// serveMCP replaces the world's server by a real one.
 func (w *world) serveMCP() {
 	mux := mcp.NewMux("clock", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
@@ -33,7 +33,7 @@ func (w *world) serveMCP() {
 	})
 }
 
-// connect makes a connection through a transport.
+// connect connects through a transport.
 func (w *world) connect(rt *oauth.Transport) *mcp.Conn {
 	w.t.Helper()
 	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(w.t.Context(), mcphttp.NewTransport(serverURL, &mcphttp.TransportOptions{
@@ -77,7 +77,7 @@ func TestSlowUser(t *testing.T) {
 	}
 }
 
-// A refusal is one of the caller, and is not taken for an old server.
+// A rejection fails the request, and is not mistaken for an old server.
 func TestConnectDenied(t *testing.T) {
 	w := newWorld(t)
 	w.serveMCP()

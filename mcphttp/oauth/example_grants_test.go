@@ -74,7 +74,7 @@ func ExampleNewMemoryStore() {
 	// <nil>
 }
 
-// A program on a platform that tells who it is needs no credentials of its own.
+// A program whose platform identifies it needs no credentials of its own.
 func ExampleWorkloadIdentity() {
 	server, login := protected()
 	defer server.Close()
@@ -97,7 +97,7 @@ func ExampleWorkloadIdentity() {
 	// <nil>
 }
 
-// Who is logged in at the enterprise is not asked again.
+// A user who is logged in at the enterprise is not asked again.
 func ExampleEnterpriseGrant() {
 	server, login := protected()
 	defer server.Close()

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// protected is an MCP server that wants tokens of an authorization server of its
-// own. Both are on this machine.
+// protected is an MCP server that requires tokens of its own authorization server. Both
+// are on this machine.
 func protected() (server, login *httptest.Server) {
 	as, login := localIssuer()
 	mux := mcp.NewMux("clock", "v1.0.0", nil)
@@ -40,8 +40,8 @@ func protected() (server, login *httptest.Server) {
 	return server, login
 }
 
-// A program that is used in a terminal needs no more than the server's URL: a
-// browser is opened when the server asks who is there.
+// A command line program needs only the server's URL: a browser is opened when the server
+// requires authorization.
 func ExampleNewTransport() {
 	server, login := protected()
 	defer server.Close()
@@ -81,7 +81,7 @@ func ExampleNewTransport() {
 	// hello, whoever you are
 }
 
-// A program that runs without a user has credentials of its own.
+// A program without a user has credentials of its own.
 func ExampleClientCredentials() {
 	server, login := protected()
 	defer server.Close()
@@ -99,10 +99,10 @@ func ExampleClientCredentials() {
 	// <nil>
 }
 
-// A web application sends the user on, and gets the parameters of the redirect where
-// it serves its redirect URI.
+// A web application redirects the user, and gets the parameters where it serves its
+// redirect URI.
 func ExampleNewRedirector() {
-	redirects := make(chan url.Values) // filled by the application's handler
+	redirects := make(chan url.Values) // sent by the application's handler
 	receiver := oauth.NewRedirector("https://app.example/callback", func(ctx context.Context, authorizationURL string) (url.Values, error) {
 		u, err := url.Parse(authorizationURL)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 )
 
-// Challenge is a challenge as it was parsed.
+// Challenge is a parsed challenge.
 type Challenge struct {
 	Scheme string
 	Params map[string]string
@@ -24,7 +24,7 @@ func ParseChallenges(h http.Header) []Challenge {
 	return all
 }
 
-// Dial says whether a server at one address may have another dialled.
+// Dial reports whether a server at one address may have another dialled.
 func Dial(server, to netip.Addr, plain bool) error {
 	d := &destination{reach: reachFrom(server), plain: plain}
 	ctx := context.WithValue(context.Background(), destinationKey{}, d)

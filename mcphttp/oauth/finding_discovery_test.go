@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// shared is a host whose tenants each have a path. Documents are served by their paths;
-// everything else is the server of the tenant at /mcp.
+// shared is a host with a path for each tenant. Documents are served at their paths; all
+// other paths are the server of the tenant at /mcp.
 func shared(t *testing.T, challenge string, documents map[string]string) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -36,14 +36,14 @@ const (
 	advertise     = `Bearer resource_metadata="https://mcp.example`
 )
 
-// A tenant of a shared host cannot get tokens that are good for the whole host: only the
+// A tenant of a shared host cannot get tokens that are valid for the whole host: only the
 // host can say, at its own well-known URL, that its tenants are one resource.
 func TestFindingS7ParentResource(t *testing.T) {
 	const host = "https://mcp.example"
 	for name, test := range map[string]struct {
 		challenge string
 		documents map[string]string // resources by the path of their metadata
-		want      string            // the resource that a token was asked for, "" for none
+		want      string            // that a token was requested for, "" for none
 	}{
 		"the server's own, advertised":         {advertise + `/mcp/prm.json"`, map[string]string{"/mcp/prm.json": serverURL}, serverURL},
 		"the host, advertised by the tenant":   {advertise + `/mcp/prm.json"`, map[string]string{"/mcp/prm.json": host}, ""},
@@ -82,7 +82,7 @@ func TestFindingS7ExactResource(t *testing.T) {
 	w.mustPost(w.transport(&oauth.Options{ExactResource: true}), "", served)
 }
 
-// A server that is told apart by its query does not get the tokens of the others.
+// A server that is distinguished by its query does not get the tokens of the others.
 func TestFindingS7Query(t *testing.T) {
 	w := shared(t, advertise+`/mcp/prm.json"`, map[string]string{"/mcp/prm.json": serverURL})
 	w.server.url = serverURL + "?tenant=evil"

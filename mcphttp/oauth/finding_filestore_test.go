@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// oneFile is a store with a value, its directory, and the file of the value.
+// oneFile returns a store with one value, its directory, and the file of the value.
 func oneFile(t *testing.T) (store *oauth.FileStore, dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "tokens")
@@ -31,8 +31,8 @@ func oneFile(t *testing.T) (store *oauth.FileStore, dir, file string) {
 
 var oneKey = oauth.StoreKey{Issuer: "https://login.example"}
 
-// A program that runs as root neither reads what another user has put there for it, nor
-// puts its tokens where another user can take them away.
+// A program that runs as root neither reads files that another user has planted, nor
+// writes tokens where another user can replace them.
 func TestFindingS36FilesOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files to others")
@@ -60,7 +60,7 @@ func TestFindingS36FilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// Where others can replace files, nothing is read before it is closed to them.
+// In a directory where others can replace files, nothing is read until it is closed to them.
 func TestFindingS36OpenDirectory(t *testing.T) {
 	store, dir, _ := oneFile(t)
 	for mode, readable := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false, 0o702: false} {

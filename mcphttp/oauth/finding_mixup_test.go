@@ -24,7 +24,7 @@ func mixUp(t *testing.T) (w *world, evil *issuer) {
 	return w, evil
 }
 
-// A code of an honest authorization server does not go to the hostile one that sent the
+// A code of an honest authorization server is not sent to the hostile one that sent the
 // user there.
 func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 	w, evil := mixUp(t)
@@ -42,8 +42,8 @@ func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 	}
 }
 
-// What real authorization servers do goes on: pages beside the token endpoint but not
-// beside the issuer, tokens of another host, and an iss that was not promised.
+// Real authorization servers still work: with pages at the origin of the token endpoint but
+// not of the issuer, with tokens of another host, and with an iss that was not announced.
 func TestFindingS38RealServers(t *testing.T) {
 	for name, arrange := range map[string]func(w *world){
 		"no iss, all on one origin": func(w *world) { w.login.noIss = true },
@@ -73,7 +73,7 @@ func TestFindingS38RealServers(t *testing.T) {
 			}
 		}
 	}
-	// By default, pages of a host of their own work without iss, too.
+	// By default, pages on another host work without iss, too.
 	w := newWorld(t)
 	w.login.metadata["authorization_response_iss_parameter_supported"] = false
 	w.login.metadata["authorization_endpoint"] = "https://pages.example/authorize"

@@ -26,7 +26,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// verified are the header and the claims of a JWT, after its signature was checked.
+// verified returns the header and the claims of a JWT after verifying its signature.
 func verified(t *testing.T, token string, key crypto.PublicKey) (header jose.Header, claims map[string]any) {
 	t.Helper()
 	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.RS256, jose.PS256, jose.EdDSA})
@@ -76,7 +76,7 @@ func TestClientSecret(t *testing.T) {
 	}
 }
 
-// A program without a user is not bothered by the end of a token, nor by scopes.
+// A program without a user gets new tokens and scopes silently.
 func TestClientCredentialsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -151,7 +151,7 @@ func TestClientKey(t *testing.T) {
 	}
 }
 
-// opaque is a key of which only the signatures are at hand.
+// opaque is a key that can only sign.
 type opaque struct{ crypto.Signer }
 
 func TestWorkloadIdentity(t *testing.T) {
@@ -170,7 +170,7 @@ func TestWorkloadIdentity(t *testing.T) {
 	if to.Issuer != loginURL || to.TokenEndpoint != loginURL+"/token" {
 		t.Errorf("asked for a JWT for %v", to)
 	}
-	// A JWT that is refused is not tried twice.
+	// A rejected JWT is not sent twice.
 	w.login.revoke()
 	w.login.token = func(rw http.ResponseWriter, _ *http.Request) bool {
 		writeJSON(rw, 400, map[string]any{"error": "invalid_grant"})
@@ -189,7 +189,7 @@ func TestWorkloadIdentity(t *testing.T) {
 	w.mustFail(w.transport(&oauth.Options{Grant: grant}), failed)
 }
 
-// provider is an enterprise's identity provider.
+// provider is the identity provider of an enterprise.
 func (w *world) provider(issued string) *[]url.Values {
 	var asked []url.Values
 	w.hosts["https://idp.corp"] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -253,7 +253,7 @@ func TestEnterprise(t *testing.T) {
 	}
 }
 
-// A grant without its function is refused before anything is sent.
+// A grant without its function is rejected before anything is sent.
 func TestGrantWithoutFunction(t *testing.T) {
 	for name, grant := range map[string]oauth.Grant{
 		"Subject":   &oauth.EnterpriseGrant{Client: oauth.Client{Issuer: loginURL, ID: "id"}},

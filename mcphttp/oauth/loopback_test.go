@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// visitReally is a user at a server that is there.
+// visitReally is a user at a real server.
 func visitReally(ctx context.Context, to string) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -33,7 +33,7 @@ func visitReally(ctx context.Context, to string) (url.Values, error) {
 	return back.Query(), nil
 }
 
-// browse gets a page, and says what it is.
+// browse gets a page and returns its text.
 func browse(t *testing.T, method, to string) (int, string) {
 	t.Helper()
 	req, _ := http.NewRequest(method, to, nil)
@@ -94,12 +94,12 @@ func TestLoopback(t *testing.T) {
 	before := way.RedirectURI()
 	way.Close()
 
-	// The next one is where the program is registered already.
+	// The next one listens at the registered port.
 	again, err := l.Open(t.Context(), before)
 	if err != nil || again.RedirectURI() != before {
 		t.Errorf("%v, %v; want %q", again, err, before)
 	}
-	// Unless somebody else is there.
+	// Unless the port is taken.
 	third, err := l.Open(t.Context(), before)
 	if err != nil || third.RedirectURI() == before {
 		t.Errorf("%v, %v", third, err)

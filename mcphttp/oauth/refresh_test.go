@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// refreshing is a world in which tokens can be refreshed, with one that is used.
+// refreshing is a world in which tokens can be refreshed, with a token in use.
 func refreshing(t *testing.T) (*world, *oauth.Transport) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -24,7 +24,7 @@ func refreshing(t *testing.T) (*world, *oauth.Transport) {
 	return w, rt
 }
 
-// 50 requests find at the same time that their token is over: one refreshes; T66.
+// 50 requests find at the same time that their token has expired: one refreshes; T66.
 func TestOneRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -44,7 +44,7 @@ func TestOneRefresh(t *testing.T) {
 	})
 }
 
-// A refresh outlives the request that began it: its refresh token is used up; T66.
+// A refresh outlives its request, because its refresh token is used up; T66.
 func TestRefreshOutlivesRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -60,8 +60,7 @@ func TestRefreshOutlivesRequest(t *testing.T) {
 	})
 }
 
-// A token is refreshed before it ends, and the refresh token that is given with it
-// is the next one to use.
+// A token is refreshed before it expires, and the new refresh token is used next.
 func TestRefreshInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -79,7 +78,7 @@ func TestRefreshInTime(t *testing.T) {
 	})
 }
 
-// A refresh token that is refused leads to the user, once.
+// A rejected refresh token leads to the user, once.
 func TestRefreshRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -91,7 +90,7 @@ func TestRefreshRefused(t *testing.T) {
 	})
 }
 
-// Nobody asks the user before the server has refused the old token.
+// The user is not asked before the server has rejected the old token.
 func TestExpiredButGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -106,7 +105,7 @@ func TestExpiredButGood(t *testing.T) {
 	})
 }
 
-// An authorization server that is down for a moment is no reason to ask the user.
+// The user is not asked because an authorization server is temporarily down.
 func TestRefreshFails(t *testing.T) {
 	w, rt := refreshing(t)
 	w.login.revoke()
@@ -122,8 +121,8 @@ func TestRefreshFails(t *testing.T) {
 	w.wantAuthorizations(1)
 }
 
-// A server that refuses every token is not asked again and again, and the user
-// neither.
+// If a server rejects every token, neither the authorization server nor the user is asked
+// repeatedly.
 func TestEndlessRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -142,8 +141,7 @@ func TestEndlessRefresh(t *testing.T) {
 	})
 }
 
-// What was got is there for the next process: neither the user nor a registration
-// is needed; T66.
+// The next process uses the stored token and registration, without the user; T66.
 func TestRestart(t *testing.T) {
 	for name, store := range map[string]func(t *testing.T) oauth.Store{
 		"memory": func(*testing.T) oauth.Store { return oauth.NewMemoryStore() },
@@ -173,8 +171,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Of two processes with one store, the second uses what the first has refreshed,
-// rather than a refresh token that is used up.
+// Of two processes with one store, the second uses the token that the first has refreshed,
+// not a used refresh token.
 func TestTwoProcesses(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -188,8 +186,7 @@ func TestTwoProcesses(t *testing.T) {
 	w.wantAuthorizations(1)
 }
 
-// A refusal of a token that is not the current one any more is no reason to get
-// another.
+// The rejection of a token that is no longer current does not cause another renewal.
 func TestLateRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -219,7 +216,7 @@ func TestLateRefusal(t *testing.T) {
 	})
 }
 
-// Another process has used the refresh token a moment ago.
+// Another process has just used the refresh token.
 func TestLostRace(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -261,7 +258,7 @@ func TestSameRefreshToken(t *testing.T) {
 	})
 }
 
-// An authorization server that has forgotten the client gets to know it again.
+// The client registers again if the authorization server has forgotten it.
 func TestForgottenClient(t *testing.T) {
 	w, rt := refreshing(t)
 	w.login.revoke()
@@ -278,7 +275,7 @@ func TestForgottenClient(t *testing.T) {
 	}
 }
 
-// Lifetimes come as numbers, as strings, and not at all.
+// Lifetimes are numbers, strings, or missing.
 func TestLifetimes(t *testing.T) {
 	for _, test := range []struct {
 		expires   any

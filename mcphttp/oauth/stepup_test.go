@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// lastScope is what was asked for last.
+// lastScope returns the scopes requested last.
 func (w *world) lastScope() string {
 	q := w.login.authorizations()
 	return q[len(q)-1].Get("scope")
@@ -50,7 +50,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// More scopes are asked for with those that there were, and stay.
+// More scopes are requested together with the old ones, and are kept.
 func TestStepUp(t *testing.T) {
 	w := newWorld(t)
 	w.server.metadata["scopes_supported"] = []string{"read"}
@@ -68,7 +68,7 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
-// A scope that is not granted is asked for once, and again after a while.
+// A scope that is not granted is requested once, and again after a while.
 func TestStepUpRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -92,8 +92,8 @@ func TestStepUpRefused(t *testing.T) {
 	})
 }
 
-// A server that wants more scopes for every token gets a few prompts out of the
-// user, however many requests there are.
+// A server that requires more scopes for every token causes few prompts, however many
+// requests there are.
 func TestStepUpLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -119,8 +119,8 @@ func TestStepUpLimit(t *testing.T) {
 	}
 }
 
-// A scope that the server does not grant is asked for once, and again after a
-// while; one that it says to have granted is not.
+// A scope that the server does not grant is requested once, and again after a while. A
+// scope that it claims to have granted is not requested again.
 func TestStepUpNotGranted(t *testing.T) {
 	for _, claimed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

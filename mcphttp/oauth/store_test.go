@@ -60,19 +60,19 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-// broken is a store that does not work.
+// broken is a store that always fails.
 type broken struct{}
 
 func (broken) Load(context.Context, oauth.StoreKey) ([]byte, error) { return nil, errors.New("broken") }
 func (broken) Save(context.Context, oauth.StoreKey, []byte) error   { return errors.New("broken") }
 
-// damaged is a store that has something else.
+// damaged is a store with invalid values.
 type damaged struct{ text string }
 
 func (d damaged) Load(context.Context, oauth.StoreKey) ([]byte, error) { return []byte(d.text), nil }
 func (d damaged) Save(context.Context, oauth.StoreKey, []byte) error   { return nil }
 
-// Without its store a program forgets, but works.
+// Without its store, a program works, but remembers nothing.
 func TestBrokenStore(t *testing.T) {
 	for _, store := range []oauth.Store{
 		broken{}, damaged{"{"}, damaged{"{}"},

@@ -45,7 +45,7 @@ func TestAuthorizationCode(t *testing.T) {
 	}
 }
 
-// What is not the server's, or says itself who calls, is passed on untouched.
+// Requests to other servers, and those with an Authorization header, are passed on unchanged.
 func TestPassedOn(t *testing.T) {
 	w := newWorld(t)
 	rt := w.transport(nil)
@@ -71,7 +71,7 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// What asks for something else is not for this package.
+// Challenges of other schemes are ignored.
 func TestForeignChallenge(t *testing.T) {
 	w := newWorld(t)
 	w.server.challenge = `Basic realm="Bearer", Negotiate`
@@ -81,7 +81,7 @@ func TestForeignChallenge(t *testing.T) {
 	}
 }
 
-// A session that is ended is worth a refresh, but not a user's time.
+// Ending a session is worth a refresh, but not a login.
 func TestQuietDelete(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -107,7 +107,7 @@ func TestQuietDelete(t *testing.T) {
 	w.mustPost(rt, "", served)
 }
 
-// stream is a body that cannot be had again.
+// stream is a body that can be read only once.
 type stream struct {
 	io.Reader
 	closed bool
@@ -137,7 +137,7 @@ func TestBodies(t *testing.T) {
 			if !body.closed {
 				t.Error("the body was not closed")
 			}
-			// With a token, a body that is sent once is sent whole.
+			// With a token, a body that can be sent once is sent completely.
 			if err := rt.Authorize(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestInvalidServer(t *testing.T) {
 	}
 }
 
-// A server that is not https gets no token, but may be one that wants none.
+// A server without https gets no token, but may be used if it requires none.
 func TestPlainServer(t *testing.T) {
 	w := newWorld(t)
 	w.server.url = "http://mcp.example/mcp"
@@ -216,7 +216,7 @@ func TestOneAuthorization(t *testing.T) {
 	})
 }
 
-// The request that began it may end while the user thinks; another one joins.
+// The request that started the login may end; another one joins.
 func TestRequestEndsBeforeUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -269,14 +269,14 @@ func TestLoginTimeoutAndClose(t *testing.T) {
 	})
 }
 
-// A Redirector that panics fails the requests that wait for it.
+// A Redirector that panics fails the waiting requests.
 func TestPanic(t *testing.T) {
 	w := newWorld(t)
 	w.receiver = oauth.NewRedirector("https://app.example/callback", func(context.Context, string) (url.Values, error) { panic("oops") })
 	w.mustFail(w.transport(nil), mcp.ErrUnauthorized)
 }
 
-// A refusal is the user's or the server's last word for one request, not for ever.
+// A failed login is final for its request only.
 func TestDenied(t *testing.T) {
 	w := newWorld(t)
 	w.login.redirect = func(params url.Values) {

@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// network is all hosts that there are, by their origins, and what they were asked.
+// network is all hosts, by their origins, with a log of their requests.
 type network struct {
 	mu    sync.Mutex
 	hosts map[string]http.Handler
@@ -61,7 +61,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// asked counts the requests whose log line begins with a prefix.
+// asked returns the number of requests whose log line starts with a prefix.
 func (n *network) asked(prefix string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,14 +74,14 @@ func (n *network) asked(prefix string) int {
 	return count
 }
 
-// seen reports whether a host was sent an Authorization with a text in it.
+// seen reports whether a host got an Authorization header that contains a text.
 func (n *network) seen(origin, text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.ContainsFunc(n.auth, func(line string) bool { return strings.HasPrefix(line, origin+" ") && strings.Contains(line, text) })
 }
 
-// grantRecord is what a token was given for.
+// grantRecord describes an issued token.
 type grantRecord struct {
 	form  url.Values
 	scope string
@@ -94,10 +94,10 @@ type issuer struct {
 	url      string
 	metadata map[string]any
 	noIss    bool
-	iss      string                                            // what it says in redirects, "" for its URL
-	token    func(w http.ResponseWriter, r *http.Request) bool // true: has answered
+	iss      string                                            // sent in redirects, "" for its URL
+	token    func(w http.ResponseWriter, r *http.Request) bool // returns true if it has answered
 	redirect func(params url.Values)                           // changes the response
-	refresh  string                                            // the refresh token that is good, "" for none
+	refresh  string                                            // the valid refresh token, "" for none
 	lifetime any                                               // expires_in
 	answers  func(form url.Values, answer map[string]any)      // changes a token response
 	register func(body map[string]any) (int, map[string]any)   // nil answers with a public client
@@ -120,7 +120,7 @@ func newIssuer(at string) *issuer {
 	}}
 }
 
-// localIssuer is one on this machine.
+// localIssuer is an authorization server on this machine.
 func localIssuer() (*issuer, *httptest.Server) {
 	as := newIssuer("")
 	login := httptest.NewServer(as)
@@ -142,7 +142,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/token" {
 		r.ParseForm()
-		if s.token != nil && s.token(w, r) { // which may wait
+		if s.token != nil && s.token(w, r) { // it may wait
 			s.record(r)
 			return
 		}
@@ -244,7 +244,7 @@ func (s *issuer) record(r *http.Request) {
 	s.grants = append(s.grants, recordOf(r))
 }
 
-// revoke makes all tokens useless.
+// revoke revokes all tokens.
 func (s *issuer) revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,7 @@ func (s *issuer) scopesOf(token string) (string, bool) {
 	return scopes, ok
 }
 
-// granted are the token responses so far of a grant type, "" for all.
+// granted returns the token responses of a grant type, "" for all.
 func (s *issuer) granted(kind string) []grantRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,14 +277,14 @@ func (s *issuer) authorizations() []url.Values {
 	return slices.Clone(s.requests)
 }
 
-// resource is an MCP server, as far as authorization goes. A request says in X-Scope
-// what it needs.
+// resource is an MCP server that only checks authorization. The header X-Scope of a request
+// names the scope that it requires.
 type resource struct {
 	url       string
 	issuer    *issuer
 	metadata  map[string]any // nil for none
-	challenge string         // in place of the usual one
-	deny      bool           // whatever token there is
+	challenge string         // instead of the usual one
+	deny      bool           // reject every token
 	step      func(n int) string
 	steps     int
 	mu        sync.Mutex
@@ -376,7 +376,7 @@ func (w *world) visit(ctx context.Context, to string) (url.Values, error) {
 	return back.Query(), nil
 }
 
-// transport makes a transport in this world, with what is not set in the options.
+// transport returns a transport in this world, which fills in missing options.
 func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 	if opts == nil {
 		opts = &oauth.Options{}
@@ -400,7 +400,7 @@ func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 	return t
 }
 
-// post sends a request to the server and returns the status and what it says.
+// post sends a request to the server and returns the status and the body.
 func post(ctx context.Context, rt http.RoundTripper, scope, body string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, serverURL, strings.NewReader(body))
 	if err != nil {
@@ -428,7 +428,7 @@ func (w *world) mustPost(rt http.RoundTripper, scope, want string) {
 
 const served = "200 POST /mcp hello"
 
-// mustFail wants the request to fail for a reason.
+// mustFail checks that the request fails for a reason.
 func (w *world) mustFail(rt http.RoundTripper, reason error) {
 	w.t.Helper()
 	got, err := post(w.t.Context(), rt, "", "hello")
@@ -437,7 +437,7 @@ func (w *world) mustFail(rt http.RoundTripper, reason error) {
 	}
 }
 
-// wantRefreshes checks how often a refresh token was good for another token.
+// wantRefreshes checks how often a token was refreshed.
 func (w *world) wantRefreshes(want int) {
 	w.t.Helper()
 	if n := len(w.login.granted("refresh_token")); n != want {

@@ -63,7 +63,7 @@ func TestClientSpans(t *testing.T) {
 	}
 }
 
-// What is sent has the trace, and everything that it had.
+// Requests get the trace, and keep everything else.
 func TestClientInjects(t *testing.T) {
 	const big = "9007199254740993"
 	who, _ := baggage.Parse("who=me")
@@ -135,7 +135,7 @@ func TestClientInjects(t *testing.T) {
 	}
 }
 
-// A decision not to sample goes on, too.
+// A decision not to sample is propagated, too.
 func TestClientNotSampled(t *testing.T) {
 	o := observe(t)
 	opts := o.options()
@@ -151,8 +151,7 @@ func TestClientNotSampled(t *testing.T) {
 	}
 }
 
-// Without options everything is OpenTelemetry's global, which does nothing unless a
-// program says so.
+// Without options, OpenTelemetry's global providers are used, which do nothing by default.
 func TestDefaults(t *testing.T) {
 	k := new(keeping)
 	req := callWith("t", map[string]string{"traceparent": parentA})

@@ -37,7 +37,7 @@ func Example() {
 	defer conn.Close()
 	otelmcp.Instrument(conn, opts)
 
-	spans.Reset() // connecting is not what this is about
+	spans.Reset() // the spans of connecting
 	if _, err := mcp.Call[string](ctx, conn, "greet", nil); err != nil {
 		fmt.Println(err)
 		return
@@ -58,7 +58,7 @@ func ExampleServer() {
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Use(otelmcp.Server(&otelmcp.Options{
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
-		// It is served over standard input and output.
+		// The server is used over standard input and output.
 		Attributes: []attribute.KeyValue{attribute.String("network.transport", "pipe")},
 	}))
 	mux.Tool("greet", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))

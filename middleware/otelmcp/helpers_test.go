@@ -24,10 +24,10 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// w3c is what programs propagate with.
+// w3c is the usual propagator of programs.
 var w3c = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 
-// observed is OpenTelemetry's SDK, in memory.
+// observed is an OpenTelemetry SDK in memory.
 type observed struct {
 	exporter *tracetest.InMemoryExporter
 	traces   *sdktrace.TracerProvider
@@ -47,14 +47,14 @@ func (o *observed) options() *otelmcp.Options {
 	return &otelmcp.Options{TracerProvider: o.traces, MeterProvider: o.meters, Propagator: w3c}
 }
 
-// spans are those that have ended, which are then forgotten.
+// spans returns the ended spans, and forgets them.
 func (o *observed) spans() tracetest.SpanStubs {
 	spans := o.exporter.GetSpans()
 	o.exporter.Reset()
 	return spans
 }
 
-// only is the one span that has ended.
+// only returns the only span that has ended.
 func (o *observed) only(t *testing.T) tracetest.SpanStub {
 	t.Helper()
 	spans := o.spans()
@@ -64,7 +64,7 @@ func (o *observed) only(t *testing.T) tracetest.SpanStub {
 	return spans[0]
 }
 
-// points are the measurements of a histogram, as "key=value key=value", sorted.
+// points returns the measurements of a histogram as "key=value key=value", sorted.
 func (o *observed) points(t *testing.T, name string) []string {
 	t.Helper()
 	var points []string
@@ -94,7 +94,7 @@ func (o *observed) histogram(t *testing.T, name string) []metricdata.HistogramDa
 	return points
 }
 
-// written are attributes as "key=value key=value", sorted.
+// written formats attributes as "key=value key=value", sorted.
 func written(attrs []attribute.KeyValue) string {
 	pairs := make([]string, len(attrs))
 	for i, a := range attrs {
@@ -104,7 +104,7 @@ func written(attrs []attribute.KeyValue) string {
 	return strings.Join(pairs, " ")
 }
 
-// quiet are the options of a mux that says nothing.
+// quiet returns options of a mux that logs nothing.
 func quiet() *mcp.MuxOptions {
 	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
 }
@@ -123,7 +123,7 @@ func callWith(name string, meta map[string]string) *mcp.Request {
 	return mcptest.NewRequest(mcp.MethodCallTool, p)
 }
 
-// keeping is a handler that keeps the request and the context it gets.
+// keeping is a handler that keeps the request and its context.
 type keeping struct {
 	ctx context.Context
 	req *mcp.Request
@@ -134,7 +134,7 @@ func (k *keeping) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, e
 	return mcp.TextResult(""), nil
 }
 
-// A trace that comes from elsewhere.
+// A trace from another process.
 const (
 	traceA  = "4bf92f3577b34da6a3ce929d0e0e4736"
 	spanA   = "00f067aa0ba902b7"
@@ -144,7 +144,7 @@ const (
 	parentB = "00-" + traceB + "-" + spanB + "-01"
 )
 
-// begun is a context with a span of this process.
+// begun returns a context with a span of this process.
 func (o *observed) begun(t *testing.T) (context.Context, trace.SpanContext) {
 	t.Helper()
 	ctx, span := o.traces.Tracer("test").Start(t.Context(), "ambient")
@@ -152,8 +152,8 @@ func (o *observed) begun(t *testing.T) (context.Context, trace.SpanContext) {
 	return ctx, span.SpanContext()
 }
 
-// checkSpan compares a span with what is wanted of it; attributes and status are as
-// written and statusOf have them.
+// checkSpan compares a span with the expected one. Attributes and status are in the format
+// of written and statusOf.
 func checkSpan(t *testing.T, got tracetest.SpanStub, kind trace.SpanKind, name, attrs, status string) {
 	t.Helper()
 	if got.Name != name || got.SpanKind != kind {

@@ -22,13 +22,13 @@ func listen() *mcp.Request {
 	return mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
 }
 
-// listening is a handler that listens until it is told to stop.
+// listening is a handler that listens until it is stopped.
 var listening = mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 })
 
-// No span lasts as long as a subscription, on either side.
+// The span of a subscription is short, on either side.
 func TestSubscription(t *testing.T) {
 	for name, mw := range map[string]func(*otelmcp.Options) mcp.Middleware{"server": otelmcp.Server, "client": otelmcp.Client} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// A subscription that is refused says why.
+// The span of a rejected subscription has the reason.
 func TestSubscriptionRefused(t *testing.T) {
 	o := observe(t)
 	_, _ = otelmcp.Server(o.options())(answering(nil, mcp.InsufficientScope("a"))).ServeMCP(t.Context(), listen())
@@ -110,7 +110,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A session over HTTP has an id, which is not given away.
+// The ID of a session over HTTP is not recorded.
 func TestSessionID(t *testing.T) {
 	o := observe(t)
 	var id string
@@ -142,7 +142,7 @@ func TestSessionID(t *testing.T) {
 	})
 }
 
-// A connection that breaks is measured as one.
+// A broken connection is measured as such.
 func TestBrokenSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
@@ -159,7 +159,7 @@ func TestBrokenSession(t *testing.T) {
 		if points := o.points(t, clientSessions); !slices.Equal(points, want) {
 			t.Errorf("measured %q, want %q", points, want)
 		}
-		o.spans() // the handshake's
+		o.spans() // of the handshake
 		if _, err := mcp.Call[string](t.Context(), c, "who", nil); err == nil {
 			t.Error("a broken connection answered")
 		}

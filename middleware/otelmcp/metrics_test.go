@@ -69,8 +69,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// Names that clients make up are neither dimensions nor in the names of spans; a name
-// that is known stays so, and is in the name of a span from its beginning.
+// Unknown names are neither attributes of measurements nor in span names. Known names stay
+// known, and are in span names from their start.
 func TestNamesAreBounded(t *testing.T) {
 	o := observe(t)
 	opts := o.options()

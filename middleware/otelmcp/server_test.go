@@ -69,7 +69,7 @@ func TestServerSpans(t *testing.T) {
 	}
 }
 
-// A panic goes on, and is seen.
+// A panic is recorded and continues.
 func TestServerPanics(t *testing.T) {
 	o := observe(t)
 	h := otelmcp.Server(o.options())(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic("boom") }))
@@ -108,7 +108,7 @@ func TestServerCancelled(t *testing.T) {
 	}
 }
 
-// Where a trace comes from: _meta, then the context, then the header.
+// The sources of a trace, in order: _meta, the context, the header.
 func TestServerParents(t *testing.T) {
 	inMeta := map[string]string{"traceparent": parentA, "tracestate": "a=b", "baggage": "who=meta"}
 	inHeader := map[string][]string{"Traceparent": {parentB}, "Baggage": {"who=header"}}
@@ -180,7 +180,7 @@ func TestServerParents(t *testing.T) {
 	}
 }
 
-// In a mux that is mounted in another, what is served goes through both.
+// Requests to a mounted mux have a span of each mux.
 func TestServerMounted(t *testing.T) {
 	o := observe(t)
 	inner, outer := mcp.NewMux("inner", "v1", quiet()), mcp.NewMux("outer", "v1", quiet())
@@ -198,7 +198,7 @@ func TestServerMounted(t *testing.T) {
 	}
 }
 
-// What peers choose is clipped, and never splits a character.
+// Text from peers is shortened without splitting characters.
 func TestServerClips(t *testing.T) {
 	o := observe(t)
 	for _, long := range []string{strings.Repeat("é", 1000), "x" + strings.Repeat("é", 1000)} {

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// traced is a server whose tools tell the baggage, and ask for a name.
+// traced is a server whose tools return the baggage, and ask for a name.
 func traced(o *observed) *mcp.Mux {
 	mux := mcp.NewMux("server", "v1", quiet())
 	mux.Use(otelmcp.Server(o.options()))
@@ -41,7 +41,7 @@ func answers(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return mcptest.Accept(named{"Ada"}), nil
 }
 
-// program is the context of a program with a span and baggage.
+// program returns the context of a program with a span and baggage.
 func program(t *testing.T, o *observed) (context.Context, trace.SpanContext) {
 	t.Helper()
 	ctx, span := o.begun(t)
@@ -52,7 +52,7 @@ func program(t *testing.T, o *observed) (context.Context, trace.SpanContext) {
 	return baggage.ContextWithBaggage(ctx, who), span
 }
 
-// In every era and over every transport, client and server are one trace.
+// Client and server share one trace, in every era and over every transport.
 func TestTrace(t *testing.T) {
 	o := observe(t)
 	(&mcptest.Client{Options: mcp.ClientOptions{Elicit: answers}}).Run(t, traced(o), func(t *testing.T, c *mcp.Conn) {
@@ -84,13 +84,14 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// within are the spans of a trace. What connections do by themselves has others.
+// within returns the spans of a trace. Requests that connections make by themselves have
+// others.
 func within(spans tracetest.SpanStubs, root trace.SpanContext) tracetest.SpanStubs {
 	return slices.DeleteFunc(spans, func(s tracetest.SpanStub) bool { return s.SpanContext.TraceID() != root.TraceID() })
 }
 
-// chain checks that each span is the child of the one before, the first that of root,
-// and that there are no others in the trace.
+// chain checks that each span is the child of the previous one, the first that of root, and
+// that there are no others in the trace.
 func chain(t *testing.T, spans tracetest.SpanStubs, root trace.SpanContext, want ...string) {
 	t.Helper()
 	spans = within(spans, root)
@@ -135,7 +136,7 @@ func TestTraceOfQuestions(t *testing.T) {
 	})
 }
 
-// Client, gateway and server are one trace, whatever path and era each side is.
+// Client, gateway and server share one trace, on every path and in every era.
 func TestTraceOfGateway(t *testing.T) {
 	o := observe(t)
 	server := traced(o)
@@ -156,7 +157,7 @@ func TestTraceOfGateway(t *testing.T) {
 	})
 }
 
-// onEveryPath runs fn for every path in every era.
+// onEveryPath runs fn for every path and era.
 func onEveryPath(t *testing.T, fn func(t *testing.T, path mcptest.Path, version string)) {
 	t.Helper()
 	for _, path := range mcptest.Paths() {
@@ -174,8 +175,7 @@ func back(t *testing.T, transport mcp.Transport, version string, mw ...mcp.Middl
 	return c
 }
 
-// A gateway whose server is not traced does not break the trace, and one that is not
-// traced at all passes it on.
+// A gateway does not break the trace, whether its server or itself is not traced.
 func TestTraceThroughUntracedGateway(t *testing.T) {
 	for name, test := range map[string]struct {
 		mw   func(o *observed) []mcp.Middleware
