@@ -62,7 +62,7 @@ type ClientOptions struct {
 	// MaxRounds bounds how often a server may ask about one request, and MaxQuestions how
 	// many questions it may ask at once. A server that exceeds them gets an error, and so
 	// does the caller. At most four questions about one request are answered at the same
-	// time. 0 means 32 rounds of 16 questions.
+	// time. 0 or less means 32 rounds of 16 questions.
 	MaxRounds, MaxQuestions int
 	// MaxPages bounds how many pages of a list the iterators read, such as [Conn.Tools].
 	// They end with [ErrTooManyPages] then. 0 means 1000; a negative value means no bound.

@@ -18,7 +18,7 @@ type callsInFlight struct {
 	abandoned map[callOwner]time.Time // callers that gave up a call that the server may still work on, until when
 }
 
-// A callOwner is whom a call is made for. The zero callOwner is unknown: a program, or an
+// A callOwner identifies the caller of a call. The zero callOwner is unknown: a program, or an
 // unauthenticated client without a session. It is not considered equal to any other caller,
 // nor to itself.
 type callOwner struct {

@@ -65,7 +65,7 @@ func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
 		return res, err
 	}
-	for t, err := range e.conn.toolPages(ctx, nil, maxWalk) {
+	for t, err := range e.conn.toolPages(ctx, nil, maxToolPages) {
 		if err != nil {
 			return nil, err
 		}
@@ -76,8 +76,8 @@ func (e *modernClient) send(ctx context.Context, req *Request) (Result, error) {
 	return e.sendOnce(ctx, req)
 }
 
-// maxWalk bounds how many pages of a list are read to find one tool.
-const maxWalk = 100
+// maxToolPages bounds how many pages of a list are read to find one tool.
+const maxToolPages = 100
 
 func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	id := e.conn.nextID()
@@ -182,9 +182,9 @@ func (*modernClient) rootsChanged(context.Context) error { return nil }
 
 func (*modernClient) close() {}
 
-// lasting is the minimum duration of a subscription that is made again without a longer
-// delay.
-const lasting = 10 * time.Second
+// shortSubscription is the duration below which a subscription counts as a failure. Failures
+// in a row make the delay before the next attempt longer.
+const shortSubscription = 10 * time.Second
 
 // listen keeps a subscription open until ctx is done or the server ends it. If the
 // connection breaks, it subscribes again; then everything counts as changed. The pause
@@ -192,7 +192,7 @@ const lasting = 10 * time.Second
 func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error) {
 	failures := 0
 	for again := false; ; again = true {
-		begun := time.Now()
+		start := time.Now()
 		f, r, err := e.subscribe(ctx, req, again)
 		switch {
 		case err == nil && r.Error != nil:
@@ -202,7 +202,7 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !f.isAccepted() && !again:
 			return nil, err
 		}
-		if time.Since(begun) >= lasting {
+		if time.Since(start) >= shortSubscription {
 			failures = 0
 		}
 		if err := e.conn.sleep(ctx, min(100*time.Millisecond<<min(failures, 6), 5*time.Second)); err != nil {

@@ -3,10 +3,7 @@
 
 package mcp
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Bounds on the notifications that wait for a function of the client: their number and
 // their size.
@@ -83,38 +80,6 @@ func (c *Conn) callFunction(note *Request) {
 	case o.Notification != nil:
 		o.Notification(c.ctx, c, note)
 	}
-}
-
-// forwarderOf returns the forwarder of the subscription that a notification names, or on
-// whose stream it came, or nil.
-func (c *Conn) forwarderOf(note *Request, about ID) *forwarder {
-	var id ID
-	_ = note.Meta().Get(MetaSubscriptionID, &id)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f := c.forwarders[id.Canonical()]; f != nil {
-		return f
-	}
-	return c.forwarders[about]
-}
-
-// errEndedByServer is the cause of the context of a subscription that the server has ended.
-var errEndedByServer = errors.New("mcp: the server ended the subscription")
-
-// endForwarder ends the subscription that a notifications/cancelled names, and reports
-// whether there is one.
-func (c *Conn) endForwarder(note *Request) bool {
-	var p CancelledParams
-	if note.Decode(&p) != nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f, ok := c.forwarders[p.RequestID.Canonical()]
-	if ok {
-		f.end(errEndedByServer)
-	}
-	return ok
 }
 
 // logKey is the key of the function that receives the log messages about a call, if it is

@@ -86,7 +86,7 @@ func (c *Conn) pauseCalls() (resume func()) {
 	}
 }
 
-// ErrNoAnswer is the error of a connection whose server has stopped to answer; see
+// ErrNoAnswer is the error of a connection whose server has stopped answering; see
 // [ClientOptions].KeepAlive.
 var ErrNoAnswer = errors.New("mcp: the server does not answer")
 

@@ -1,0 +1,247 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+)
+
+// A Subscription receives the changes at a server.
+type Subscription struct {
+	// Accepted is the part of the filter that the server accepts.
+	Accepted SubscriptionFilter
+
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	err    error
+}
+
+// Listen subscribes to changes (subscriptions/listen), in both eras, and calls fn with
+// each, one after the other, until ctx is done, [Subscription.Close] is called or the
+// server ends the subscription. Listen returns once the server has acknowledged the
+// subscription. Changes that wait while fn runs are merged with equal ones. After a break
+// in the connection, fn is called for everything that may have changed meanwhile. Listen
+// may be called in fn, and in the functions of [ClientOptions].
+func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
+	req, err := NewRequest(MethodListen, &ListenParams{Notifications: filter})
+	if err != nil {
+		return nil, err
+	}
+	req.ID = c.nextID()
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Subscription{cancel: cancel, done: make(chan struct{})}
+	acknowledged := make(chan SubscriptionFilter, 1)
+	notifier := &changeNotifier{
+		acknowledged: func(_ context.Context, f SubscriptionFilter) {
+			select {
+			case acknowledged <- f:
+			default: // only the first counts
+			}
+		},
+		changed: func(_ context.Context, ch Change) error {
+			if ctx.Err() == nil {
+				c.callSafely(func() { fn(ch) })
+			}
+			return context.Cause(ctx)
+		},
+	}
+	go func() {
+		defer close(s.done)
+		defer cancel(nil)
+		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, notifier, c.client.opts.Logger)
+	}()
+	return s.waitFor(acknowledged)
+}
+
+// waitFor returns the subscription once it is acknowledged, even if it has ended since.
+func (s *Subscription) waitFor(acknowledged <-chan SubscriptionFilter) (*Subscription, error) {
+	select {
+	case s.Accepted = <-acknowledged:
+		return s, nil
+	case <-s.done:
+	}
+	select {
+	case s.Accepted = <-acknowledged:
+		return s, nil
+	default:
+	}
+	if s.err == nil {
+		s.err = errors.New("mcp: the server ended the subscription before it agreed to it")
+	}
+	return nil, s.err
+}
+
+// Subscribe subscribes to the updates of one resource; see [Conn.Listen]. It fails if the
+// server does not accept the URI.
+func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (*Subscription, error) {
+	s, err := c.Listen(ctx, SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(ch Change) { fn(ch.URI) })
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Accepted.ResourceSubscriptions) == 0 {
+		s.Close()
+		return nil, ResourceNotFound(uri)
+	}
+	return s, nil
+}
+
+// Close ends the subscription. It may be called in the subscription's function.
+func (s *Subscription) Close() { s.cancel(ErrClosed) }
+
+// Done is closed when the subscription has ended. Err then returns the reason.
+func (s *Subscription) Done() <-chan struct{} { return s.done }
+
+// Err returns why the subscription ended, nil if the client or the server closed it. It
+// must not be called before Done is closed.
+func (s *Subscription) Err() error {
+	if errors.Is(s.err, ErrClosed) || errors.Is(s.err, context.Canceled) {
+		return nil
+	}
+	return s.err
+}
+
+// forwarder collects the notifications of one subscription at the server, and sends them
+// to the sender of the request that began it, under the id of that request. They wait
+// until the server has acknowledged the subscription.
+type forwarder struct {
+	req  *Request
+	end  context.CancelCauseFunc // ends the subscription at the server
+	wake chan struct{}           // receives when there is something to send; has one place
+
+	mu           sync.Mutex
+	accepted     *SubscriptionFilter // nil before the acknowledgement
+	acknowledged bool                // the sender knows what was accepted
+	missed       bool                // anything that was accepted may have changed
+	pending      changeSet
+	bytes        int // of the pending URIs
+}
+
+// newForwarder returns a forwarder of a new subscription, or of one that is made again:
+// then anything may have changed meanwhile, and the sender gets no acknowledgement.
+func newForwarder(req *Request, again bool, end context.CancelCauseFunc) *forwarder {
+	return &forwarder{req: req, end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
+}
+
+// receive takes a notification of the server, and reports whether it is one of those that
+// belong to subscriptions.
+func (f *forwarder) receive(note *Request) bool {
+	if note.Method == NotificationAcknowledged {
+		var p AcknowledgedParams
+		if note.Decode(&p) == nil {
+			f.accept(&p.Notifications)
+		}
+		return true
+	}
+	c, ok := parseChange(note.Method, note.Params())
+	if ok {
+		f.add(c)
+	}
+	return ok
+}
+
+// accept notes the first acknowledgement.
+func (f *forwarder) accept(filter *SubscriptionFilter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.accepted == nil {
+		f.accepted = filter
+		wake(f.wake)
+	}
+}
+
+// add adds a change. If more changes wait than may, everything counts as changed.
+func (f *forwarder) add(c Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.pending) >= maxUpdates || f.bytes+len(c.URI) > maxNoteBytes {
+		f.missed = true
+	} else {
+		f.pending.add(c)
+		f.bytes += len(c.URI)
+	}
+	wake(f.wake)
+}
+
+// send sends what waits. If that fails, the sender is gone.
+func (f *forwarder) send(ctx context.Context) {
+	acknowledgement, changes := f.drain()
+	if acknowledgement != nil {
+		_ = f.req.sendAcknowledgement(ctx, *acknowledgement)
+	}
+	_ = f.req.sendChanges(ctx, changes)
+}
+
+// drain returns what waits, and removes it. The acknowledgement is nil after the first
+// time.
+func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes changeSet) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.accepted == nil {
+		return nil, nil
+	}
+	if !f.acknowledged {
+		acknowledgement, f.acknowledged = f.accepted, true
+	}
+	changes = f.pending
+	if f.missed {
+		changes = everythingIn(f.accepted)
+		maps.Copy(changes, f.pending)
+	}
+	f.pending, f.bytes, f.missed = nil, 0, false
+	return acknowledgement, changes
+}
+
+// isAccepted reports whether the server has acknowledged the subscription.
+func (f *forwarder) isAccepted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.accepted != nil
+}
+
+func (c *Conn) addForwarder(id ID, f *forwarder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forwarders[id] = f
+}
+
+func (c *Conn) removeForwarder(id ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.forwarders, id)
+}
+
+// forwarderOf returns the forwarder of the subscription that a notification names, or on
+// whose stream it came, or nil.
+func (c *Conn) forwarderOf(note *Request, about ID) *forwarder {
+	var id ID
+	_ = note.Meta().Get(MetaSubscriptionID, &id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.forwarders[id.Canonical()]; f != nil {
+		return f
+	}
+	return c.forwarders[about]
+}
+
+// errEndedByServer is the cause of the context of a subscription that the server has ended.
+var errEndedByServer = errors.New("mcp: the server ended the subscription")
+
+// endForwarder ends the subscription that a notifications/cancelled names, and reports
+// whether there is one.
+func (c *Conn) endForwarder(note *Request) bool {
+	var p CancelledParams
+	if note.Decode(&p) != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.forwarders[p.RequestID.Canonical()]
+	if ok {
+		f.end(errEndedByServer)
+	}
+	return ok
+}
