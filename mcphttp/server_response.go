@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmaxmax/go-sse"
 
+	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -230,7 +231,10 @@ func (o *eventWriter) writeLocked(event *sse.Message) error {
 		_ = o.control().SetWriteDeadline(time.Now().Add(o.timeout)) // not all writers support deadlines
 	}
 	o.startLocked()
-	_, o.err = event.WriteTo(o.w) // in parts, which net/http buffers
+	buf := bufpool.Get() // WriteTo writes an event in many parts
+	defer buf.Put()
+	_, _ = event.WriteTo(buf) // a buffer takes everything
+	_, o.err = o.w.Write(buf.B)
 	return o.err
 }
 
