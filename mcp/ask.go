@@ -147,3 +147,26 @@ func (c *askingContext) Value(key any) any {
 	}
 	return c.requestContext.Value(key)
 }
+
+// unanswered returns the outcome of a call whose question the client could not answer:
+// for a tool, a result that tells the model.
+func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
+	if req.Method == MethodCallTool && ctx.Err() == nil {
+		return ErrorResult("the client did not answer a question: " + asError(err).Message), nil
+	}
+	return nil, err
+}
+
+// answered returns r with what a client adds when it repeats a request that asked.
+func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*Request, error) {
+	raw := []byte{'{'}
+	raw = append(appendKey(raw, "inputResponses"), mustMarshal(answers)...)
+	if state != nil {
+		raw = append(appendKey(raw, "requestState"), mustMarshal(*state)...)
+	}
+	params := r.Params()
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	return r.WithParams(json.RawMessage(appendMembersBut(raw, params, []string{"inputResponses", "requestState"})))
+}

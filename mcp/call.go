@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 )
 
-// A Notifier carries the notifications about one request to the peer that sent
+// A notifier carries the notifications about one request to the peer that sent
 // it. Notify may be called by several goroutines, but not after the handler of
 // the request has returned. It must not keep params.
-type Notifier interface {
+type notifier interface {
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
@@ -30,11 +30,10 @@ type call struct {
 	session    *Session
 	accepted   []string                        // URIs that a listener was subscribed to until now, sorted: they are not checked again
 	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that served it
-	sender     senderNotifier                  // the notifier of a legacy request
 
 	mu       sync.Mutex
 	ctx      context.Context // of serving
-	notifier Notifier        // nil before serving and after
+	notifier notifier        // nil before serving and after
 	changes  bool            // it is a subscription: nothing is said but changes
 	keep     notificationFilter
 	progress progressState
@@ -96,7 +95,7 @@ func (c *call) notifyLocked(ctx context.Context, method string, params json.RawM
 	return c.notifier.Notify(ctx, method, params)
 }
 
-func (c *call) begin(ctx context.Context, n Notifier, changes bool) {
+func (c *call) begin(ctx context.Context, n notifier, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ctx, c.notifier, c.changes, c.keep = ctx, n, changes, nil
@@ -104,11 +103,11 @@ func (c *call) begin(ctx context.Context, n Notifier, changes bool) {
 
 func (c *call) finish() { c.begin(nil, nil, false) } //nolint:staticcheck // there is none any more
 
-// Serve calls h for req on behalf of a transport. Notifications about the
+// serve calls h for req on behalf of a transport. Notifications about the
 // request go to n, which may be nil, until h returns. A panic in h is logged
 // with its stack to logger, slog's default if nil, and becomes an internal
 // error without details; a panic with [ErrAbortHandler] is not logged.
-func Serve(ctx context.Context, h Handler, req *Request, n Notifier, logger *slog.Logger) (Result, error) {
+func serve(ctx context.Context, h Handler, req *Request, n notifier, logger *slog.Logger) (Result, error) {
 	req.call.begin(ctx, n, req.Method == MethodListen)
 	defer req.call.finish()
 	return serveSafely(ctx, h, req, logger)
@@ -145,4 +144,10 @@ func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) err
 	logger.ErrorContext(ctx, "mcp: handler panicked", "method", req.Method, "name", req.Name(),
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	return &Error{Code: CodeInternalError, Message: "internal error", Cause: fmt.Errorf("panic: %v", v)}
+}
+
+// wasCancelled reports whether ctx was cancelled by the peer.
+func wasCancelled(ctx context.Context) bool {
+	_, ok := context.Cause(ctx).(*CancelError) //nolint:errorlint // a cause is not wrapped
+	return ok
 }

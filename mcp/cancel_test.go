@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // T48: a client that cancels ends the context of the handler, and of no other
@@ -110,17 +111,17 @@ func TestCancelAtOnce(t *testing.T) {
 	}, nil))
 	for _, era := range eras {
 		t.Run(era.name, func(t *testing.T) {
-			wire, err := mcp.InProcess(mux).Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+			wire, err := memory(t, mux).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 			if err != nil {
 				t.Fatal(err)
 			}
 			send := func(id mcp.ID, method, body string) {
-				if err := wire.Send(t.Context(), &mcp.Envelope{ID: id, Method: method, Body: []byte(body)}); err != nil {
+				if err := wire.Send(t.Context(), &transport.Outgoing{ID: id, Method: method, Body: []byte(body)}); err != nil {
 					t.Error(err)
 				}
 			}
 			if era.open != nil {
-				if _, err := wire.Call(t.Context(), &mcp.Envelope{ID: mcp.StringID("open"), Method: "initialize", Body: []byte(era.open[0])}); err != nil {
+				if _, err := wire.Call(t.Context(), &transport.Outgoing{ID: mcp.StringID("open"), Method: "initialize", Body: []byte(era.open[0])}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -104,13 +104,13 @@ func parseChange(method string, params json.RawMessage) (c Change, ok bool) {
 	return Change{Method: method}, ok
 }
 
-// changeNotifier is a Notifier that reads the notifications of a subscription.
+// changeNotifier is a notifier that reads the notifications of a subscription.
 type changeNotifier struct {
 	acknowledged func(ctx context.Context, accepted SubscriptionFilter)
 	changed      func(ctx context.Context, c Change) error
 }
 
-// Notify implements [Notifier]. An acknowledgement that cannot be read accepts nothing.
+// Notify implements [notifier]. An acknowledgement that cannot be read accepts nothing.
 func (n *changeNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if method == NotificationAcknowledged {
 		var p AcknowledgedParams

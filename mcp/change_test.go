@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 func TestListChanged(t *testing.T) {
@@ -86,7 +88,7 @@ func (s *sink) Notify(ctx context.Context, method string, _ json.RawMessage) err
 // listenFor has a listener on mux until the context is done.
 func listenFor(ctx context.Context, mux *mcp.Mux, s *sink, f mcp.SubscriptionFilter) {
 	req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: f})
-	go mcp.Serve(ctx, mux, req, s, nil)
+	go core.Serve(ctx, mux, req, s, nil)
 	<-s.got // acknowledged
 }
 
@@ -152,11 +154,11 @@ func TestBurstOfChanges(t *testing.T) {
 func TestListenEndsWithTheServer(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", says(""))
-	near, far := mcp.Pipe()
+	near, far := transport.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- mcp.ServeStream(ctx, mux, far, nil) }()
-	open := mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil })
+	go func() { served <- mcpstdio.ServeStream(ctx, mux, far, nil) }()
+	open := transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil })
 	c := mcptest.Dial(t, open, &mcp.ClientOptions{Version: mcp.LatestVersion})
 	s, _ := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
 	stop()

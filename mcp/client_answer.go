@@ -18,6 +18,7 @@ import (
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Bounds on questions about one request, for clients and servers of both eras.
@@ -349,4 +350,12 @@ func (c *Conn) changeRoots(change func()) {
 	defer c.mu.Unlock()
 	c.roots = slices.Clone(c.roots)
 	change()
+}
+
+// appendAnswer appends the response to a question of the server.
+func appendAnswer(dst []byte, id ID, result json.RawMessage, err error) []byte {
+	if err != nil {
+		return appendErrorResponse(dst, id, err)
+	}
+	return transport.AppendResult(dst, id, result)
 }

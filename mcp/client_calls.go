@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // send sends a request and returns its result as an R. Questions of the server that the
@@ -125,7 +126,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	return c.wire.Send(ctx, &Envelope{Method: method, Version: c.Version(), Body: AppendNotification(nil, method, raw)})
+	return c.wire.Send(ctx, &Envelope{Method: method, Version: c.Version(), Body: transport.AppendNotification(nil, method, raw)})
 }
 
 func orEmpty[P any](p *P) *P {

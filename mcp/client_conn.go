@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Conn is a connection to a server. It is a Handler: serving a request means sending it
@@ -126,10 +127,27 @@ func (c *Conn) handleMessage(m Message, about ID) {
 		c.era.receive(m, about)
 		return
 	}
-	c.logDropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Message))
-	if m.Request != nil && !m.Request.IsNotification() {
+	c.logDropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Error()))
+	if m.IsRequest() {
 		c.era.refuse(m)
 	}
+}
+
+// notification returns the notification that m is. One whose params cannot be read is
+// dropped, and nil is returned.
+func (c *Conn) notification(m *Message) *Request {
+	note, err := requestOf(m)
+	if err != nil {
+		c.logDropped("it could not be read", "method", excerpt(m.Method), "error", excerpt(err.Error()))
+		return nil
+	}
+	return note
+}
+
+// isMessageError reports whether a call failed because its response cannot be read.
+func isMessageError(err error) bool {
+	_, ok := errors.AsType[*transport.MessageError](err)
+	return ok
 }
 
 // alwaysLogged is how many dropped messages are logged one by one. After that only every
@@ -271,12 +289,12 @@ func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
 func (c *Conn) roundTrip(ctx context.Context, req *Request, e *Envelope) (Result, error) {
 	c.inFlight.add(e.ID, req)
 	r, err := c.wire.Call(ctx, e)
-	c.inFlight.remove(e.ID, err == nil)
+	c.inFlight.remove(e.ID, err == nil || isMessageError(err))
 	if err != nil {
 		return nil, err
 	}
 	if r.Error != nil {
-		return nil, r.Error
+		return nil, fromWire(r.Error)
 	}
 	res, err := decodeResult(req.Method, r.Result)
 	if err != nil {

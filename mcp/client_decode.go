@@ -33,8 +33,6 @@ func newResult(method string) Result {
 		return new(CompleteResult)
 	case MethodListen:
 		return new(ListenResult)
-	case legacyInitialize:
-		return new(InitializeResult)
 	case MethodElicit:
 		return new(ElicitResult)
 	case MethodCreateMessage:

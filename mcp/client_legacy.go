@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // legacyClient implements clientEra for the legacy era. It makes the server look modern: it
@@ -51,12 +53,12 @@ func (e *legacyClient) version() string {
 	return e.negotiated
 }
 
-func (*legacyClient) pingMethod() string { return legacyPing }
+func (*legacyClient) pingMethod() string { return revision.Ping }
 
 func (e *legacyClient) ping(ctx context.Context) error {
 	return e.inSession(ctx, func() error {
 		id := e.conn.nextID()
-		_, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: legacyPing, Version: e.version(), Body: encodeRequest(id, legacyPing, nil)})
+		_, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: revision.Ping, Version: e.version(), Body: transport.AppendRequest(nil, id, revision.Ping, nil)})
 		return err
 	})
 }
@@ -71,18 +73,18 @@ func (e *legacyClient) initialize(ctx context.Context) error {
 }
 
 // sendInitialize sends the first message of the handshake and returns the response.
-func (e *legacyClient) sendInitialize(ctx context.Context) (*InitializeResult, error) {
+func (e *legacyClient) sendInitialize(ctx context.Context) (*initializeResult, error) {
 	c := e.conn
-	params := mustMarshal(&InitializeParams{ProtocolVersion: e.preferred, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
+	params := mustMarshal(&initializeParams{ProtocolVersion: e.preferred, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
 	id := c.nextID()
-	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: legacyInitialize, Body: encodeRequest(id, legacyInitialize, params)})
+	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: revision.Initialize, Body: transport.AppendRequest(nil, id, revision.Initialize, params)})
 	if err != nil {
 		return nil, err
 	}
 	if r.Error != nil {
-		return nil, r.Error
+		return nil, fromWire(r.Error)
 	}
-	var res InitializeResult
+	var res initializeResult
 	if err := unmarshal(r.Result, &res); err != nil || res.ProtocolVersion == "" {
 		return nil, fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(ErrNotUnderstood, err))
 	}
@@ -93,11 +95,11 @@ func (e *legacyClient) sendInitialize(ctx context.Context) (*InitializeResult, e
 }
 
 // finishHandshake sends the last message of the handshake, and requests log messages.
-func (e *legacyClient) finishHandshake(ctx context.Context, res *InitializeResult) error {
+func (e *legacyClient) finishHandshake(ctx context.Context, res *initializeResult) error {
 	c := e.conn
 	e.setSession(res)
-	note := AppendNotification(nil, legacyInitialized, nil)
-	if err := c.wire.Send(ctx, &Envelope{Method: legacyInitialized, Version: e.version(), Body: note}); err != nil {
+	note := transport.AppendNotification(nil, revision.Initialized, nil)
+	if err := c.wire.Send(ctx, &Envelope{Method: revision.Initialized, Version: e.version(), Body: note}); err != nil {
 		return err
 	}
 	return e.setLevel(ctx)
@@ -113,7 +115,7 @@ func (e *legacyClient) capabilities() *ClientCapabilities {
 
 // setSession stores the result of the handshake, in the form of a result of
 // server/discover.
-func (e *legacyClient) setSession(res *InitializeResult) {
+func (e *legacyClient) setSession(res *initializeResult) {
 	d := &DiscoverResult{
 		ResultBase:        ResultBase{ResultType: ResultComplete, Meta: res.Meta},
 		SupportedVersions: []string{res.ProtocolVersion},
@@ -139,7 +141,7 @@ func (e *legacyClient) setLevel(ctx context.Context) error {
 	if level == "" || e.conn.Server().Capabilities.Logging == nil {
 		return nil
 	}
-	err := e.command(ctx, legacySetLevel, map[string]LoggingLevel{"level": level})
+	err := e.command(ctx, revision.SetLevel, map[string]LoggingLevel{"level": level})
 	if _, refused := errors.AsType[*Error](err); refused && !errors.Is(err, ErrSessionLost) {
 		e.conn.client.opts.Logger.WarnContext(ctx, "mcp: the server refuses to set the level of its log messages", "level", level, "error", err)
 		return nil
@@ -163,7 +165,7 @@ func (e *legacyClient) wantLevel(ctx context.Context, level LoggingLevel) {
 	if known {
 		return
 	}
-	if err := e.command(ctx, legacySetLevel, map[string]LoggingLevel{"level": level}); err != nil {
+	if err := e.command(ctx, revision.SetLevel, map[string]LoggingLevel{"level": level}); err != nil {
 		e.conn.client.opts.Logger.WarnContext(ctx, "mcp: the level of log messages that a caller wants was not set", "level", level, "error", err)
 	}
 }
@@ -171,10 +173,10 @@ func (e *legacyClient) wantLevel(ctx context.Context, level LoggingLevel) {
 // command sends a request of the legacy era whose result is empty.
 func (e *legacyClient) command(ctx context.Context, method string, params any) error {
 	id := e.conn.nextID()
-	body := encodeRequest(id, method, mustMarshal(params))
+	body := transport.AppendRequest(nil, id, method, mustMarshal(params))
 	r, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: method, Version: e.version(), Body: body})
 	if err == nil && r.Error != nil {
-		return r.Error
+		return fromWire(r.Error)
 	}
 	return err
 }
@@ -204,7 +206,8 @@ func (e *legacyClient) sendInSession(ctx context.Context, req *Request, id ID) (
 // missingResource translates the error of a legacy server for a missing resource to the
 // modern one, which contains the URI.
 func missingResource(e *Error, req *Request) *Error {
-	mapped := *modernEra{}.wireError(e)
+	mapped := *e
+	mapped.Code = CodeInvalidParams
 	if mapped.Data == nil && req.Method == MethodReadResource {
 		return mapped.WithData(map[string]string{"uri": req.Name()})
 	}
@@ -229,7 +232,7 @@ func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Resul
 
 // encode encodes a request, without the metadata that only the modern era has.
 func (e *legacyClient) encode(id ID, req *Request, token ID) []byte {
-	body := appendID(nil, id)
+	body := transport.AppendHead(nil, id)
 	body = append(body, `,"method":`...)
 	body = append(body, mustMarshal(req.Method)...)
 	body = append(body, `,"params":{`...)
@@ -355,7 +358,7 @@ func (e *legacyClient) reopen(ctx context.Context, done chan struct{}) (err erro
 	uris := sortedKeys(e.subscribed)
 	e.mu.Unlock()
 	for _, uri := range uris {
-		err := e.command(ctx, legacySubscribe, map[string]string{"uri": uri})
+		err := e.command(ctx, MethodSubscribe, map[string]string{"uri": uri})
 		if _, refused := errors.AsType[*Error](err); err != nil && !refused {
 			return err // otherwise the subscriptions would receive nothing, without an error
 		}
@@ -439,4 +442,27 @@ func (e *legacyClient) checkSession() {
 	if err := e.ping(ctx); err != nil {
 		e.conn.client.opts.Logger.DebugContext(ctx, "mcp: the session could not be checked", "error", err)
 	}
+}
+
+// initializeParams are the params of initialize.
+type initializeParams struct {
+	ProtocolVersion string          `json:"protocolVersion"`
+	Capabilities    json.RawMessage `json:"capabilities"` // ClientCapabilities
+	ClientInfo      json.RawMessage `json:"clientInfo"`   // Implementation
+}
+
+// initializeResult answers initialize.
+type initializeResult struct {
+	ResultBase
+	ProtocolVersion string              `json:"protocolVersion"`
+	Capabilities    *ServerCapabilities `json:"capabilities"`
+	ServerInfo      Implementation      `json:"serverInfo"`
+	Instructions    string              `json:"instructions,omitempty"`
+}
+
+// maxInFlight limits what a server can ask at once.
+const maxInFlight = 1024
+
+func tooMany(limit int) error {
+	return Errorf(CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
 }

@@ -3,25 +3,42 @@
 
 package mcp
 
-import "context"
+import (
+	"context"
 
-// received handles the messages that the server sends unasked: requests, pings and
+	"github.com/go-psi/psi/internal/revision"
+)
+
+// receive handles the messages that the server sends unasked: requests, pings and
 // notifications.
 func (e *legacyClient) receive(m Message, about ID) {
 	switch {
-	case m.Request == nil:
+	case m.Method == "":
 		e.publishEverything()
 		e.checkSoon()
-	case !m.Request.IsNotification():
-		e.answerInBackground(m.Request, about)
-	case m.Request.Method == NotificationCancelled:
-		e.withdrawQuestion(m.Request)
-	default:
-		if c, ok := parseChange(m.Request.Method, m.Request.Params()); ok {
-			e.hub.publish(c)
+	case m.IsRequest():
+		req, err := requestOf(&m)
+		if err != nil {
+			e.respond(req, asError(err), nil)
+			return
 		}
-		e.conn.receiveNotification(m.Request, about)
+		e.answerInBackground(req, about)
+	default:
+		if note := e.conn.notification(&m); note != nil {
+			e.receiveNotification(note, about)
+		}
 	}
+}
+
+func (e *legacyClient) receiveNotification(note *Request, about ID) {
+	if note.Method == NotificationCancelled {
+		e.withdrawQuestion(note)
+		return
+	}
+	if c, ok := parseChange(note.Method, note.Params()); ok {
+		e.hub.publish(c)
+	}
+	e.conn.receiveNotification(note, about)
 }
 
 // answerInBackground answers a request of the server in a goroutine. A question that the
@@ -29,14 +46,16 @@ func (e *legacyClient) receive(m Message, about ID) {
 // question is registered before the next message is received, which may withdraw it.
 func (e *legacyClient) answerInBackground(req *Request, about ID) {
 	q := InputRequest{Method: req.Method, Params: req.Params()}
-	if req.Method != legacyPing && !e.conn.client.answers(q) && e.passOn(req.ID, q, about) {
+	if req.Method != revision.Ping && !e.conn.client.answers(q) && e.passOn(req.ID, q, about) {
 		return
 	}
 	e.respond(req, nil, func(ctx context.Context) { e.answer(ctx, req.ID, q) })
 }
 
 // refuse refuses a request that could not be read.
-func (e *legacyClient) refuse(m Message) { e.respond(m.Request, m.Err, nil) }
+func (e *legacyClient) refuse(m Message) {
+	e.respond(&Request{Method: m.Method, ID: m.ID}, asError(m.Err), nil)
+}
 
 // respond responds to a request in a goroutine: with an error if it is refused, otherwise by
 // calling answer. Requests other than pings wait for the handshake.
@@ -52,7 +71,7 @@ func (e *legacyClient) respond(req *Request, refused *Error, answer func(context
 	go func() {
 		defer e.removeQuestion(req.ID, own)
 		switch {
-		case req.Method != legacyPing && !e.awaitReady(ctx): // the connection was closed before
+		case req.Method != revision.Ping && !e.awaitReady(ctx): // the connection was closed before
 		case own.refused != nil:
 			e.reply(ctx, req.ID, nil, own.refused)
 		default:
@@ -115,7 +134,7 @@ func (e *legacyClient) removeQuestion(id ID, own *question) {
 // answer answers a question by calling a function of the client.
 func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
 	result, err := []byte("{}"), error(nil)
-	if q.Method != legacyPing {
+	if q.Method != revision.Ping {
 		resume := e.conn.pauseCalls()
 		result, err = e.conn.answer(ctx, q)
 		resume()

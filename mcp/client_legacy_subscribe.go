@@ -6,6 +6,8 @@ package mcp
 import (
 	"context"
 	"time"
+
+	"github.com/go-psi/psi/internal/revision"
 )
 
 // listen serves subscriptions/listen from the unsolicited notifications of the server and
@@ -125,7 +127,7 @@ func (e *legacyClient) subscribe(ctx context.Context, uri string) error {
 	err := r.lock(ctx)
 	if err == nil {
 		if !r.active {
-			err = e.inSession(ctx, func() error { return e.command(ctx, legacySubscribe, map[string]string{"uri": uri}) })
+			err = e.inSession(ctx, func() error { return e.command(ctx, MethodSubscribe, map[string]string{"uri": uri}) })
 			r.active = err == nil
 		}
 		r.unlock()
@@ -168,7 +170,7 @@ func (e *legacyClient) unsubscribe(ctx context.Context, uri string) {
 	defer r.unlock()
 	if e.release(r) && r.active && e.conn.ctx.Err() == nil {
 		r.active = false
-		_ = e.command(ctx, legacyUnsubscribe, map[string]string{"uri": uri}) // the server may be gone
+		_ = e.command(ctx, revision.Unsubscribe, map[string]string{"uri": uri}) // the server may be gone
 	}
 }
 

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // modernClient implements clientEra for the modern era. Every request contains the protocol
 // version and the capabilities of its sender.
 type modernClient struct{ conn *Conn }
 
-func (*modernClient) version() string { return newestModern.String() }
+func (*modernClient) version() string { return LatestVersion }
 
 func (*modernClient) pingMethod() string { return MethodDiscover }
 
@@ -37,14 +38,14 @@ func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
 	req := newRequest()
 	req.Method = MethodDiscover
 	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
-	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && !onlyLegacy(r.Error) {
+	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && !onlyLegacy(fromWire(r.Error)) {
 		r, err = e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{})) // some servers refuse the first attempt of every client
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case r.Error != nil:
-		return nil, r.Error
+		return nil, fromWire(r.Error)
 	}
 	res, err := decodeResult(MethodDiscover, r.Result)
 	if err != nil {
@@ -106,7 +107,7 @@ func (e *modernClient) envelope(id ID, req *Request, token ID) *Envelope {
 // its params are passed on unchanged.
 func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
 	body := make([]byte, 0, len(req.Params())+512)
-	body = appendID(body, id)
+	body = transport.AppendHead(body, id)
 	body = append(body, `,"method":`...)
 	body = jsonscan.AppendString(body, req.Method)
 	body = append(body, `,"params":{"_meta":{`...)
@@ -170,11 +171,13 @@ func (e *modernClient) logLevel(req *Request) LoggingLevel {
 // receive handles a notification. Modern servers send no requests.
 func (e *modernClient) receive(m Message, about ID) {
 	switch {
-	case m.Request == nil:
-	case m.Request.IsNotification():
-		e.conn.receiveNotification(m.Request, about)
+	case m.Method == "":
+	case m.IsNotification():
+		if note := e.conn.notification(&m); note != nil {
+			e.conn.receiveNotification(note, about)
+		}
 	default:
-		e.conn.logDropped("a server of this revision sends no requests", "method", excerpt(m.Request.Method))
+		e.conn.logDropped("a server of this revision sends no requests", "method", excerpt(m.Method))
 	}
 }
 
@@ -196,7 +199,9 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 		f, r, err := e.subscribe(ctx, req, again)
 		switch {
 		case err == nil && r.Error != nil:
-			return nil, r.Error
+			return nil, fromWire(r.Error)
+		case isMessageError(err):
+			return nil, err
 		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
 			return &ListenResult{ResultBase{Meta: req.subscriptionMeta()}}, nil
 		case ctx.Err() != nil || e.conn.ctx.Err() != nil || !f.isAccepted() && !again:
@@ -214,7 +219,7 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 
 // subscribe sends the request of a subscription and forwards its notifications until it
 // ends, including all that came before the end.
-func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) (*forwarder, *Response, error) {
+func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) (*forwarder, *Message, error) {
 	call, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	id := e.conn.nextID()
@@ -222,7 +227,7 @@ func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) 
 	e.conn.addForwarder(id, f)
 	defer e.conn.removeForwarder(id)
 	var (
-		r     *Response
+		r     *Message
 		err   error
 		ended = make(chan struct{})
 	)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/revision"
 )
 
 // A prober connects to a server and finds out which era it speaks. It sends
@@ -30,7 +31,7 @@ type prober struct {
 	graceTimer     <-chan time.Time  // fires when the response to server/discover is not waited for any more
 	discoverCount  int               // how often server/discover was sent
 	initializeSent bool              // or is about to be
-	initialized    *InitializeResult // of a server that has not answered server/discover yet
+	initialized    *initializeResult // of a server that has not answered server/discover yet
 	discoverErr    error             // why the server is considered legacy
 	initializeErr  error             // why the server refused initialize
 	guess          bool              // the server did not say so explicitly
@@ -43,7 +44,7 @@ type discovery struct {
 }
 
 type handshake struct {
-	res *InitializeResult
+	res *initializeResult
 	err error
 }
 
@@ -70,7 +71,7 @@ func (c *Client) open(ctx context.Context, t Transport, version string) (*prober
 
 // connectModern connects to a server that is known to speak the modern era.
 func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) {
-	p, err := c.open(ctx, t, newestLegacy.String())
+	p, err := c.open(ctx, t, revision.Newest.String())
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (c *Client) connectLegacy(ctx context.Context, t Transport, version string)
 // probe connects to a server whose era is not known. It reports whether the era is a
 // guess.
 func (c *Client) probe(ctx context.Context, t Transport) (conn *Conn, guess bool, err error) {
-	p, err := c.open(ctx, t, newestLegacy.String())
+	p, err := c.open(ctx, t, revision.Newest.String())
 	if err != nil {
 		return nil, false, err
 	}
@@ -122,7 +123,7 @@ func (p *prober) connectAgain(ctx context.Context, t Transport) (*prober, error)
 	if clock := callclock.FromContext(ctx); clock != nil {
 		clock.Reset()
 	}
-	next, err := p.conn.client.open(ctx, t, newestLegacy.String())
+	next, err := p.conn.client.open(ctx, t, revision.Newest.String())
 	if err != nil {
 		<-closed
 		return p, err

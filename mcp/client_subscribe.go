@@ -52,7 +52,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	go func() {
 		defer close(s.done)
 		defer cancel(nil)
-		_, s.err = Serve(ctx, HandlerFunc(c.serve), req, notifier, c.client.opts.Logger)
+		_, s.err = serve(ctx, HandlerFunc(c.serve), req, notifier, c.client.opts.Logger)
 	}()
 	return s.waitFor(acknowledged)
 }

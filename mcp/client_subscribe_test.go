@@ -38,7 +38,7 @@ func reluctant() *mcp.Mux {
 func TestSubscribeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s spy
-		c := connectTo(t, s.on(mcp.InProcess(reluctant())), &mcp.ClientOptions{Version: mcp.Version20251125})
+		c := connectTo(t, s.on(memory(t, reluctant())), &mcp.ClientOptions{Version: mcp.Version20251125})
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error)
 		go func() {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // everyVersion are the versions that a client can be pinned to, and finding out.
@@ -26,10 +27,10 @@ func everyVersion() []string {
 
 func connect(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions) *mcp.Conn {
 	t.Helper()
-	return connectTo(t, mcp.InProcess(h), opts)
+	return connectTo(t, memory(t, h), opts)
 }
 
-func connectTo(t *testing.T, transport mcp.Transport, opts *mcp.ClientOptions) *mcp.Conn {
+func connectTo(t *testing.T, transport transport.Transport, opts *mcp.ClientOptions) *mcp.Conn {
 	t.Helper()
 	c, err := mcp.NewClient("client", "v1", opts).Connect(t.Context(), transport)
 	if err != nil {
@@ -385,9 +386,9 @@ func withLists(h mcp.Handler, res mcp.Result) mcp.Handler {
 
 // fakeServer is a server that is made of one function: what it answers to a message, ""
 // for nothing. It ends when the function says so.
-func fakeServer(respond func(method, id string) (answer string, more bool)) mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		client, server := mcp.Pipe()
+func fakeServer(respond func(method, id string) (answer string, more bool)) transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
 		go func() {
 			defer server.Close()
 			for {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/revision"
 )
 
 // A TimeoutError is the error of a call that took longer than the client allows. The
@@ -47,7 +48,7 @@ func withConnectTimeout(ctx context.Context, timeout time.Duration) (_ context.C
 	if timeout < 0 {
 		return ctx, func() {}
 	}
-	ctx, _, stop = withClock(ctx, MethodDiscover+" or "+legacyInitialize, timeout)
+	ctx, _, stop = withClock(ctx, MethodDiscover+" or "+revision.Initialize, timeout)
 	return ctx, stop
 }
 
@@ -116,3 +117,6 @@ func (c *Conn) keepAlive(interval time.Duration) {
 	c.noAnswer.Store(true)
 	_ = c.Close() // Err returns ErrNoAnswer
 }
+
+// maxMisses is how many pings in a row may go unanswered.
+const maxMisses = 3

@@ -78,9 +78,9 @@ func (p *toolPlans) headers(req *Request) []HeaderParam {
 		switch {
 		case value == nil:
 		case value[0] == '"':
-			params = append(params, HeaderParam{h.key, string(jsonscan.Unquote(value))})
+			params = append(params, HeaderParam{Key: h.key, Value: string(jsonscan.Unquote(value))})
 		default:
-			params = append(params, HeaderParam{h.key, string(value)})
+			params = append(params, HeaderParam{Key: h.key, Value: string(value)})
 		}
 	}
 	return params

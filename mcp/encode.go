@@ -8,21 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
-// AppendResponse appends the response to req to dst: the result, or the error if
-// err is not nil, as the revision that req speaks has it. A result that cannot
-// be encoded becomes an internal error. It is what transports send.
-func AppendResponse(dst []byte, req *Request, res Result, err error) []byte {
+// appendResponse appends the response to req, as the newest revision has it, to dst: the
+// result, or the error if err is not nil. A result that cannot be encoded becomes an
+// internal error.
+func appendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	if err != nil {
-		return AppendErrorResponse(dst, req.ID, eraOf(req).wireError(asError(err)))
+		return appendErrorResponse(dst, req.ID, asError(err))
 	}
 	whole, err := appendResult(dst, req, res)
 	if err != nil {
-		return AppendErrorResponse(dst, req.ID, Errorf(CodeInternalError, "the result could not be encoded: %w", err))
+		return appendErrorResponse(dst, req.ID, Errorf(CodeInternalError, "the result could not be encoded: %w", err))
 	}
 	return whole
 }
@@ -39,69 +39,29 @@ func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error
 			err = errPanicked
 		}
 	}()
-	if r, ok := res.(*CallToolResult); ok && r.StructuredContent != nil {
-		if err := jsonscan.Valid(r.StructuredContent, 0); err != nil { // also for an era that leaves it out
-			return nil, fmt.Errorf("structuredContent is not JSON: %w", err)
-		}
+	if err := checkResult(res); err != nil {
+		return nil, err
 	}
-	whole = append(appendID(dst, req.ID), `,"result":`...)
-	if whole, err = eraOf(req).appendResult(whole, req, res); err != nil {
+	whole = append(transport.AppendHead(dst, req.ID), `,"result":`...)
+	if whole, err = appendModern(whole, req, res); err != nil {
 		return nil, err
 	}
 	return append(whole, '}'), nil
 }
 
-// AppendErrorResponse appends an error response. The id is left out if it is
-// zero, as it is if the request could not be read. An error whose data is not JSON
-// becomes an internal error that says so.
-func AppendErrorResponse(dst []byte, id ID, err error) []byte {
-	e := asError(err)
-	if e.Data != nil && jsonscan.Valid(e.Data, 0) != nil {
-		e = Errorf(CodeInternalError, "the data of an error is not JSON; the error: %s (code %d)", e.Message, e.Code)
+// checkResult checks the JSON that a handler made by hand.
+func checkResult(res Result) error {
+	if r, ok := res.(*CallToolResult); ok && r.StructuredContent != nil {
+		if err := jsonscan.Valid(r.StructuredContent, 0); err != nil {
+			return fmt.Errorf("structuredContent is not JSON: %w", err)
+		}
 	}
-	dst = appendID(dst, id)
-	dst = append(dst, `,"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(e.Code), 10)
-	dst = append(dst, `,"message":`...)
-	dst = jsonscan.AppendString(dst, e.Message)
-	if e.Data != nil {
-		dst = append(dst, `,"data":`...)
-		dst = append(dst, e.Data...)
-	}
-	return append(dst, "}}"...)
+	return nil
 }
 
-// AppendNotification appends a notification. Params are a JSON object, which is not
-// checked, or nil.
-func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
-	dst = jsonscan.AppendString(dst, method)
-	if params != nil {
-		dst = append(dst, `,"params":`...)
-		dst = append(dst, params...)
-	}
-	return append(dst, '}')
-}
-
-// encodeRequest is a request as a message.
-func encodeRequest(id ID, method string, params json.RawMessage) []byte {
-	dst := appendID(nil, id)
-	dst = append(dst, `,"method":`...)
-	dst = jsonscan.AppendString(dst, method)
-	if params != nil {
-		dst = append(dst, `,"params":`...)
-		dst = append(dst, params...)
-	}
-	return append(dst, '}')
-}
-
-func appendID(dst []byte, id ID) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0"`...)
-	if !id.IsZero() {
-		dst = append(dst, `,"id":`...)
-		dst = append(dst, id.String()...)
-	}
-	return dst
+// appendErrorResponse appends an error response to dst. A zero id is left out.
+func appendErrorResponse(dst []byte, id ID, err error) []byte {
+	return transport.AppendError(dst, id, toWire(err))
 }
 
 // headMembers are the members of a result that depend on the era; eras write
@@ -110,7 +70,7 @@ var headMembers = []string{"resultType", "_meta", "ttlMs", "cacheScope"}
 
 // appendBody continues an object whose head is written with the members of res
 // that no era touches.
-func appendBody(dst []byte, res Result, rev revision) ([]byte, error) {
+func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
 	switch r := res.(type) {
 	case *CallToolResult:
 		if len(r.Extra) == 0 {
@@ -118,7 +78,7 @@ func appendBody(dst []byte, res Result, rev revision) ([]byte, error) {
 		}
 	case *ListToolsResult:
 		if len(r.Extra) == 0 {
-			return appendListToolsBody(dst, r, rev)
+			return appendListToolsBody(dst, r, form)
 		}
 	}
 	body, err := marshal(res)
@@ -136,7 +96,7 @@ func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
 	}
 	if r.StructuredContent != nil {
 		dst = appendKey(dst, "structuredContent")
-		dst = append(dst, r.StructuredContent...) // checked by appendResult
+		dst = append(dst, r.StructuredContent...) // checked by checkResult
 	}
 	if r.IsError {
 		dst = append(appendKey(dst, "isError"), "true"...)
@@ -144,15 +104,15 @@ func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-func appendListToolsBody(dst []byte, r *ListToolsResult, rev revision) ([]byte, error) {
+func appendListToolsBody(dst []byte, r *ListToolsResult, form toolForm) ([]byte, error) {
 	dst = append(appendKey(dst, "tools"), '[')
-	dst = slices.Grow(dst, sizeOfKept(r.Tools, rev))
+	dst = slices.Grow(dst, sizeOfKept(r.Tools, form))
 	for i, t := range r.Tools {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = appendTool(dst, t, rev); err != nil {
+		if dst, err = appendTool(dst, t, form); err != nil {
 			return nil, err
 		}
 	}

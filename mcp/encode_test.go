@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A result that cannot be encoded costs its own response, and nothing that stands
@@ -18,7 +19,7 @@ import (
 func TestAppendResponseAfterOthers(t *testing.T) {
 	req := mcptest.NewRequest("vendor/x", nil)
 	bad := &mcp.EmptyResult{ResultBase: mcp.ResultBase{Extra: mcp.Extra{"x": json.RawMessage("{")}}}
-	got := string(mcp.AppendResponse([]byte("before "), req, bad, nil))
+	got := string(core.AppendResponse([]byte("before "), req, bad, nil))
 	if !strings.HasPrefix(got, `before {"jsonrpc"`) || !strings.Contains(got, "-32603") {
 		t.Errorf("got %s", got)
 	}
@@ -48,7 +49,7 @@ func TestNullsInASamplingQuestion(t *testing.T) {
 			return &mcp.CreateMessageResult{}, nil
 		}}
 		asked := `{"resultType":"input_required","inputRequests":{"s":{"method":"sampling/createMessage","params":` + params + `}}}`
-		c := connectTo(t, mcp.StreamTransport(newHostile(t, mcp.LatestVersion, newScript([]byte(reply(asked)), 0)).connect), opts)
+		c := connectTo(t, transport.FromStream(newHostile(t, mcp.LatestVersion, newScript([]byte(reply(asked)), 0)).connect), opts)
 		if res, err := c.CallTool(t.Context(), tool("t", "")); mcp.CodeOf(err) != mcp.CodeInvalidParams || called {
 			t.Errorf("%s: got %+v, %v, called: %t", params, res, err, called)
 		}

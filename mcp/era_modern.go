@@ -14,11 +14,9 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// modernEra is the wire of 2026-07-28: every result says of what type it is and
-// who made it, and what may be kept says for how long.
-type modernEra struct{}
-
-func (modernEra) appendResult(dst []byte, req *Request, res Result) ([]byte, error) {
+// appendModern appends a result as the newest revision has it: with its type, who made
+// it, and, if it may be kept, for how long.
+func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 	base := res.base()
 	kind := base.ResultType
 	if kind == "" {
@@ -33,17 +31,7 @@ func (modernEra) appendResult(dst []byte, req *Request, res Result) ([]byte, err
 	if c, ok := res.(cacheable); ok && kind == ResultComplete {
 		dst = appendHints(dst, c.hints(), req)
 	}
-	return appendBody(dst, res, newestModern)
-}
-
-// wireError maps the codes that the era does not have.
-func (modernEra) wireError(e *Error) *Error {
-	if e.Code != CodeLegacyResourceNotFound {
-		return e
-	}
-	mapped := *e
-	mapped.Code = CodeInvalidParams
-	return &mapped
+	return appendBody(dst, res, toolForm{})
 }
 
 // appendServerMeta appends _meta with the server's identity in it, unless it
@@ -103,13 +91,13 @@ func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
 	return jsonscan.AppendString(appendKey(dst, "cacheScope"), scope)
 }
 
-// IsModern reports whether the request belongs to the modern era: whether it
+// isModern reports whether the request belongs to the modern era: whether it
 // names a protocol version for itself.
-func (r *Request) IsModern() bool { return r.peer.version != "" && !r.call.isLegacy() }
+func (r *Request) isModern() bool { return r.peer.version != "" && r.call.session == nil }
 
-// CheckMeta checks that a modern request carries the metadata that every one
+// checkMeta checks that a modern request carries the metadata that every one
 // must (basic/index#meta). Its error is an [*Error] with CodeInvalidParams.
-func (r *Request) CheckMeta() error {
+func (r *Request) checkMeta() error {
 	switch {
 	case r.peer.version == "":
 		return missingMeta(MetaProtocolVersion)
@@ -123,10 +111,10 @@ func missingMeta(key string) error {
 	return Errorf(CodeInvalidParams, "params._meta must have the member %q", key)
 }
 
-// CheckVersion checks that the version which a modern request names is served.
+// checkVersion checks that the version which a modern request names is served.
 // Its error is an [*Error] with CodeUnsupportedVersion.
-func (r *Request) CheckVersion() error {
-	if !revisionOf(r.peer.version).modern() {
+func (r *Request) checkVersion() error {
+	if !slices.Contains(ModernVersions(), r.peer.version) {
 		return UnsupportedVersion(r.peer.version)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The error codes of JSON-RPC and of the specification (basic/index#error-codes).
@@ -91,6 +92,12 @@ func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
+	if e, ok := errors.AsType[*transport.Error](err); ok {
+		return fromWire(e)
+	}
+	if e, ok := errors.AsType[*transport.MessageError](err); ok {
+		return &Error{Code: e.Code, Message: e.Error(), Cause: e}
+	}
 	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
 }
 
@@ -154,10 +161,6 @@ func (e *CancelError) Error() string {
 // Is makes a CancelError one of context.Canceled, which a handler that returns the error
 // of its context has instead.
 func (e *CancelError) Is(target error) bool { return target == context.Canceled }
-
-// ErrClosed is the cause of a context that ended because the connection, the
-// session or the server was closed.
-var ErrClosed = errors.New("mcp: closed")
 
 // ErrAbortHandler is a value to panic with to give up a request without a log
 // entry, as http.ErrAbortHandler is.

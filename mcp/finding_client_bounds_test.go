@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // asksFor is a modern server that answers every request of a method with n questions.
@@ -236,7 +237,7 @@ func TestFindingS26URLsOfQuestions(t *testing.T) {
 				s.answer(call, "done")
 			}
 		})
-		for version, transport := range map[string]mcp.Transport{mcp.LatestVersion: mcp.InProcess(modern), mcp.Version20251125: legacy} {
+		for version, transport := range map[string]transport.Transport{mcp.LatestVersion: memory(t, modern), mcp.Version20251125: legacy} {
 			seen := ""
 			c := connectTo(t, transport, &mcp.ClientOptions{Version: version, ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				seen = "seen " + p.URL

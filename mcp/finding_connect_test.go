@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // childProgram is a server on a byte stream, as programs are: it needs a while to start, and
@@ -33,7 +34,7 @@ type childProgram struct {
 
 // slowStream is a stream whose Close takes its time, as that of a program does.
 type slowStream struct {
-	mcp.Stream
+	transport.Stream
 	exit time.Duration
 }
 
@@ -43,9 +44,9 @@ func (s slowStream) Close() error {
 	return err
 }
 
-func (p *childProgram) transport() mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		client, server := mcp.Pipe()
+func (p *childProgram) transport() transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
 		n := p.note("start")
 		go func() {
 			defer server.Close()
@@ -55,12 +56,12 @@ func (p *childProgram) transport() mcp.Transport {
 				if err != nil {
 					return
 				}
-				m, err := mcp.ParseMessage(data)
-				if err != nil || m.Request == nil {
+				m, err := transport.ParseMessage(data)
+				if err != nil || m.Method == "" {
 					continue
 				}
-				p.note(m.Request.Method)
-				answer, more := p.respond(n, m.Request.Method, m.Request.ID.String())
+				p.note(m.Method)
+				answer, more := p.respond(n, m.Method, m.ID.String())
 				if answer != "" && server.Write(context.Background(), []byte(answer)) != nil || !more {
 					return
 				}
@@ -263,7 +264,7 @@ func TestFindingU14PlainErrors(t *testing.T) {
 		return strings.Replace(refusalFor(id, -32601, ""), `"no"`, `"`+method+`?"`, 1), true
 	}}
 	for _, test := range []struct {
-		transport mcp.Transport
+		transport transport.Transport
 		is        error
 		text      string
 	}{
@@ -280,19 +281,21 @@ func TestFindingU14PlainErrors(t *testing.T) {
 
 type failingTransport struct{ err error }
 
-func (f failingTransport) Connect(context.Context, mcp.Receiver) (mcp.Wire, error) { return nil, f.err }
+func (f failingTransport) Connect(context.Context, transport.Receiver) (transport.Conn, error) {
+	return nil, f.err
+}
 
 // earlyTransport is a transport that hands over messages before Connect returns, in the goroutine
 // of Connect and in another.
 type earlyTransport struct {
-	mcp.Transport
+	transport.Transport
 	said []string
 }
 
-func (h earlyTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+func (h earlyTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	say := func() {
 		for _, s := range h.said {
-			if m, err := mcp.ParseMessage([]byte(s)); err == nil {
+			if m, err := transport.ParseMessage([]byte(s)); err == nil {
 				receive(m, mcp.ID{})
 			}
 		}
@@ -309,20 +312,20 @@ func (h earlyTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.
 func TestFindingCH1EarlyMessages(t *testing.T) {
 	for _, version := range []string{"", mcp.Version20251125} {
 		answered := make(chan string, 8)
-		server := mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-			near, far := mcp.Pipe()
+		server := transport.FromStream(func(context.Context) (transport.Stream, error) {
+			near, far := transport.Pipe()
 			go func() {
 				for {
 					data, err := far.Read(context.Background())
 					if err != nil {
 						return
 					}
-					m, _ := mcp.ParseMessage(data)
-					if m.Request == nil {
+					m, _ := transport.ParseMessage(data)
+					if m.Method == "" {
 						answered <- string(data)
 						continue
 					}
-					if answer, _ := speaksLegacy(0, m.Request.Method, m.Request.ID.String()); answer != "" {
+					if answer, _ := speaksLegacy(0, m.Method, m.ID.String()); answer != "" {
 						_ = far.Write(context.Background(), []byte(answer))
 					}
 				}

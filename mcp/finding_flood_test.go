@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // A client that sends without reading is not read any more when as many messages as are
@@ -32,10 +34,10 @@ func TestFindingW15FloodWithoutReading(t *testing.T) {
 				release := make(chan struct{})
 				mux := mcp.NewMux("m", "v1", quiet())
 				mux.Tool("wait", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "waited", nil }, nil))
-				client, server := mcp.Pipe()
+				client, server := transport.Pipe()
 				served := make(chan error, 1)
 				go func() {
-					served <- mcp.ServeStream(t.Context(), mux, server, &mcp.StreamOptions{MaxInFlight: inFlight, Logger: quiet().Logger})
+					served <- mcpstdio.ServeStream(t.Context(), mux, server, &mcpstdio.StreamOptions{MaxInFlight: inFlight, Logger: quiet().Logger})
 				}()
 				ctx, stop := context.WithCancel(t.Context())
 				var sent atomic.Int32
@@ -88,10 +90,10 @@ func TestFindingW15FloodOfNotifications(t *testing.T) {
 			}
 			return nil, ctx.Err()
 		})
-		client, server := mcp.Pipe()
+		client, server := transport.Pipe()
 		served := make(chan error, 1)
 		go func() {
-			served <- mcp.ServeStream(t.Context(), h, server, &mcp.StreamOptions{MaxInFlight: 3, Logger: quiet().Logger})
+			served <- mcpstdio.ServeStream(t.Context(), h, server, &mcpstdio.StreamOptions{MaxInFlight: 3, Logger: quiet().Logger})
 		}()
 		for id := range 3 {
 			client.Write(t.Context(), []byte(eras[0].request(fmt.Sprint(id), "vendor/wait", "")))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // oldMessage is what a server of the legacy era reads.
@@ -34,13 +35,13 @@ type oldMessage struct {
 // oldServer is a server of the legacy era on a stream, where nothing that it says names
 // a call. It makes the handshake, and hands everything else to take.
 type oldServer struct {
-	stream mcp.Stream
+	stream transport.Stream
 	take   func(s *oldServer, m oldMessage)
 }
 
-func newOldServer(take func(s *oldServer, m oldMessage)) mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		client, server := mcp.Pipe()
+func newOldServer(take func(s *oldServer, m oldMessage)) transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
 		s := &oldServer{server, take}
 		go s.run()
 		return client, nil
@@ -81,13 +82,13 @@ func (s *oldServer) answer(id json.RawMessage, text string) {
 }
 
 // throughGateway mounts an old server, and returns how somebody calls its tools.
-func throughGateway(t *testing.T, transport mcp.Transport) (gw *mcp.Mux, call func(ctx context.Context, who, name string) (mcp.Result, error)) {
+func throughGateway(t *testing.T, transport transport.Transport) (gw *mcp.Mux, call func(ctx context.Context, who, name string) (mcp.Result, error)) {
 	t.Helper()
 	gw = mcp.NewMux("gateway", "v1", quiet())
 	gw.Mount("b_", connectTo(t, transport, &mcp.ClientOptions{Version: mcp.Version20251125, Forward: true, Logger: quiet().Logger}))
 	return gw, func(ctx context.Context, who, name string) (mcp.Result, error) {
 		req := receivedFrom(t, who, name)
-		return mcp.Serve(ctx, gw, req, nil, quiet().Logger)
+		return core.Serve(ctx, gw, req, nil, quiet().Logger)
 	}
 }
 
@@ -95,14 +96,15 @@ func throughGateway(t *testing.T, transport mcp.Transport) (gw *mcp.Mux, call fu
 // empty.
 func receivedFrom(t *testing.T, who, name string) *mcp.Request {
 	t.Helper()
-	m, err := mcp.ParseMessage([]byte(eras[0].request("7", mcp.MethodCallTool, fmt.Sprintf(`"name":%q`, name))))
+	m, err := transport.ParseMessage([]byte(eras[0].request("7", mcp.MethodCallTool, fmt.Sprintf(`"name":%q`, name))))
 	if err != nil {
 		t.Fatal(err)
 	}
+	req := requestOf(t, m)
 	if who != "" {
-		m.Request.Principal = &mcp.Principal{Issuer: "i", Subject: who}
+		req.Principal = &mcp.Principal{Issuer: "i", Subject: who}
 	}
-	return m.Request
+	return req
 }
 
 // A question of a server behind a gateway, on a stream that does not say which call it
@@ -206,7 +208,7 @@ func TestFindingI6QuestionsOfSeveralCallsAreRefusedWithTheReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res, err := mcp.Serve(t.Context(), gw, bare, nil, nil); err != nil || textOf(res.(*mcp.CallToolResult)) != "done" {
+		if res, err := core.Serve(t.Context(), gw, bare, nil, nil); err != nil || textOf(res.(*mcp.CallToolResult)) != "done" {
 			t.Errorf("got %+v, %v", res, err)
 		}
 		if m := <-replies; m.Error == nil || !strings.Contains(m.Error.Message, "capability") {
@@ -250,7 +252,7 @@ func TestFindingCM15RepeatedRetries(t *testing.T) {
 					t.Fatal(err)
 				}
 				go func() {
-					res, err := mcp.Serve(ctx, gw, req, nil, nil)
+					res, err := core.Serve(ctx, gw, req, nil, nil)
 					if err == nil && textOf(res.(*mcp.CallToolResult)) != "done" {
 						err = fmt.Errorf("got %+v", res)
 					}

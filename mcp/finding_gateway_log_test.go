@@ -148,7 +148,7 @@ func TestFindingI5S5UnclearMessagesGoToNoCaller(t *testing.T) {
 		heard := newListener()
 		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LogDebug, Log: heard.take})
 		ctx, leave := context.WithCancel(t.Context())
-		go func() { _, _ = mcp.Serve(ctx, gw, receivedFrom(t, "alice", "b_waits"), nil, nil) }()
+		go func() { _, _ = core.Serve(ctx, gw, receivedFrom(t, "alice", "b_waits"), nil, nil) }()
 		synctest.Wait()
 		leave()
 		synctest.Wait()

@@ -17,12 +17,14 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
 	"github.com/go-psi/psi/middleware"
 )
 
 // lastWords is a stream of a process that has ended, and said why.
-type lastWords struct{ mcp.Stream }
+type lastWords struct{ transport.Stream }
 
 var errLastWords = errors.New("the server ended: exit status 2; its last words:\npostgres://admin:hunter2@10.0.0.5/prod")
 
@@ -35,14 +37,14 @@ func (s lastWords) Read(ctx context.Context) ([]byte, error) {
 }
 
 // dying is a server on a stream that ends at the first call of a tool.
-func dying() mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		client, server := mcp.Pipe()
+func dying() transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
 		go func() {
 			h := failsTools(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 				return nil, server.Close()
 			}))
-			_ = mcp.ServeStream(context.Background(), h, server, nil)
+			_ = mcpstdio.ServeStream(context.Background(), h, server, nil)
 		}()
 		return lastWords{client}, nil
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // listing is a stream that asks for the tools many times, and counts what it is told.
@@ -61,7 +62,7 @@ func TestFindingCM9LargeAnswers(t *testing.T) {
 	mux := manyTools()
 	list := func(times int) (size int) {
 		s := &listing{times: times, answered: make(chan int, times)}
-		if err := mcp.ServeStream(t.Context(), mux, s, nil); err != nil {
+		if err := mcpstdio.ServeStream(t.Context(), mux, s, nil); err != nil {
 			t.Fatal(err)
 		}
 		for range times {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // loggedCall calls a tool that returns its arguments, and returns what is logged of it.
@@ -22,7 +23,7 @@ func loggedCall(t *testing.T, arguments string) string {
 	}))
 	var log lockedBuffer
 	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c := connectTo(t, mcp.LogTransport(mcp.InProcess(mux), logger), nil)
+	c := connectTo(t, transport.WithLogging(memory(t, mux), logger), nil)
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: json.RawMessage(arguments)}); err != nil {
 		t.Fatal(err)
 	}

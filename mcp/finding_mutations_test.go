@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The tests of this file are for mutations of the code that no test noticed.
@@ -74,7 +75,7 @@ func TestFindingMutation7(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = mcp.Serve(ctx, mux, req, listener, quiet().Logger)
+			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
 		}()
 		synctest.Wait()
 		for i := range 5000 {
@@ -113,7 +114,7 @@ func TestFindingMutation9(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = mcp.Serve(ctx, mux, req, listener, quiet().Logger)
+			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
 		}()
 		synctest.Wait() // in the acknowledgement
 		mux.Tool("b", says("b"))
@@ -133,7 +134,7 @@ func TestFindingMutation29(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"ping","error":{"code":1,"message":"x"}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`,
 	} {
-		if _, err := mcp.ParseMessage([]byte(raw)); mcp.CodeOf(err) != mcp.CodeInvalidRequest {
+		if _, err := transport.ParseMessage([]byte(raw)); mcp.CodeOf(err) != mcp.CodeInvalidRequest {
 			t.Errorf("%s: got %v", raw, err)
 		}
 	}
@@ -147,7 +148,7 @@ func TestFindingMutation86(t *testing.T) {
 		members[i] = fmt.Sprintf(`"member%d":1`, i)
 	}
 	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{` + strings.Join(members, ",") + `}}}`
-	if _, err := mcp.ParseMessage([]byte(message)); err != nil {
+	if _, err := transport.ParseMessage([]byte(message)); err != nil {
 		t.Error(err)
 	}
 }
@@ -164,7 +165,7 @@ func TestFindingMutation20(t *testing.T) {
 		return "[" + strings.Join(pings, ",") + "]"
 	}
 	p.send(batch(100))
-	if items, err := mcp.SplitBatch([]byte(p.receive())); err != nil || len(items) != 100 {
+	if items, err := transport.SplitBatch([]byte(p.receive())); err != nil || len(items) != 100 {
 		t.Errorf("got %d answers, %v", len(items), err)
 	}
 	p.send(batch(101))

@@ -13,27 +13,28 @@ import (
 	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // connectToStream connects to a server that only answers the handshake, and returns the
 // other end of the stream.
-func connectToStream(t *testing.T, opts *mcp.ClientOptions) (*mcp.Conn, mcp.Stream) {
+func connectToStream(t *testing.T, opts *mcp.ClientOptions) (*mcp.Conn, transport.Stream) {
 	t.Helper()
-	near, far := mcp.Pipe()
+	near, far := transport.Pipe()
 	go func() {
 		for {
 			data, err := far.Read(context.Background())
 			if err != nil {
 				return
 			}
-			if m, err := mcp.ParseMessage(data); err == nil && m.Request != nil {
-				if answer, _ := speaksLegacy(0, m.Request.Method, m.Request.ID.String()); answer != "" {
+			if m, err := transport.ParseMessage(data); err == nil && m.Method != "" {
+				if answer, _ := speaksLegacy(0, m.Method, m.ID.String()); answer != "" {
 					_ = far.Write(context.Background(), []byte(answer))
 				}
 			}
 		}
 	}()
-	return connectTo(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil }), opts), far
+	return connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), opts), far
 }
 
 // A batch of many messages that are nothing costs its client no more than it is long, and

@@ -14,8 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // notifierFunc is somebody who is told something.
@@ -74,13 +76,13 @@ func TestFindingCM16SlowListener(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(mcp.ErrClosed)
 			stuck, heard := make(chan struct{}), make(chan string, 8)
-			listen := func(n mcp.Notifier) {
+			listen := func(n serving.Notifier) {
 				req, err := mcp.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
 				if err != nil {
 					t.Error(err)
 				}
 				req.ID = mcp.IntID(1)
-				go func() { _, _ = mcp.Serve(ctx, c, req, n, quiet().Logger) }()
+				go func() { _, _ = core.Serve(ctx, c, req, n, quiet().Logger) }()
 				synctest.Wait()
 			}
 			listen(notifierFunc(func(method string) error {
@@ -165,7 +167,7 @@ func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 // does not start it.
 func TestProgressWhileTheUserThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		near, far := mcp.Pipe()
+		near, far := transport.Pipe()
 		say := func(format string, args ...any) {
 			_ = far.Write(context.Background(), fmt.Appendf(nil, format, args...))
 		}
@@ -176,17 +178,17 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 				if err != nil {
 					return
 				}
-				m, _ := mcp.ParseMessage(data)
+				m, _ := transport.ParseMessage(data)
 				switch {
-				case m.Response != nil:
+				case m.IsResponse():
 					say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call)
-				case m.Request.Method == mcp.MethodCallTool:
+				case m.Method == mcp.MethodCallTool:
 					call = m.ID
 					say(aQuestion, 1)
 					<-time.After(time.Second)
-					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.Request.ProgressToken())
+					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, requestOf(t, m).ProgressToken())
 				default:
-					if answer, _ := speaksLegacy(0, m.Request.Method, m.ID.String()); answer != "" {
+					if answer, _ := speaksLegacy(0, m.Method, m.ID.String()); answer != "" {
 						say("%s", answer)
 					}
 				}
@@ -198,7 +200,7 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 			<-time.After(time.Hour)
 			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 		}
-		c := connectTo(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil }), opts)
+		c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), opts)
 		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"}); err != nil {
 			t.Error(err)
 		}
@@ -209,7 +211,7 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 // Mutation 36: a call that a lost session had no effect on is made again once.
 func TestLostSessionOneRetry(t *testing.T) {
 	calls := 0
-	transport := mcptest.Faulty(mcp.InProcess(remarking()), func(_ int, m *mcp.Envelope) mcptest.Fault {
+	transport := mcptest.Faulty(memory(t, remarking()), func(_ int, m *transport.Outgoing) mcptest.Fault {
 		if m.Method == mcp.MethodCallTool {
 			calls++
 		}

@@ -49,7 +49,7 @@ func TestFindingCM18FilterNotifications(t *testing.T) {
 		"abc": say,
 	} {
 		var got notified
-		if _, err := mcp.Serve(t.Context(), h, req, &got, nil); err != nil {
+		if _, err := core.Serve(t.Context(), h, req, &got, nil); err != nil {
 			t.Fatal(err)
 		}
 		all := strings.Join(got, "")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // hasty is a stream whose peer sends its next request when it has the answer to the one
@@ -54,7 +55,7 @@ func TestFindingM21IDAfterItsAnswer(t *testing.T) {
 					h.requests = append(h.requests, era.request("5", "tools/call", `"name":"hello"`))
 				}
 				go func() { h.next <- []byte(h.requests[0]) }()
-				if err := mcp.ServeStream(t.Context(), hello(), h, nil); err != nil {
+				if err := mcpstdio.ServeStream(t.Context(), hello(), h, nil); err != nil {
 					t.Error(err)
 				}
 				for _, answer := range h.answers {

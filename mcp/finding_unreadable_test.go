@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // unreadableAnswers are answers to the call with an id that no strict reader takes. JavaScript
@@ -35,7 +36,7 @@ var unreadableAnswers = map[string]string{
 }
 
 // answering is a server whose answer to tools/call is the format with its id.
-func answeringWith(format string) mcp.Transport {
+func answeringWith(format string) transport.Transport {
 	return fakeServer(func(method, id string) (string, bool) {
 		switch method {
 		case mcp.MethodDiscover:

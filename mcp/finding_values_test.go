@@ -16,8 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/middleware"
 )
 
@@ -233,7 +235,7 @@ func TestFindingI2AnswersAndOutputs(t *testing.T) {
 	})
 	out, err := mcp.Call[struct {
 		N int `json:"n"`
-	}](t.Context(), connectTo(t, mcp.InProcess(mux), nil), "count", nil)
+	}](t.Context(), connectTo(t, memory(t, mux), nil), "count", nil)
 	if err != nil || out.N != 5 {
 		t.Errorf("got %+v, %v", out, err)
 	}
@@ -250,15 +252,15 @@ func TestFindingCL1(t *testing.T) {
 			runs++
 			return &mcp.InputRequired{RequestState: &state}, nil
 		}))
-		session := mcp.NewLegacy(mux, &mcp.LegacyOptions{MaxRounds: 100, Logger: quiet().Logger})
+		session := legacyserver.New(mux, &legacyserver.Options{MaxRounds: 100, Logger: quiet().Logger})
 		for _, m := range []string{eras[1].open[0], eras[1].request("1", "tools/call", `"name":"again"`)} {
-			parsed, err := mcp.ParseMessage([]byte(m))
+			parsed, err := transport.ParseMessage([]byte(m))
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			session.Serve(t.Context(), nil, parsed, sendNothing{})
-			if took := time.Since(began); parsed.Request.Method == mcp.MethodCallTool && took < 90*time.Second {
+			play(t.Context(), session, parsed, sendNothing{})
+			if took := time.Since(began); parsed.Method == mcp.MethodCallTool && took < 90*time.Second {
 				t.Errorf("100 rounds took %v", took)
 			}
 		}
@@ -300,7 +302,7 @@ func TestFindingCL10(t *testing.T) {
 // A version is compared as the text that it is.
 func TestFindingW17Version(t *testing.T) {
 	for version, code := range map[string]int{`"2\u002e0"`: 0, `"2.1"`: mcp.CodeInvalidRequest, `2.0`: mcp.CodeInvalidRequest} {
-		_, err := mcp.ParseMessage([]byte(`{"jsonrpc":` + version + `,"id":1,"method":"ping"}`))
+		_, err := transport.ParseMessage([]byte(`{"jsonrpc":` + version + `,"id":1,"method":"ping"}`))
 		wantCode(t, err, code)
 	}
 }

@@ -18,8 +18,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Lines of a hostile server's script that are no messages.
@@ -46,7 +48,7 @@ func newHostile(t *testing.T, version string, s *script) *hostile {
 }
 
 // connect is a stream to the server: a new one each time, and the script goes on.
-func (h *hostile) connect(context.Context) (mcp.Stream, error) {
+func (h *hostile) connect(context.Context) (transport.Stream, error) {
 	again := newHostile(h.t, h.version, h.script)
 	return again, nil
 }
@@ -74,12 +76,12 @@ func (h *hostile) Close() error {
 
 // Write takes what the client says, which must be a message, whatever it has heard.
 func (h *hostile) Write(_ context.Context, message []byte) error {
-	m, err := mcp.ParseMessage(slices.Clone(message))
+	m, err := transport.ParseMessage(slices.Clone(message))
 	if err != nil {
 		h.t.Errorf("the client said %s: %v", message, err)
 		return nil
 	}
-	if m.Request != nil && !m.Request.IsNotification() && !h.shake(m.Request) {
+	if m.IsRequest() && !h.shake(&m) {
 		h.respond(m.ID)
 	}
 	return nil
@@ -93,7 +95,7 @@ func (h *hostile) say(message []byte) {
 }
 
 // shake answers what opens a conversation of the version.
-func (h *hostile) shake(req *mcp.Request) bool {
+func (h *hostile) shake(req *transport.Message) bool {
 	switch {
 	case h.version == "":
 		return false
@@ -127,7 +129,7 @@ func (h *hostile) respond(id mcp.ID) {
 			return
 		}
 		h.say(line)
-		if m, err := mcp.ParseMessage(slices.Clone(line)); m.ID == id && (m.Response != nil || err != nil && m.Request == nil) {
+		if m, err := transport.ParseMessage(slices.Clone(line)); m.ID == id && (m.IsResponse() || err != nil && m.Method == "") {
 			return
 		}
 	}
@@ -262,7 +264,7 @@ func forwardedCall(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, 
 func gatewayCalls(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error) {
 	mux := mcp.NewMux("gateway", "v1", quiet())
 	mux.Mount("gw_", c)
-	session := mcp.NewLegacy(mux, &mcp.LegacyOptions{Logger: quiet().Logger})
+	session := legacyserver.New(mux, &legacyserver.Options{Logger: quiet().Logger})
 	defer session.Close()
 	p := &legacyPeer{script: newScript(nil, 0), t: t, ctx: ctx, session: session, forgiving: true}
 	p.feed([]byte(sample{"initialize", `"protocolVersion":"2024-11-05","capabilities":` + allCaps + `,"clientInfo":{"name":"c","version":"1"}`}.message(1, `"_meta":{}`)))
@@ -297,7 +299,7 @@ func FuzzConn(f *testing.F) {
 			h := newHostile(t, version, newScript(text, seed))
 			connecting, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			c, err := mcp.NewClient("c", "v1", hostileOptions(mode, slog.New(bell))).Connect(connecting, mcp.StreamTransport(h.connect))
+			c, err := mcp.NewClient("c", "v1", hostileOptions(mode, slog.New(bell))).Connect(connecting, transport.FromStream(h.connect))
 			if err != nil {
 				if version != "" {
 					t.Errorf("after a handshake: %v", err)
@@ -335,9 +337,9 @@ func makeCall(t *testing.T, c *mcp.Conn, letter byte, text string) {
 	}
 	checkUsable(t, reflect.ValueOf(res))
 	req := mcptest.NewRequest(mcp.MethodCallTool, tool("a", ""))
-	m, err := mcp.ParseMessage(mcp.AppendResponse(nil, req, res, nil))
-	if err != nil || m.Response.Error != nil {
-		t.Errorf("the call %c returned %+v, which cannot be passed on: %v, %+v", letter, res, err, m.Response)
+	m, err := transport.ParseMessage(core.AppendResponse(nil, req, res, nil))
+	if err != nil || m.Error != nil {
+		t.Errorf("the call %c returned %+v, which cannot be passed on: %v, %+v", letter, res, err, m)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // request is what somebody takes the params of a request for: the middleware of a
@@ -120,7 +121,7 @@ func (w *watched) inMux() {
 
 // overPipe mounts a connection to a server on a pipe, in the era of a version.
 func (w *watched) overPipe(f *testing.F, version string) {
-	client, server := mcp.Pipe()
+	client, server := transport.Pipe()
 	f.Cleanup(func() { _ = server.Close() })
 	go func() {
 		for {
@@ -133,7 +134,7 @@ func (w *watched) overPipe(f *testing.F, version string) {
 			}
 		}
 	}()
-	transport := mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return client, nil })
+	transport := transport.FromStream(func(context.Context) (transport.Stream, error) { return client, nil })
 	opts := &mcp.ClientOptions{Version: version, Forward: true, Logger: quiet().Logger}
 	conn, err := mcp.NewClient("gateway", "v1", opts).Connect(f.Context(), transport)
 	if err != nil {
@@ -178,17 +179,21 @@ func FuzzGatewaySees(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method uint8, params, member []byte, at uint8) {
 		message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, methods[int(method)%len(methods)], withMember(params, member, at))
 		for _, w := range []*watched{mounted, old, modern} {
-			m, err := mcp.ParseMessage(message)
-			if err != nil || m.Request == nil || m.Request.IsNotification() {
+			m, err := transport.ParseMessage(message)
+			if err != nil || !m.IsRequest() {
+				return
+			}
+			req, err := core.NewRequest(&m)
+			if err != nil {
 				return
 			}
 			w.read = nil
-			_, err = mcp.Serve(t.Context(), w.gateway, m.Request, nil, quiet().Logger)
+			_, err = core.Serve(t.Context(), w.gateway, req, nil, quiet().Logger)
 			if err == nil && len(w.read) != 1 {
 				t.Errorf("%s in front of %s: it was answered, and the server read %d requests", message, w.name, len(w.read))
 			}
 			for _, read := range w.read {
-				if err := w.saw.same(read, m.Request.Method); err != nil {
+				if err := w.saw.same(read, m.Method); err != nil {
 					t.Errorf("%s in front of %s: %v", message, w.name, err)
 				}
 			}

@@ -14,7 +14,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // maxScript is how many lines of a script are played.
@@ -58,7 +61,7 @@ type legacyPeer struct {
 	*script
 	t         *testing.T
 	ctx       context.Context
-	session   *mcp.Legacy
+	session   *legacyserver.Session
 	forgiving bool // what the peer answers may fail a request
 }
 
@@ -73,32 +76,33 @@ func (p *legacyPeer) play() {
 }
 
 // feed takes a message to the session as a transport does.
-func (p *legacyPeer) feed(line []byte) (m mcp.Message) {
-	if mcp.IsBatch(line) {
+func (p *legacyPeer) feed(line []byte) (m transport.Message) {
+	if transport.IsBatch(line) {
 		if p.session.Batches() {
-			batch := p.session.AdmitBatch(p.ctx, line, mcp.Origin{})
-			p.checkBatch(batch.Serve(nil, p))
+			batch := p.session.AcceptBatch(p.ctx, line, serving.Origin{})
+			batch.Serve(p)
+			p.checkBatch(batch.Append(nil))
 		}
 		return m
 	}
-	m, err := mcp.ParseMessage(slices.Clone(line))
+	m, err := transport.ParseMessage(slices.Clone(line))
 	if err != nil {
 		return m
 	}
 	initialized := p.session.Initialized()
-	answer := p.session.Serve(p.ctx, nil, m, p)
+	answer := play(p.ctx, p.session, m, p)
 	switch {
-	case m.Request == nil || m.Request.IsNotification():
+	case !m.IsRequest():
 		if len(answer) > 0 {
 			p.t.Errorf("%s was answered with %s", line, answer)
 		}
 	case len(answer) > 0: // it was not cancelled
-		p.checkAnswer(m.Request, initialized, answer)
+		p.checkAnswer(&m, initialized, answer)
 	}
 	return m
 }
 
-func (p *legacyPeer) checkAnswer(req *mcp.Request, initialized bool, answer []byte) {
+func (p *legacyPeer) checkAnswer(req *transport.Message, initialized bool, answer []byte) {
 	if p.isForgiven(answer) {
 		return
 	}
@@ -117,8 +121,8 @@ func (p *legacyPeer) checkAnswer(req *mcp.Request, initialized bool, answer []by
 // isForgiven reports whether an answer is an internal error, or one without words, that
 // the peer has caused: by an error of its own, or by what is no answer.
 func (p *legacyPeer) isForgiven(answer []byte) bool {
-	m, err := mcp.ParseMessage(slices.Clone(answer))
-	if err != nil || m.Response == nil || m.Response.Error == nil || m.Response.Error.Code != mcp.CodeInternalError && m.Response.Error.Message != "" {
+	m, err := transport.ParseMessage(slices.Clone(answer))
+	if err != nil || !m.IsResponse() || m.Error == nil || m.Error.Code != mcp.CodeInternalError && m.Error.Message != "" {
 		return false
 	}
 	p.mu.Lock()
@@ -131,16 +135,16 @@ func (p *legacyPeer) checkBatch(answer []byte) {
 		return
 	}
 	items, err := [][]byte{answer}, error(nil)
-	if mcp.IsBatch(answer) {
-		items, err = mcp.SplitBatch(answer)
+	if transport.IsBatch(answer) {
+		items, err = transport.SplitBatch(answer)
 	}
 	for _, item := range items {
-		m, parseErr := mcp.ParseMessage(slices.Clone(item))
-		if parseErr != nil || m.Response == nil {
+		m, parseErr := transport.ParseMessage(slices.Clone(item))
+		if parseErr != nil || !m.IsResponse() {
 			p.t.Errorf("a batch was answered with %s: %v", answer, parseErr)
 			return
 		}
-		if m.Response.Error != nil && m.Response.Error.Code == mcp.CodeInternalError && !p.isForgiven(item) {
+		if m.Error != nil && m.Error.Code == mcp.CodeInternalError && !p.isForgiven(item) {
 			p.t.Errorf("in a batch: %s", item)
 		}
 	}
@@ -152,31 +156,31 @@ func (p *legacyPeer) checkBatch(answer []byte) {
 // Send takes what the session says. A question takes lines of the script until one
 // of them answers it, and is refused at their end.
 func (p *legacyPeer) Send(_ context.Context, message []byte) error {
-	m, err := mcp.ParseMessage(slices.Clone(message))
-	if err != nil || m.Request == nil {
+	m, err := transport.ParseMessage(slices.Clone(message))
+	if err != nil || m.Method == "" {
 		p.t.Errorf("the server said %s: %v", message, err)
 		return nil
 	}
-	if m.Request.IsNotification() {
+	if m.IsNotification() {
 		return nil
 	}
-	p.checkQuestion(m.Request)
+	p.checkQuestion(&m)
 	for {
 		line, ok := p.next(m.ID)
 		if !ok {
 			line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"no"}}`, m.ID)
 		}
-		if answer, err := mcp.ParseMessage(slices.Clone(line)); err == nil && answer.Response != nil && answer.ID == m.ID {
-			p.forgive(answer.Response)
+		if answer, err := transport.ParseMessage(slices.Clone(line)); err == nil && answer.IsResponse() && answer.ID == m.ID {
+			p.forgive(&answer)
 		}
-		if said := p.feed(line); said.Response != nil && said.ID == m.ID {
+		if said := p.feed(line); said.IsResponse() && said.ID == m.ID {
 			return nil
 		}
 	}
 }
 
 // forgive notes an answer with which the server cannot do better than to fail.
-func (p *legacyPeer) forgive(r *mcp.Response) {
+func (p *legacyPeer) forgive(r *transport.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Error != nil && r.Error.Code == mcp.CodeInternalError {
@@ -185,7 +189,7 @@ func (p *legacyPeer) forgive(r *mcp.Response) {
 }
 
 // checkQuestion checks that the client declared that it can be asked so.
-func (p *legacyPeer) checkQuestion(req *mcp.Request) {
+func (p *legacyPeer) checkQuestion(req *transport.Message) {
 	state := p.session.State()
 	var caps mcp.ClientCapabilities
 	if err := json.Unmarshal(state.Capabilities, &caps); err != nil {
@@ -193,7 +197,7 @@ func (p *legacyPeer) checkQuestion(req *mcp.Request) {
 		return
 	}
 	var params struct{ Mode, ElicitationID string }
-	_ = json.Unmarshal(req.Params(), &params)
+	_ = json.Unmarshal(req.Params, &params)
 	ok := false
 	switch req.Method {
 	case "ping":
@@ -209,7 +213,7 @@ func (p *legacyPeer) checkQuestion(req *mcp.Request) {
 		ok = caps.Roots != nil
 	}
 	if !ok {
-		p.t.Errorf("asked %s %s, of a client of %s with the capabilities %s", req.Method, req.Params(), state.Version, state.Capabilities)
+		p.t.Errorf("asked %s %s, of a client of %s with the capabilities %s", req.Method, req.Params, state.Version, state.Capabilities)
 	}
 }
 
@@ -217,7 +221,7 @@ func (p *legacyPeer) checkQuestion(req *mcp.Request) {
 type silent struct{ t *testing.T }
 
 func (s silent) Send(_ context.Context, message []byte) error {
-	if m, err := mcp.ParseMessage(slices.Clone(message)); err != nil || m.Request == nil || !m.Request.IsNotification() {
+	if m, err := transport.ParseMessage(slices.Clone(message)); err != nil || !m.IsNotification() {
 		s.t.Errorf("the server said %s: %v", message, err)
 	}
 	return nil
@@ -278,12 +282,12 @@ func FuzzLegacy(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
-			session := mcp.NewLegacy(mux, &mcp.LegacyOptions{Logger: logger})
+			session := legacyserver.New(mux, &legacyserver.Options{Logger: logger})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, session: session}
 			var listening sync.WaitGroup
-			listening.Go(func() { _ = session.Listen(ctx, mcp.Origin{}, silent{t}, nil) })
+			listening.Go(func() { _ = session.Listen(ctx, serving.Origin{}, silent{t}, nil) })
 			synctest.Wait()
 			p.play()
 			mux.ResourceUpdated("test://fixed")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // sample is a message of a client: a method and the members of its params, as they
@@ -134,18 +135,18 @@ var cacheableResults = []string{
 // members, nil for an error.
 func checkResponse(t *testing.T, version, method string, id mcp.ID, data []byte) map[string]json.RawMessage {
 	t.Helper()
-	m, err := mcp.ParseMessage(data)
-	if err != nil || m.Response == nil || m.ID != id {
+	m, err := transport.ParseMessage(data)
+	if err != nil || !m.IsResponse() || m.ID != id {
 		t.Fatalf("%s with the id %s was answered with %s, %v", method, id, data, err)
 	}
-	if m.Response.Error != nil {
-		if e := m.Response.Error; e.Code == mcp.CodeInternalError || e.Message == "" {
+	if m.Error != nil {
+		if e := m.Error; e.Code == mcp.CodeInternalError || e.Message == "" {
 			t.Errorf("%s was answered with %s", method, data)
 		}
 		return nil
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(m.Response.Result, &members) != nil {
+	if json.Unmarshal(m.Result, &members) != nil {
 		t.Fatalf("%s was answered with %s", method, data)
 	}
 	want := map[string]string{}

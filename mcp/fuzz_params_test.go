@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // stopper ends a subscription as soon as it is acknowledged, and checks what is
@@ -26,7 +27,7 @@ type stopper struct {
 }
 
 func (s stopper) Notify(_ context.Context, method string, params json.RawMessage) error {
-	if m, err := mcp.ParseMessage(mcp.AppendNotification(nil, method, params)); err != nil || m.Request == nil {
+	if m, err := transport.ParseMessage(transport.AppendNotification(nil, method, params)); err != nil || m.Method == "" {
 		s.t.Errorf("the notification %s has the params %s: %v", method, params, err)
 	}
 	if method == mcp.NotificationAcknowledged {
@@ -55,20 +56,23 @@ func FuzzParams(f *testing.F) {
 		method := methods[int(i)%len(methods)]
 		s := sample{method: method}
 		message := bytes.Replace([]byte(s.message(1, "")), []byte("{}"), mutated(params, seed), 1)
-		m, err := mcp.ParseMessage(message)
+		m, err := transport.ParseMessage(message)
+		var req *mcp.Request
+		if err == nil {
+			req, err = core.NewRequest(&m)
+		}
 		if err != nil {
-			if response := mcp.AppendErrorResponse(nil, m.ID, err); !json.Valid(response) || mcp.CodeOf(err) == mcp.CodeInternalError {
+			if response := core.AppendError(nil, m.ID, err); !json.Valid(response) || mcp.CodeOf(err) == mcp.CodeInternalError {
 				t.Errorf("refused with %s", response)
 			}
 			return
 		}
-		req := m.Request
-		if req.CheckMeta() != nil || req.CheckVersion() != nil {
+		if core.CheckMeta(req) != nil || core.CheckVersion(req) != nil {
 			return
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		res, err := mcp.Serve(ctx, mux, req, stopper{t, cancel}, logger)
+		res, err := core.Serve(ctx, mux, req, stopper{t, cancel}, logger)
 		bell.check(t)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			t.Fatalf("%s took a minute", message)
@@ -77,14 +81,14 @@ func FuzzParams(f *testing.F) {
 			t.Errorf("%s: got %v and %v", message, res, err)
 		}
 		if !req.IsNotification() && !errors.Is(err, context.Canceled) {
-			checkResponse(t, req.Version(), method, req.ID, mcp.AppendResponse(nil, req, res, err))
+			checkResponse(t, req.Version(), method, req.ID, core.AppendResponse(nil, req, res, err))
 		}
 	})
 }
 
 // mountGateway mounts a connection to another server that has everything.
 func mountGateway(f *testing.F, mux *mcp.Mux, logger *slog.Logger) {
-	far := mcp.InProcess(stocked(logger))
+	far := memory(f, stocked(logger))
 	conn, err := mcp.NewClient("gateway", "v1", &mcp.ClientOptions{Forward: true, Logger: logger}).Connect(f.Context(), far)
 	if err != nil {
 		f.Fatal(err)
@@ -146,7 +150,7 @@ func isToolError(res mcp.Result) bool {
 }
 
 func isStrictObject(data []byte) bool {
-	_, err := mcp.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"x","params":%s}`, data))
+	_, err := transport.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"x","params":%s}`, data))
 	return err == nil
 }
 

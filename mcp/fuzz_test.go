@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // What ParseMessage takes is JSON that says what the message holds; what it
@@ -39,27 +40,31 @@ func FuzzParseMessage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := mcp.ParseMessage(bytes.Clone(data))
+		m, err := transport.ParseMessage(bytes.Clone(data))
+		var req *mcp.Request
+		if err == nil && m.Method != "" {
+			req, err = core.NewRequest(&m)
+		}
 		if err != nil {
-			if response := mcp.AppendErrorResponse(nil, m.ID, err); !json.Valid(response) || mcp.CodeOf(err) == mcp.CodeInternalError {
+			if response := core.AppendError(nil, m.ID, err); !json.Valid(response) || mcp.CodeOf(err) == mcp.CodeInternalError {
 				t.Errorf("refused with %s", response)
 			}
 			return
 		}
-		if !json.Valid(data) || (m.Request == nil) == (m.Response == nil) {
+		if !json.Valid(data) || (m.Method == "") == (!m.IsResponse()) {
 			t.Fatalf("took %q as %+v", data, m)
 		}
-		if m.Request == nil {
+		if m.Method == "" {
 			return
 		}
-		if m.Request.Method == "" || m.Request.ID != m.ID {
-			t.Errorf("took %q as %+v", data, m.Request)
+		if req.Method != m.Method || req.ID != m.ID {
+			t.Errorf("took %q as %+v", data, req)
 		}
-		if p := m.Request.Params(); p != nil && (!json.Valid(p) || p[0] != '{') {
+		if p := req.Params(); p != nil && (!json.Valid(p) || p[0] != '{') {
 			t.Errorf("params %q", p)
 		}
-		again, err := m.Request.WithParams(m.Request.Params())
-		if err != nil || again.Name() != m.Request.Name() || !bytes.Equal(again.Arguments(), m.Request.Arguments()) {
+		again, err := req.WithParams(req.Params())
+		if err != nil || again.Name() != req.Name() || !bytes.Equal(again.Arguments(), req.Arguments()) {
 			t.Errorf("the params of %q read otherwise alone: %v", data, err)
 		}
 	})

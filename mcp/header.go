@@ -156,7 +156,7 @@ type headerChecker struct {
 }
 
 func (h headerChecker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	if len(h.entry.headers) > 0 && req.Header != nil && req.IsModern() {
+	if len(h.entry.headers) > 0 && req.Header != nil && req.isModern() {
 		for _, p := range h.entry.headers {
 			if err := p.check(req); err != nil {
 				return nil, err

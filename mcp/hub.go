@@ -43,6 +43,9 @@ func callerOf(p *Principal) caller {
 // maxListeners is the default limit of open subscriptions of one authenticated caller.
 const maxListeners = 1000
 
+// maxSubscriptions is the default limit of the resources that one subscription names.
+const maxSubscriptions = 1000
+
 // add adds a listener. It fails if its caller is authenticated and has too many.
 func (h *hub) add(l *listener) error {
 	h.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/decimal"
+	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // Extra holds the members of an object that this package does not know. They
@@ -116,3 +117,6 @@ func decodeProblem(what string, err error) string {
 	}
 	return fmt.Sprintf("%s: %s does not fit", what, where)
 }
+
+// isObject reports whether JSON is an object.
+func isObject(raw []byte) bool { return jsonscan.IsObject(raw) }

@@ -12,19 +12,22 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // pinged is a client of the legacy era that answers pings, or does not.
 type pinged struct {
-	session *mcp.Legacy
+	session *legacyserver.Session
 	answer  func(n int) string // the member of the response to the nth ping, "" for silence
 	pings   int
 }
 
 func (p *pinged) Send(ctx context.Context, message []byte) error {
-	m, err := mcp.ParseMessage(bytes.Clone(message))
-	if err != nil || m.Request == nil || m.Request.Method != "ping" {
+	m, err := transport.ParseMessage(bytes.Clone(message))
+	if err != nil || m.Method != "ping" {
 		return err
 	}
 	p.pings++
@@ -32,11 +35,11 @@ func (p *pinged) Send(ctx context.Context, message []byte) error {
 	if member == "" {
 		return nil
 	}
-	response, err := mcp.ParseMessage([]byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,` + member + `}`))
+	response, err := transport.ParseMessage([]byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,` + member + `}`))
 	if err != nil {
 		return err
 	}
-	go p.session.Serve(ctx, nil, response, p)
+	go play(ctx, p.session, response, p)
 	return nil
 }
 
@@ -66,23 +69,23 @@ func TestKeepAlive(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log lockedBuffer
 				mux := mcp.NewMux("m", "v1", quiet())
-				l := mcp.NewLegacy(mux, &mcp.LegacyOptions{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				l := legacyserver.New(mux, &legacyserver.Options{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				client := &pinged{session: l, answer: test.answer}
-				open, err := mcp.ParseMessage([]byte(eras[1].open[0]))
+				open, err := transport.ParseMessage([]byte(eras[1].open[0]))
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.Serve(t.Context(), nil, open, client)
+				play(t.Context(), l, open, client)
 				if test.listen {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					go l.Listen(ctx, mcp.Origin{}, client, nil)
+					go l.Listen(ctx, serving.Origin{}, client, nil)
 				}
 				<-time.After(time.Hour)
 				synctest.Wait()
 				alive := true
 				select {
-				case <-l.Session().Done():
+				case <-l.Done():
 					alive = false
 				default:
 				}

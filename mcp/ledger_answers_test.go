@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A serverScript is a server that does as it is told; it counts what it is sent.
@@ -25,7 +26,7 @@ type serverScript struct {
 	reply func(method, id string) string
 }
 
-func (s *serverScript) transport() mcp.Transport {
+func (s *serverScript) transport() transport.Transport {
 	return fakeServer(func(method, id string) (string, bool) {
 		s.mu.Lock()
 		s.heard = append(s.heard, method)
@@ -142,23 +143,23 @@ func TestCursorsAreOpaque(t *testing.T) {
 }
 
 // asks is a server of the legacy era that says something when it is opened.
-func asks(said string, heard chan<- string) mcp.Transport {
+func asks(said string, heard chan<- string) transport.Transport {
 	opened := `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		near, far := mcp.Pipe()
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		near, far := transport.Pipe()
 		go func() {
 			for {
 				data, err := far.Read(context.Background())
-				m, _ := mcp.ParseMessage(data)
+				m, _ := transport.ParseMessage(data)
 				switch {
 				case err != nil:
 					return
-				case m.Request == nil:
+				case m.Method == "":
 					heard <- string(data)
-				case m.Request.IsNotification():
+				case m.IsNotification():
 					_ = far.Write(context.Background(), []byte(said))
 				default:
-					_ = far.Write(context.Background(), []byte(resultFor(m.Request.ID.String(), opened)))
+					_ = far.Write(context.Background(), []byte(resultFor(m.ID.String(), opened)))
 				}
 			}
 		}()
@@ -296,7 +297,7 @@ func TestMirroredArguments(t *testing.T) {
 		}
 		return welcoming().ServeMCP(ctx, req)
 	})
-	c := connectTo(t, s.on(mcp.InProcess(h)), &mcp.ClientOptions{Logger: quiet().Logger})
+	c := connectTo(t, s.on(memory(t, h)), &mcp.ClientOptions{Logger: quiet().Logger})
 	if res, err := c.ListTools(t.Context(), nil); err != nil || len(res.Tools) != 1 {
 		t.Fatalf("listed %+v, %v", res, err)
 	}
@@ -305,7 +306,7 @@ func TestMirroredArguments(t *testing.T) {
 			t.Error(err)
 		}
 		calls := s.sent(mcp.MethodCallTool)
-		want := []mcp.HeaderParam{{Key: "Mcp-Param-B", Value: "false"}, {Key: "Mcp-Param-E", Value: ""}, {Key: "Mcp-Param-N", Value: "42"}, {Key: "Mcp-Param-" + name, Value: "eu"}}
+		want := []transport.HeaderParam{{Key: "Mcp-Param-B", Value: "false"}, {Key: "Mcp-Param-E", Value: ""}, {Key: "Mcp-Param-N", Value: "42"}, {Key: "Mcp-Param-" + name, Value: "eu"}}
 		if got := calls[len(calls)-1].Params; !slices.Equal(got, want) {
 			t.Errorf("mirrored %v, want %v", got, want)
 		}
@@ -368,7 +369,7 @@ func TestUnansweredIsNotRetried(t *testing.T) {
 func TestRootsChange(t *testing.T) {
 	for version, want := range map[string]int{mcp.Version20260728: 0, mcp.Version20251125: 2} {
 		var s spy
-		c := connectTo(t, s.on(mcp.InProcess(welcoming())), talkative(version))
+		c := connectTo(t, s.on(memory(t, welcoming())), talkative(version))
 		if err := errors.Join(c.AddRoots(t.Context(), mcp.Root{URI: "file:///b"}), c.RemoveRoots(t.Context(), "file:///home")); err != nil {
 			t.Error(err)
 		}

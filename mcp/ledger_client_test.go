@@ -13,16 +13,17 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // spy keeps what a client sends.
 type spy struct {
 	mu  sync.Mutex
-	all []*mcp.Envelope
+	all []*transport.Outgoing
 }
 
-func (s *spy) on(t mcp.Transport) mcp.Transport {
-	return mcptest.Faulty(t, func(_ int, m *mcp.Envelope) mcptest.Fault {
+func (s *spy) on(t transport.Transport) transport.Transport {
+	return mcptest.Faulty(t, func(_ int, m *transport.Outgoing) mcptest.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.all = append(s.all, m)
@@ -31,10 +32,10 @@ func (s *spy) on(t mcp.Transport) mcp.Transport {
 }
 
 // sent is what was sent with a method, "" for responses.
-func (s *spy) sent(method string) []*mcp.Envelope {
+func (s *spy) sent(method string) []*transport.Outgoing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.all), func(m *mcp.Envelope) bool { return m.Method != method })
+	return slices.DeleteFunc(slices.Clone(s.all), func(m *transport.Outgoing) bool { return m.Method != method })
 }
 
 // wireParams are params as they stand in a message.
@@ -53,7 +54,7 @@ type wireParams struct {
 	} `json:"_meta"`
 }
 
-func paramsOf(t *testing.T, m *mcp.Envelope) wireParams {
+func paramsOf(t *testing.T, m *transport.Outgoing) wireParams {
 	t.Helper()
 	var body struct {
 		JSONRPC string     `json:"jsonrpc"`

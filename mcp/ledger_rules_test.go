@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // STDIO-10, CAN-02, PROG-02: about what was cancelled nothing is said any more.
@@ -108,21 +109,21 @@ func TestEndsOfSubscriptions(t *testing.T) {
 	cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%ID}}`
 	for name, ends := range map[string][]string{"result": {result}, "notification": {cancelled}, "both": {result, cancelled}, "both, the other way round": {cancelled, result}} {
 		t.Run(name, func(t *testing.T) {
-			c := connectTo(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-				near, far := mcp.Pipe()
+			c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) {
+				near, far := transport.Pipe()
 				go func() {
 					for {
 						data, err := far.Read(context.Background())
 						if err != nil {
 							return
 						}
-						m, _ := mcp.ParseMessage(data)
-						if m.Request == nil || m.Request.IsNotification() {
+						m, _ := transport.ParseMessage(data)
+						if !m.IsRequest() {
 							continue
 						}
-						id := m.Request.ID.String()
+						id := m.ID.String()
 						said := []string{resultFor(id, discovered)}
-						if m.Request.Method == mcp.MethodListen {
+						if m.Method == mcp.MethodListen {
 							said = append([]string{ack}, ends...)
 						}
 						for _, s := range said {
@@ -160,7 +161,7 @@ func TestRefusalHasNoContent(t *testing.T) {
 			opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: action, Content: []byte(`{"ok":true}`)}, nil
 			}
-			c := connectTo(t, s.on(mcp.InProcess(everything(quiet()))), opts)
+			c := connectTo(t, s.on(memory(t, everything(quiet()))), opts)
 			_, _ = c.CallTool(t.Context(), tool("ask", ""))
 			for _, m := range s.all {
 				if text := string(m.Body); strings.Contains(text, `"action":"`+action+`"`) && strings.Contains(text, `"content"`) {
@@ -242,7 +243,7 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 // ROOT-02: roots are file URIs.
 func TestRootsAreFiles(t *testing.T) {
 	for _, uri := range []string{"https://example.com/", "x", ""} {
-		c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Roots: []mcp.Root{{URI: uri}}}).Connect(t.Context(), mcp.InProcess(welcoming()))
+		c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Roots: []mcp.Root{{URI: uri}}}).Connect(t.Context(), memory(t, welcoming()))
 		if err == nil {
 			_ = c.Close()
 			t.Errorf("%q was taken", uri)

@@ -154,8 +154,8 @@ func TestResultOrError(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}`,
 		`{"jsonrpc":"2.0","id":1,"error":7}`,
 	} {
-		if m, err := mcp.ParseMessage([]byte(bad)); err == nil && m.Response != nil {
-			t.Errorf("%s became %+v", bad, m.Response)
+		if m, err := transport.ParseMessage([]byte(bad)); err == nil && m.IsResponse() {
+			t.Errorf("%s became %+v", bad, m)
 		}
 	}
 }

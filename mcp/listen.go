@@ -151,3 +151,9 @@ func (r *Request) derive(method string, params json.RawMessage) *Request {
 	}
 	return d
 }
+
+// changesIn returns all changes that a filter covers.
+func changesIn(f *SubscriptionFilter) []Change {
+	everything := everythingIn(f)
+	return everything.sorted()
+}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // remarking is a mux with a tool that says something besides its answer.
@@ -120,9 +122,9 @@ func TestListenOrder(t *testing.T) {
 				return &mcp.ListenResult{}, err
 			})
 		})
-		ours, theirs := mcp.Pipe()
-		go func() { _ = mcp.ServeStream(t.Context(), mux, theirs, nil) }()
-		there := mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return ours, nil })
+		ours, theirs := transport.Pipe()
+		go func() { _ = mcpstdio.ServeStream(t.Context(), mux, theirs, nil) }()
+		there := transport.FromStream(func(context.Context) (transport.Stream, error) { return ours, nil })
 		c := connectTo(t, there, &mcp.ClientOptions{Version: mcp.LatestVersion})
 		agreed := make(chan struct{})
 		var heard []string

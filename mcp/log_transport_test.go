@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // T63: a transport can be wrapped, and loses nothing by it; every message is seen,
@@ -17,7 +18,7 @@ func TestLogTransport(t *testing.T) {
 	for _, version := range bothEras {
 		var log lockedBuffer
 		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		c := connectTo(t, mcp.LogTransport(mcp.InProcess(welcoming()), logger), &mcp.ClientOptions{Version: version, Elicit: answering})
+		c := connectTo(t, transport.WithLogging(memory(t, welcoming()), logger), &mcp.ClientOptions{Version: version, Elicit: answering})
 		if got, err := mcp.Call[string](t.Context(), c, "greet", map[string]any{}); err != nil || got != "Ada Lovelace" {
 			t.Errorf("%s: %q, %v", version, got, err)
 		}

@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 )
 
 // Meta is a _meta object: metadata by key, each value raw JSON so that nothing
@@ -42,3 +43,13 @@ const (
 	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
 	MetaProgressToken      = "progressToken"
 )
+
+// withoutKey returns m without a key, unchanged if it does not have it.
+func withoutKey(m Meta, key string) Meta {
+	if _, ok := m[key]; !ok {
+		return m
+	}
+	m = maps.Clone(m)
+	delete(m, key)
+	return m
+}

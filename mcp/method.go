@@ -3,6 +3,8 @@
 
 package mcp
 
+import "github.com/go-psi/psi/internal/revision"
+
 // The methods of the modern core.
 const (
 	MethodDiscover              = "server/discover"
@@ -53,7 +55,7 @@ var methodNames = func() map[string]string {
 		NotificationCancelled, NotificationProgress, NotificationMessage,
 		NotificationToolsListChanged, NotificationPromptsListChanged, NotificationResourcesListChanged,
 		NotificationResourceUpdated, NotificationAcknowledged, NotificationRootsListChanged,
-		legacyInitialize, legacyInitialized, legacyPing, legacySetLevel, MethodSubscribe, legacyUnsubscribe,
+		revision.Initialize, revision.Initialized, revision.Ping, revision.SetLevel, MethodSubscribe, revision.Unsubscribe,
 	} {
 		names[m] = m
 	}

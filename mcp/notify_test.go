@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // T49: progress comes only if it was asked for, grows, and ends with the request.
@@ -67,8 +68,8 @@ func TestProgressToken(t *testing.T) {
 		}
 		p.send(strings.Replace(call(`"p-7"`), ",}", "}", 1))
 		var got mcp.ProgressParams
-		note, err := mcp.ParseMessage([]byte(p.receive()))
-		if err != nil || note.Request.Decode(&got) != nil || got.ProgressToken != mcp.StringID("p-7") || got.Total != nil {
+		note, err := transport.ParseMessage([]byte(p.receive()))
+		if err != nil || requestOf(t, note).Decode(&got) != nil || got.ProgressToken != mcp.StringID("p-7") || got.Total != nil {
 			t.Errorf("%s: got %+v, %v", era.name, got, err)
 		}
 		if r := p.read(); r.Error != nil {

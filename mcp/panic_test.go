@@ -98,7 +98,7 @@ func TestPanicIsLogged(t *testing.T) {
 		outer := mcp.NewMux("outer", "v1", quiet())
 		outer.Mount("in_", mux)
 		req := mcptest.NewRequest(mcp.MethodCallTool, tool("in_t", ""))
-		_, err := mcp.Serve(t.Context(), outer, req, nil, logger)
+		_, err := core.Serve(t.Context(), outer, req, nil, logger)
 		wantCode(t, err, mcp.CodeInternalError)
 		if got := strings.Count(out.String(), "handler panicked"); got != test.want {
 			t.Errorf("%v: logged %d times:\n%s", test.v, got, out.String())

@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -249,7 +248,7 @@ func (r *Request) scanMetaMember(s *jsonscan.Scanner) *Error {
 		var version json.RawMessage
 		err := scanTyped(s, '"', &version, "_meta: "+MetaProtocolVersion+" must be a string")
 		if version != nil {
-			r.peer.version = internVersion(jsonscan.Unquote(version))
+			r.peer.version = string(jsonscan.Unquote(version))
 		}
 		return err
 	case MetaClientCapabilities:
@@ -278,13 +277,6 @@ func (r *Request) scanLogLevel(s *jsonscan.Scanner) *Error {
 	}
 	r.peer.logLevel = level
 	return nil
-}
-
-func internVersion(b []byte) string {
-	if i := slices.IndexFunc(versions[1:], func(v string) bool { return v == string(b) }); i >= 0 {
-		return versions[i+1]
-	}
-	return string(b)
 }
 
 // renamed returns the params with another name for what the request is about, and

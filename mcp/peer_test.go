@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // wireEra is how a peer that writes its messages by hand speaks.
@@ -85,10 +87,10 @@ func newPeer(t *testing.T, h mcp.Handler, era wireEra) *peer {
 	return servePeer(t, h, era, nil)
 }
 
-func servePeer(t *testing.T, h mcp.Handler, era wireEra, opts *mcp.StreamOptions) *peer {
+func servePeer(t *testing.T, h mcp.Handler, era wireEra, opts *mcpstdio.StreamOptions) *peer {
 	t.Helper()
 	p := &peer{t, newScripted(), make(chan error, 1)}
-	go func() { p.served <- mcp.ServeStream(t.Context(), h, p.stream, opts) }()
+	go func() { p.served <- mcpstdio.ServeStream(t.Context(), h, p.stream, opts) }()
 	t.Cleanup(func() { p.stream.Close() })
 	for i, m := range era.open {
 		p.send(m)
@@ -114,14 +116,14 @@ func (p *peer) receive() string {
 }
 
 // read is the next message, which must be a response.
-func (p *peer) read() *mcp.Response {
+func (p *peer) read() *transport.Message {
 	p.t.Helper()
 	data := p.receive()
-	m, err := mcp.ParseMessage([]byte(data))
-	if err != nil || m.Response == nil {
+	m, err := transport.ParseMessage([]byte(data))
+	if err != nil || !m.IsResponse() {
 		p.t.Fatalf("got %s, %v; want a response", data, err)
 	}
-	return m.Response
+	return &m
 }
 
 // finish ends what the peer says, waits for the server, and returns what it has

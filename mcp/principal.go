@@ -34,16 +34,6 @@ func (p *Principal) Is(other *Principal) bool {
 	return p.Issuer == other.Issuer && p.Subject == other.Subject
 }
 
-// An Origin says who sent a message, and what carried it. Messages of one session can
-// have different ones: a client may come back with another token.
-type Origin struct {
-	Principal *Principal          // nil if nobody was authenticated
-	Header    map[string][]string // of the HTTP message, nil on other transports
-}
-
-// mark makes req a request of o.
-func (o Origin) mark(req *Request) { req.Principal, req.Header = o.Principal, o.Header }
-
 // PrincipalFrom is the caller of the request that ctx belongs to, or nil.
 func PrincipalFrom(ctx context.Context) *Principal {
 	if req := RequestFrom(ctx); req != nil {

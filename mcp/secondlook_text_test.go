@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // The questions of a handler that is no mux's are checked, too, before they go out: in
@@ -67,9 +69,9 @@ func TestSecondLookCancelledForAnyReason(t *testing.T) {
 		cancelled <- context.Cause(ctx)
 		return nil, ctx.Err()
 	}))
-	near, far := mcp.Pipe()
-	go mcp.ServeStream(t.Context(), mux, far, nil)
-	c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), mcp.StreamTransport(func(context.Context) (mcp.Stream, error) { return near, nil }))
+	near, far := transport.Pipe()
+	go mcpstdio.ServeStream(t.Context(), mux, far, nil)
+	c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,26 @@ package mcp
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 )
 
-// A Session is a conversation of the legacy era, from initialize on, as handlers
-// and operators see it. Requests of the modern era have none. It is safe for
-// concurrent use.
-type Session struct{ legacy *Legacy }
+// A Session is a conversation with a client of an older revision, from initialize on.
+// Requests of the newest revision have none. It is safe for concurrent use.
+type Session struct{ impl session }
 
-// SessionFrom is the session of the request that ctx belongs to, or nil.
+// session is what an older revision implements.
+type session interface {
+	ID() string
+	Version() string
+	ClientInfo() *Implementation
+	Principal() *Principal
+	Ping(ctx context.Context) error
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+	Close()
+	Done() <-chan struct{}
+}
+
+// SessionFrom returns the session of the request that ctx belongs to, or nil.
 func SessionFrom(ctx context.Context) *Session {
 	if req := RequestFrom(ctx); req != nil {
 		return req.call.session
@@ -21,50 +32,37 @@ func SessionFrom(ctx context.Context) *Session {
 	return nil
 }
 
-// ID is the session's id, "" on transports whose connection is the session.
-func (s *Session) ID() string { return s.legacy.opts.ID }
+// ID returns the id of the session, "" on transports whose connection is the session.
+func (s *Session) ID() string { return s.impl.ID() }
 
-// Version is the negotiated protocol version.
-func (s *Session) Version() string { return s.legacy.version() }
+// Version returns the negotiated protocol version.
+func (s *Session) Version() string { return s.impl.Version() }
 
-// ClientInfo is what the client said of itself; nothing may depend on it.
-func (s *Session) ClientInfo() *Implementation { return s.legacy.clientInfo() }
+// ClientInfo returns what the client said of itself, nil if nothing. Nothing may depend
+// on it.
+func (s *Session) ClientInfo() *Implementation { return s.impl.ClientInfo() }
 
-// Principal is the caller who opened the session, or nil.
-func (s *Session) Principal() *Principal { return s.legacy.opts.Principal }
+// Principal returns the caller who opened the session, or nil.
+func (s *Session) Principal() *Principal { return s.impl.Principal() }
 
-// Ping asks the client whether it is there, on the stream that belongs to no
-// request. It returns [ErrNotDelivered] if there is none now. Any answer will do,
-// an error included.
-func (s *Session) Ping(ctx context.Context) error {
-	out := s.legacy.standaloneSender()
-	if out == nil {
-		return ErrNotDelivered
-	}
-	_, err := s.legacy.roundTrip(ctx, out, legacyPing, nil)
-	if _, ok := errors.AsType[*Error](err); ok {
-		return nil
-	}
-	return err
-}
+// Ping asks the client whether it is there, on the stream that belongs to no request. It
+// returns [ErrNotDelivered] if there is none now. Any response will do, an error
+// included.
+func (s *Session) Ping(ctx context.Context) error { return s.impl.Ping(ctx) }
 
-// Notify sends a notification on the stream that belongs to no request. It
-// returns [ErrNotDelivered] if there is none now.
+// Notify sends a notification on the stream that belongs to no request; params are as in
+// [NewRequest]. It returns [ErrNotDelivered] if there is no such stream now.
 func (s *Session) Notify(ctx context.Context, method string, params any) error {
 	raw, err := notificationParams(method, params)
 	if err != nil {
 		return err
 	}
-	out := s.legacy.standaloneSender()
-	if out == nil {
-		return ErrNotDelivered
-	}
-	return out.Send(ctx, AppendNotification(nil, method, raw))
+	return s.impl.Notify(ctx, method, raw)
 }
 
-// Close ends the session: its requests are cancelled with [ErrClosed], and the
-// client must begin anew. It does not wait for them.
-func (s *Session) Close() { s.legacy.Close() }
+// Close ends the session: its requests are cancelled with [ErrClosed], and the client
+// must initialize again. It does not wait for them.
+func (s *Session) Close() { s.impl.Close() }
 
-// Done is closed when the session has ended.
-func (s *Session) Done() <-chan struct{} { return s.legacy.Context().Done() }
+// Done returns a channel that is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.impl.Done() }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // A server that ends a subscription answers it, and then says that it is
@@ -22,9 +24,9 @@ func TestSubscriptionEndsWithItsResult(t *testing.T) {
 	mux.Tool("a", says("a"))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	ours, theirs := mcp.Pipe()
+	ours, theirs := transport.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- mcp.ServeStream(ctx, mux, theirs, nil) }()
+	go func() { served <- mcpstdio.ServeStream(ctx, mux, theirs, nil) }()
 
 	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // A session ends with its connection, also when there was nothing left to wait for:
@@ -93,7 +94,7 @@ func TestMaxInFlightOfEachEra(t *testing.T) {
 				release := make(chan struct{})
 				mux := mcp.NewMux("m", "v1", quiet())
 				mux.Tool("slow", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "", nil }, nil))
-				p := servePeer(t, mux, era, &mcp.StreamOptions{MaxInFlight: 2})
+				p := servePeer(t, mux, era, &mcpstdio.StreamOptions{MaxInFlight: 2})
 				for i := range 3 {
 					p.send(era.request(fmt.Sprint(i), "tools/call", `"name":"slow"`))
 				}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 func hello() *mcp.Mux {
@@ -29,14 +31,14 @@ func hello() *mcp.Mux {
 func TestFirstMicrosecond(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.name, func(t *testing.T) {
-			near, far := mcp.Pipe()
+			near, far := transport.Pipe()
 			messages := append(slices.Clone(era.open), era.request("7", "tools/call", `"name":"hello"`))
 			for _, m := range messages {
 				if err := near.Write(t.Context(), []byte(m)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			go mcp.ServeStream(t.Context(), hello(), far, nil)
+			go mcpstdio.ServeStream(t.Context(), hello(), far, nil)
 			defer near.Close()
 			for {
 				data, err := near.Read(t.Context())
@@ -84,7 +86,7 @@ func TestDrainIsBounded(t *testing.T) {
 			causes <- context.Cause(ctx)
 			return "", nil
 		}, nil))
-		p := servePeer(t, mux, eras[0], &mcp.StreamOptions{DrainTimeout: time.Minute})
+		p := servePeer(t, mux, eras[0], &mcpstdio.StreamOptions{DrainTimeout: time.Minute})
 		p.send(eras[0].request("1", "tools/call", `"name":"forever"`))
 		synctest.Wait()
 		start := time.Now()
@@ -110,7 +112,7 @@ func TestCancelWhileDraining(t *testing.T) {
 				}, nil))
 				stream, served := newScripted(), make(chan error, 1)
 				ctx, stop := context.WithCancel(t.Context())
-				go func() { served <- mcp.ServeStream(ctx, mux, stream, nil) }()
+				go func() { served <- mcpstdio.ServeStream(ctx, mux, stream, nil) }()
 				for _, m := range append(slices.Clone(era.open), era.request("1", "tools/call", `"name":"wait"`)) {
 					stream.in <- []byte(m)
 					synctest.Wait()
@@ -134,7 +136,7 @@ func TestCancelWhileDraining(t *testing.T) {
 func TestCloseFromAHandler(t *testing.T) {
 	for _, name := range []string{"stop", "close"} {
 		t.Run(name, func(t *testing.T) {
-			near, far := mcp.Pipe()
+			near, far := transport.Pipe()
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			mux := mcp.NewMux("m", "v1", quiet())
@@ -144,7 +146,7 @@ func TestCloseFromAHandler(t *testing.T) {
 			}, nil))
 			mux.Tool("close", mcp.ToolFunc(func(context.Context, none) (string, error) { return "", far.Close() }, nil))
 			served := make(chan error, 1)
-			go func() { served <- mcp.ServeStream(ctx, mux, far, nil) }()
+			go func() { served <- mcpstdio.ServeStream(ctx, mux, far, nil) }()
 			if err := near.Write(t.Context(), []byte(eras[0].request("1", "tools/call", `"name":"`+name+`"`))); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +176,7 @@ func TestSessionCloseFromAHandler(t *testing.T) {
 // T15: writing and closing at once panics nowhere.
 func TestCloseWhileWriting(t *testing.T) {
 	for range 2000 {
-		a, b := mcp.Pipe()
+		a, b := transport.Pipe()
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -194,7 +196,7 @@ func TestCloseWhileWriting(t *testing.T) {
 
 func TestPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := mcp.Pipe()
+		a, b := transport.Pipe()
 		message := []byte("one")
 		if err := a.Write(t.Context(), message); err != nil {
 			t.Fatal(err)
@@ -210,7 +212,7 @@ func TestPipe(t *testing.T) {
 		if _, err := b.Read(t.Context()); !errors.Is(err, io.EOF) {
 			t.Errorf("after the end got %v", err)
 		}
-		c, d := mcp.Pipe()
+		c, d := transport.Pipe()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := d.Read(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -330,8 +332,8 @@ func TestSameIDBothWays(t *testing.T) {
 	}, nil))
 	p := newPeer(t, mux, eras[1])
 	p.send(eras[1].request(`"psi-1"`, "tools/call", `"name":"ask"`))
-	question, err := mcp.ParseMessage([]byte(p.receive()))
-	if err != nil || question.Request == nil {
+	question, err := transport.ParseMessage([]byte(p.receive()))
+	if err != nil || question.Method == "" {
 		t.Fatalf("got %+v, %v", question, err)
 	}
 	p.send(eras[1].request(question.ID.String()+" ", "ping", ""))
@@ -412,7 +414,7 @@ func TestBatches(t *testing.T) {
 	p := newPeer(t, hello(), march)
 	p.send(`[` + march.request("1", "tools/call", `"name":"hello"`) + `,{"jsonrpc":"2.0","method":"notifications/x"},` + march.request("2", "ping", "") + `,7]`)
 	got := p.receive()
-	items, err := mcp.SplitBatch([]byte(got))
+	items, err := transport.SplitBatch([]byte(got))
 	if err != nil || len(items) != 3 || !strings.Contains(got, `"id":1`) || !strings.Contains(got, `"id":2`) || !strings.Contains(got, `-32600`) {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -434,7 +436,7 @@ func TestMaxInFlight(t *testing.T) {
 	release := make(chan struct{})
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("slow", mcp.ToolFunc(func(context.Context, none) (string, error) { <-release; return "slow", nil }, nil))
-	p := servePeer(t, mux, eras[0], &mcp.StreamOptions{MaxInFlight: 2})
+	p := servePeer(t, mux, eras[0], &mcpstdio.StreamOptions{MaxInFlight: 2})
 	for i := range 3 {
 		p.send(eras[0].request(fmt.Sprint(i), "tools/call", `"name":"slow"`))
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -80,7 +81,7 @@ func TestAdvisoryCVE_2026_64684(t *testing.T) {
 	for _, home.status = range redirects {
 		for _, client := range []*http.Client{nil, {}, {CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}} {
 			opts.Client = client
-			w, err := mcphttp.NewTransport(server.URL, opts).Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+			w, err := mcphttp.NewTransport(server.URL, opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,18 +106,18 @@ func TestAdvisoryGHSA_6prh_2h8m_c8cw(t *testing.T) {
 		when: func(*http.Request) bool { return gone.Load() },
 	})
 	t.Cleanup(server.Close)
-	w, err := mcphttp.NewTransport(server.URL, &mcphttp.TransportOptions{Logger: quiet, ReconnectAttempts: 1}).Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+	w, err := mcphttp.NewTransport(server.URL, &mcphttp.TransportOptions{Logger: quiet, ReconnectAttempts: 1}).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{Wire: w, t: t, got: make(chan received, 100)}
+	l := &link{Conn: w, t: t, got: make(chan received, 100)}
 	l.handshake(mcp.Version20251125)
 	l.call(toolCall(1, mcp.Version20251125, "hello"))
 	gone.Store(true)
 	if r, err := l.Call(t.Context(), toolCall(2, mcp.Version20251125, "hello")); err == nil {
 		t.Errorf("the call was answered with %+v", r)
 	}
-	_ = l.Send(t.Context(), &mcp.Envelope{Method: "notifications/cancelled", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)})
+	_ = l.Send(t.Context(), &transport.Outgoing{Method: "notifications/cancelled", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)})
 	_ = l.Close()
 	if got := elsewhere.knows(); len(got) > 0 {
 		t.Errorf("another origin got %q", got)
@@ -137,7 +138,7 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 	} {
 		for _, status := range redirects {
 			server := httptest.NewServer(&redirecting{Handler: old, status: status, to: elsewhere.URL, when: when})
-			w, err := mcphttp.NewSSETransport(server.URL, opts).Connect(ctx, func(mcp.Message, mcp.ID) {})
+			w, err := mcphttp.NewSSETransport(server.URL, opts).Connect(ctx, func(transport.Message, mcp.ID) {})
 			if err == nil {
 				_, err = w.Call(ctx, opening(0, mcp.Version20241105))
 				_ = w.Close()
@@ -153,7 +154,7 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 		stream(w, "event: endpoint\ndata: "+elsewhere.URL+"/messages\n\n")
 	}))
 	t.Cleanup(named.Close)
-	if _, err := mcphttp.NewSSETransport(named.URL, opts).Connect(ctx, func(mcp.Message, mcp.ID) {}); err == nil {
+	if _, err := mcphttp.NewSSETransport(named.URL, opts).Connect(ctx, func(transport.Message, mcp.ID) {}); err == nil {
 		t.Error("an endpoint of another origin was taken")
 	}
 	if got := elsewhere.knows(); len(got) > 0 {

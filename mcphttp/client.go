@@ -52,7 +52,7 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 	return opts
 }
 
-// NewTransport returns a [mcp.Transport] to the server at a URL, which speaks streamable
+// NewTransport returns a [transport.Transport] to the server at a URL, which speaks streamable
 // HTTP of any revision. If the server rejects initialize as one of 2024-11-05 would, the
 // connection continues like one of [NewSSETransport]. The options may be nil.
 //
@@ -64,20 +64,20 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 // resumes it if the server has sent an event ID; otherwise the call fails with an error
 // that wraps [io.ErrUnexpectedEOF]. Nothing is sent twice.
 //
-// The [mcp.Receiver] is called by one goroutine at a time, and must not wait for a call
+// The [transport.Receiver] is called by one goroutine at a time, and must not wait for a call
 // of its own connection.
-func NewTransport(url string, opts *TransportOptions) mcp.Transport {
-	return &httpTransport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
+func NewTransport(url string, opts *TransportOptions) transport.Transport {
+	return &httpTransport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
 		return newHTTPWire(p, receive), nil
 	}}
 }
 
-// NewSSETransport returns a [mcp.Transport] to a server that speaks HTTP+SSE, the
+// NewSSETransport returns a [transport.Transport] to a server that speaks HTTP+SSE, the
 // deprecated transport of 2024-11-05. It opens one event stream, on which the server
 // sends everything, and posts messages to the URL that the first event names, which must
 // have the same origin. A connection ends with its stream. The options may be nil.
-func NewSSETransport(url string, opts *TransportOptions) mcp.Transport {
-	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error) {
+func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
+	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
 		w, err := openSSEWire(ctx, p, newClientConn(receive))
 		if err != nil {
 			return nil, err // not a nil *sseWire
@@ -89,11 +89,11 @@ func NewSSETransport(url string, opts *TransportOptions) mcp.Transport {
 type httpTransport struct {
 	url  string
 	opts TransportOptions
-	open func(ctx context.Context, p *peer, receive mcp.Receiver) (mcp.Wire, error)
+	open func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error)
 }
 
-// Connect implements [mcp.Transport].
-func (t *httpTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+// Connect implements [transport.Transport].
+func (t *httpTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	u, err := url.Parse(t.url)
 	if err != nil {
 		return nil, fmt.Errorf("mcphttp: %w", err)
@@ -115,7 +115,7 @@ type httpWire struct {
 	old     *sseWire // the connection as HTTP+SSE; nil unless the server speaks only that
 }
 
-func newHTTPWire(p *peer, receive mcp.Receiver) *httpWire {
+func newHTTPWire(p *peer, receive transport.Receiver) *httpWire {
 	w := &httpWire{clientConn: newClientConn(receive), peer: p}
 	w.session = w.newSession()
 	return w
@@ -124,8 +124,8 @@ func newHTTPWire(p *peer, receive mcp.Receiver) *httpWire {
 // speaksModern reports whether a protocol version is of the modern era.
 func speaksModern(version string) bool { return slices.Contains(mcp.ModernVersions(), version) }
 
-// Call implements [mcp.Wire].
-func (w *httpWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+// Call implements [transport.Conn].
+func (w *httpWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if !w.work.enter() {
 		return nil, w.Err()
 	}
@@ -139,7 +139,7 @@ func (w *httpWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, er
 	return r, scope.causeOf(err)
 }
 
-func (w *httpWire) call(ctx context.Context, scope *callScope, m *mcp.Envelope) (*mcp.Response, error) {
+func (w *httpWire) call(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	switch {
 	case scope.ctx.Err() != nil:
 		return nil, context.Cause(scope.ctx)
@@ -151,8 +151,8 @@ func (w *httpWire) call(ctx context.Context, scope *callScope, m *mcp.Envelope) 
 	return w.callLegacy(ctx, scope, m)
 }
 
-// Send implements [mcp.Wire].
-func (w *httpWire) Send(ctx context.Context, m *mcp.Envelope) error {
+// Send implements [transport.Conn].
+func (w *httpWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	if !w.work.enter() {
 		return w.Err()
 	}
@@ -171,7 +171,7 @@ func (w *httpWire) Send(ctx context.Context, m *mcp.Envelope) error {
 	return scope.causeOf(w.sendLegacy(scope, m))
 }
 
-// Close implements [mcp.Wire].
+// Close implements [transport.Conn].
 func (w *httpWire) Close() error {
 	w.close(w.deleteSession)
 	w.peer.close()
@@ -186,7 +186,7 @@ func (w *httpWire) fallback() *sseWire {
 }
 
 // modernHeader returns the headers that mirror a modern message.
-func modernHeader(m *mcp.Envelope) http.Header {
+func modernHeader(m *transport.Outgoing) http.Header {
 	h := make(http.Header, 6+len(m.Params))
 	h.Set(headerVersion, m.Version)
 	if m.Method != "" {
@@ -202,7 +202,7 @@ func modernHeader(m *mcp.Envelope) http.Header {
 }
 
 // callModern sends a modern request and returns its response.
-func (w *httpWire) callModern(scope *callScope, m *mcp.Envelope) (*mcp.Response, error) {
+func (w *httpWire) callModern(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	res, err := w.peer.post(scope.ctx, w.peer.url, modernHeader(m), m.Body)
 	if err != nil {
 		return nil, fmt.Errorf("mcphttp: %w", err)
@@ -213,24 +213,24 @@ func (w *httpWire) callModern(scope *callScope, m *mcp.Envelope) (*mcp.Response,
 	}
 	r, err := w.readAnswer(scope, res, m.ID, &streamPosition{})
 	if err == errBrokenOff { //nolint:errorlint // it is wrapped if the stream did not end cleanly
-		err = fmt.Errorf("%w: %w", mcp.ErrUnreadable, err)
+		err = fmt.Errorf("%w: %w", transport.ErrUnreadable, err)
 	}
 	return r, err
 }
 
 // responseOf returns a function that makes a response of a refusal's meaning.
-func responseOf(id mcp.ID) func(*mcp.Error, error) (*mcp.Response, error) {
-	return func(answer *mcp.Error, err error) (*mcp.Response, error) {
+func responseOf(id mcp.ID) func(*mcp.Error, error) (*transport.Message, error) {
+	return func(answer *mcp.Error, err error) (*transport.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &mcp.Response{ID: id, Error: answer}, nil
+		return errorResponse(id, answer), nil
 	}
 }
 
 // readAnswer reads a successful HTTP response until the response to a request, and
 // delivers the messages before it.
-func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	if isStream(res) {
 		return w.readStream(scope, res, id, id, pos)
 	}
@@ -240,7 +240,7 @@ func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, p
 		return nil, fmt.Errorf("mcphttp: the server's answer: %w", err)
 	}
 	if r := w.deliverAll(body, id, id); r != nil {
-		return r, nil
+		return r.Response()
 	}
 	return nil, noMessageError(res, body)
 }
@@ -249,16 +249,15 @@ func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, p
 // which it returns; nil means that data does not have it. About is the request whose
 // response carried data. Messages that cannot be read are delivered as well, so that they
 // are reported.
-func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *mcp.Response) {
-	for m := range mcp.Messages(data) {
-		r := m.Response
-		if r == nil || m.Err != nil {
+func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *transport.Message) {
+	for m := range transport.Messages(data) {
+		if !m.IsResponse() || m.Err != nil {
 			c.deliver(m, about)
 		}
 		// An error response that names another request, or none, can be related to this one.
-		if r != nil && !want.IsZero() && (r.ID == want || r.Error != nil && m.Err == nil) {
-			r.ID = want
-			found = r
+		if m.IsResponse() && !want.IsZero() && (m.ID == want || m.Error != nil) {
+			m.ID = want
+			found = &m
 		}
 	}
 	return found

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // closeTimeout bounds the time that it takes to close a connection.
@@ -27,7 +28,7 @@ const closeTimeout = 2 * time.Second
 // messages to the receiver and ends the connection. A connection works in the goroutines
 // of its callers and in those that run starts; work counts both.
 type clientConn struct {
-	receive   mcp.Receiver
+	receive   transport.Receiver
 	receiving sync.Mutex // held while receive is called
 	work      tracker
 
@@ -38,16 +39,16 @@ type clientConn struct {
 	doneOnce  sync.Once
 }
 
-func newClientConn(receive mcp.Receiver) *clientConn {
+func newClientConn(receive transport.Receiver) *clientConn {
 	c := &clientConn{receive: receive, done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
 
-// Done implements [mcp.Wire].
+// Done implements [transport.Conn].
 func (c *clientConn) Done() <-chan struct{} { return c.done }
 
-// Err implements [mcp.Wire].
+// Err implements [transport.Conn].
 func (c *clientConn) Err() error { return context.Cause(c.ctx) }
 
 // run calls f in a goroutine that close waits for. It reports false if the connection has
@@ -66,7 +67,7 @@ func (c *clientConn) run(f func()) bool {
 // deliver passes a message to the receiver, one at a time. The caller does not count as
 // working meanwhile: it may be the receiver that closes the connection, and waits for all
 // that work.
-func (c *clientConn) deliver(m mcp.Message, about mcp.ID) {
+func (c *clientConn) deliver(m transport.Message, about mcp.ID) {
 	c.work.outside(func() {
 		c.receiving.Lock()
 		defer c.receiving.Unlock()
@@ -210,7 +211,7 @@ func cancelNotice(id mcp.ID, why error) []byte {
 	if err != nil {
 		panic(err) // an ID and a string can be encoded
 	}
-	return mcp.AppendNotification(nil, mcp.NotificationCancelled, params)
+	return transport.AppendNotification(nil, mcp.NotificationCancelled, params)
 }
 
 // peer is the server of a client. It sends HTTP requests there.

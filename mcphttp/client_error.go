@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // ErrMessageTooLong is the error of a call whose response is longer than
@@ -18,16 +19,14 @@ import (
 var ErrMessageTooLong = errors.New("mcphttp: the server's message is longer than TransportOptions.MaxMessage")
 
 // unreadable returns the message of an event whose data was too long.
-func (e *event) unreadable() mcp.Message {
-	lost := mcp.Unreadable(e.head, e.tail, mcp.Errorf(mcp.CodeInvalidRequest, "%w", ErrMessageTooLong))
-	lost.Message.Err = lost.Err
-	return lost.Message
+func (e *event) unreadable() transport.Message {
+	return transport.UnreadableMessage(transport.Unreadable(e.head, e.tail, transport.CodeInvalidRequest, ErrMessageTooLong))
 }
 
 // A StatusError reports an HTTP response that is not a message of the protocol: one with
 // an error status, or with a body that is no message. Use errors.As to find it in the
-// errors of a transport, and errors.Is for its kind: [mcp.ErrUnauthorized],
-// [mcp.ErrSessionLost], [mcp.ErrNotUnderstood], [mcp.ErrUnreadable] or none. If the body
+// errors of a transport, and errors.Is for its kind: [transport.ErrUnauthorized],
+// [transport.ErrSessionLost], [transport.ErrNotUnderstood], [transport.ErrUnreadable] or none. If the body
 // is a JSON-RPC error, errors.As finds that [*mcp.Error] as well.
 type StatusError struct {
 	Status int
@@ -77,12 +76,17 @@ func (e *StatusError) Transient() bool {
 	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
 }
 
+// errorResponse returns the response that is an error.
+func errorResponse(id mcp.ID, e *mcp.Error) *transport.Message {
+	return &transport.Message{ID: id, Error: &transport.Error{Code: e.Code, Message: e.Message, Data: e.Data, Cause: e.Cause}}
+}
+
 // readRefusal reads a response that is no success.
 func (p *peer) readRefusal(res *http.Response) *StatusError {
 	e := &StatusError{Status: res.StatusCode, Header: res.Header}
 	body, _ := io.ReadAll(io.LimitReader(res.Body, min(p.opts.MaxMessage, maxRefusalBody))) // a part of it is enough
-	if m, err := mcp.ParseMessage(body); err == nil && m.Response != nil {
-		e.answer = m.Response.Error
+	if m, err := transport.ParseMessage(body); err == nil && m.Error != nil {
+		e.answer = &mcp.Error{Code: m.Error.Code, Message: m.Error.Message, Data: m.Error.Data}
 	}
 	return e.withBody(body)
 }
@@ -90,7 +94,7 @@ func (p *peer) readRefusal(res *http.Response) *StatusError {
 // noMessageError returns the error of a call whose HTTP response succeeds without a
 // message. The server may have served the request.
 func noMessageError(res *http.Response, body []byte) error {
-	return (&StatusError{Status: res.StatusCode, Header: res.Header}).withBody(body).withKind(mcp.ErrUnreadable)
+	return (&StatusError{Status: res.StatusCode, Header: res.Header}).withBody(body).withKind(transport.ErrUnreadable)
 }
 
 func (e *StatusError) withBody(body []byte) *StatusError {
@@ -150,13 +154,13 @@ func (e *StatusError) isAboutMessage() bool {
 func (e *StatusError) asModern() (*mcp.Error, error) {
 	switch {
 	case e.isUnauthorized():
-		return nil, e.withKind(mcp.ErrUnauthorized)
+		return nil, e.withKind(transport.ErrUnauthorized)
 	case e.isAboutMessage() && !e.isModern():
-		return nil, e.withKind(mcp.ErrNotUnderstood)
+		return nil, e.withKind(transport.ErrNotUnderstood)
 	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	case e.Status == http.StatusInternalServerError, e.Status == http.StatusNotImplemented:
-		return nil, e.withKind(mcp.ErrUnreadable) // as some servers answer what they do not know
+		return nil, e.withKind(transport.ErrUnreadable) // as some servers answer what they do not know
 	}
 	return nil, e // it has the challenge, and the answer if there is one
 }
@@ -166,9 +170,9 @@ func (e *StatusError) asModern() (*mcp.Error, error) {
 func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 	switch {
 	case e.isUnauthorized():
-		return nil, e.withKind(mcp.ErrUnauthorized)
+		return nil, e.withKind(transport.ErrUnauthorized)
 	case inSession && e.Status == http.StatusNotFound && !e.isModern():
-		return nil, e.withKind(mcp.ErrSessionLost)
+		return nil, e.withKind(transport.ErrSessionLost)
 	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -29,22 +30,22 @@ func TestTransportRefusals(t *testing.T) {
 		modern       error // nil is a response or an error of no kind
 		code, legacy int   // of the response, 0 if there is none
 	}{
-		{400, "", mcp.ErrNotUnderstood, 0, 0},
-		{400, "Bad Request", mcp.ErrNotUnderstood, 0, 0},
-		{400, problem(-32000), mcp.ErrNotUnderstood, 0, -32000},
-		{400, problem(-32600), mcp.ErrNotUnderstood, 0, -32600},
-		{400, problem(-32602), mcp.ErrNotUnderstood, 0, -32602},
+		{400, "", transport.ErrNotUnderstood, 0, 0},
+		{400, "Bad Request", transport.ErrNotUnderstood, 0, 0},
+		{400, problem(-32000), transport.ErrNotUnderstood, 0, -32000},
+		{400, problem(-32600), transport.ErrNotUnderstood, 0, -32600},
+		{400, problem(-32602), transport.ErrNotUnderstood, 0, -32602},
 		{400, problem(-32020), nil, -32020, -32020},
 		{400, problem(-32021), nil, -32021, -32021},
 		{400, problem(-32022), nil, -32022, -32022},
 		{400, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32022,"message":"no"}}`, nil, -32022, -32022},
-		{400, problem(-32601), mcp.ErrNotUnderstood, 0, -32601},
+		{400, problem(-32601), transport.ErrNotUnderstood, 0, -32601},
 		{404, problem(-32601), nil, -32601, -32601},
-		{404, problem(-32600), mcp.ErrNotUnderstood, 0, -32600},
-		{404, "404 page not found", mcp.ErrNotUnderstood, 0, 0},
-		{405, "", mcp.ErrNotUnderstood, 0, 0},
-		{406, "", mcp.ErrNotUnderstood, 0, 0},
-		{415, "", mcp.ErrNotUnderstood, 0, 0},
+		{404, problem(-32600), transport.ErrNotUnderstood, 0, -32600},
+		{404, "404 page not found", transport.ErrNotUnderstood, 0, 0},
+		{405, "", transport.ErrNotUnderstood, 0, 0},
+		{406, "", transport.ErrNotUnderstood, 0, 0},
+		{415, "", transport.ErrNotUnderstood, 0, 0},
 		{401, "", mcp.ErrUnauthorized, 0, 0},
 		{401, problem(-32001), mcp.ErrUnauthorized, 0, 0},
 		{403, "", mcp.ErrUnauthorized, 0, 0},
@@ -61,7 +62,7 @@ func TestTransportRefusals(t *testing.T) {
 		{202, "", mcp.ErrUnreadable, 0, 0},
 		{204, "", mcp.ErrUnreadable, 0, 0},
 	}
-	kinds := []error{mcp.ErrNotUnderstood, mcp.ErrUnauthorized, mcp.ErrSessionLost, mcp.ErrUnreadable}
+	kinds := []error{transport.ErrNotUnderstood, mcp.ErrUnauthorized, mcp.ErrSessionLost, mcp.ErrUnreadable}
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.status, test.body), func(t *testing.T) {
 			l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +90,7 @@ func TestTransportRefusals(t *testing.T) {
 			}
 			check(mcp.LatestVersion, test.code, test.modern)
 			kind := test.modern
-			if errors.Is(kind, mcp.ErrNotUnderstood) || test.status == 500 {
+			if errors.Is(kind, transport.ErrNotUnderstood) || test.status == 500 {
 				kind = nil
 			}
 			check(mcp.Version20251125, test.legacy, kind)
@@ -106,7 +107,7 @@ func TestTransportUnauthorized(t *testing.T) {
 	})).link(nil)
 	for _, version := range both {
 		_, callErr := l.Call(t.Context(), toolCall(1, version, "a"))
-		sendErr := l.Send(t.Context(), &mcp.Envelope{Method: "notifications/initialized", Version: version, Body: []byte("{}")})
+		sendErr := l.Send(t.Context(), &transport.Outgoing{Method: "notifications/initialized", Version: version, Body: []byte("{}")})
 		for _, err := range []error{callErr, sendErr} {
 			var status *mcphttp.StatusError
 			if !errors.Is(err, mcp.ErrUnauthorized) || !errors.As(err, &status) {
@@ -124,7 +125,7 @@ func TestTransportSend(t *testing.T) {
 	for _, version := range both {
 		for status, fine := range map[int]bool{200: true, 202: true, 204: true, 400: false, 500: false, 302: false} {
 			l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })).link(nil)
-			err := l.Send(t.Context(), &mcp.Envelope{Method: "notifications/progress", Version: version, Body: []byte("{}")})
+			err := l.Send(t.Context(), &transport.Outgoing{Method: "notifications/progress", Version: version, Body: []byte("{}")})
 			var refusal *mcphttp.StatusError
 			if (err == nil) != fine || (!fine && (!errors.As(err, &refusal) || refusal.Status != status)) {
 				t.Errorf("%s: after %d: %v", version, status, err)
@@ -167,7 +168,7 @@ func TestTransportRedirects(t *testing.T) {
 	for _, test := range tests {
 		opts := &mcphttp.TransportOptions{Header: http.Header{"X-Secret": {"secret"}}, Logger: quiet}
 		at := fmt.Sprintf("%s/moved/%d/%s", server.URL, test.status, url.PathEscape(test.to))
-		w, err := mcphttp.NewTransport(at, opts).Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+		w, err := mcphttp.NewTransport(at, opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +177,7 @@ func TestTransportRedirects(t *testing.T) {
 			t.Errorf("%d to %s: %+v, %v", test.status, test.to, r, err)
 		}
 		var status *mcphttp.StatusError
-		if !test.fine && (!errors.As(err, &status) || !strings.Contains(err.Error(), test.to) || errors.Is(err, mcp.ErrNotUnderstood)) {
+		if !test.fine && (!errors.As(err, &status) || !strings.Contains(err.Error(), test.to) || errors.Is(err, transport.ErrNotUnderstood)) {
 			t.Errorf("%d to %s: the error is %v", test.status, test.to, err)
 		}
 		_ = w.Close()
@@ -204,8 +205,8 @@ func TestTransportRedirectRule(t *testing.T) {
 // What is no URL of a server is found out before anything is sent.
 func TestTransportURL(t *testing.T) {
 	for _, bad := range []string{"", "localhost:8080/mcp", "/mcp", "ftp://localhost/mcp", "http://", "http://a b/"} {
-		for _, transport := range []mcp.Transport{mcphttp.NewTransport(bad, nil), mcphttp.NewSSETransport(bad, nil)} {
-			if _, err := transport.Connect(t.Context(), nil); err == nil {
+		for _, to := range []transport.Transport{mcphttp.NewTransport(bad, nil), mcphttp.NewSSETransport(bad, nil)} {
+			if _, err := to.Connect(t.Context(), nil); err == nil {
 				t.Errorf("%q was taken", bad)
 			}
 		}

@@ -12,19 +12,21 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
 // link is a connection of a transport, and what was received on it.
 type link struct {
-	mcp.Wire
+	transport.Conn
 	t   *testing.T
 	got chan received
 }
 
 type received struct {
-	mcp.Message
+	transport.Message
 	about mcp.ID
 }
 
@@ -46,19 +48,22 @@ func (s *site) options(opts *mcphttp.TransportOptions) *mcphttp.TransportOptions
 	return opts
 }
 
-func (s *site) connect(transport mcp.Transport) (*link, error) {
+func (s *site) connect(to transport.Transport) (*link, error) {
 	l := &link{t: s.t, got: make(chan received, 100)}
-	wire, err := transport.Connect(s.t.Context(), func(m mcp.Message, about mcp.ID) { l.got <- received{m, about} })
+	wire, err := to.Connect(s.t.Context(), func(m transport.Message, about mcp.ID) { l.got <- received{m, about} })
 	if err != nil {
 		return nil, err
 	}
-	l.Wire = wire
+	l.Conn = wire
 	s.t.Cleanup(func() { _ = wire.Close() })
 	return l, nil
 }
 
+// core is what the transports of this module use.
+var core = mcp.Internal(seam.Key{})
+
 // call makes a call that must not fail.
-func (l *link) call(m *mcp.Envelope) *mcp.Response {
+func (l *link) call(m *transport.Outgoing) *transport.Message {
 	l.t.Helper()
 	r, err := l.Call(l.t.Context(), m)
 	if err != nil {
@@ -70,7 +75,7 @@ func (l *link) call(m *mcp.Envelope) *mcp.Response {
 	return r
 }
 
-func (l *link) send(m *mcp.Envelope) {
+func (l *link) send(m *transport.Outgoing) {
 	l.t.Helper()
 	if err := l.Send(l.t.Context(), m); err != nil {
 		l.t.Fatalf("%s: %v", m.Method, err)
@@ -94,21 +99,21 @@ func (l *link) next() received {
 func (l *link) handshake(version string) {
 	l.t.Helper()
 	l.call(opening(0, version))
-	l.send(&mcp.Envelope{Method: "notifications/initialized", Version: version, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
+	l.send(&transport.Outgoing{Method: "notifications/initialized", Version: version, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
 }
 
-func opening(id int64, version string) *mcp.Envelope {
-	return &mcp.Envelope{ID: mcp.IntID(id), Method: "initialize", Body: fmt.Appendf(nil,
+func opening(id int64, version string) *transport.Outgoing {
+	return &transport.Outgoing{ID: mcp.IntID(id), Method: "initialize", Body: fmt.Appendf(nil,
 		`{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`, id, version)}
 }
 
 // toolCall is a call of a tool in the way of a version.
-func toolCall(id int64, version, tool string) *mcp.Envelope {
+func toolCall(id int64, version, tool string) *transport.Outgoing {
 	meta := `"_meta":{"progressToken":"p"}`
 	if version == mcp.LatestVersion {
 		meta = modernMeta
 	}
-	return &mcp.Envelope{
+	return &transport.Outgoing{
 		ID: mcp.IntID(id), Method: "tools/call", Name: tool, Version: version,
 		Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,%s}}`, id, tool, meta),
 	}

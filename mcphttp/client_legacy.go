@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The methods of the handshake.
@@ -113,7 +114,7 @@ func (s *clientSession) meaning(e *StatusError) (*mcp.Error, error) {
 }
 
 // initialize opens a session in place of the one before.
-func (w *httpWire) initialize(scope *callScope, m *mcp.Envelope) (*mcp.Response, error) {
+func (w *httpWire) initialize(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	s := w.replaceSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(""), m.Body)
 	if err != nil {
@@ -129,7 +130,7 @@ func (w *httpWire) initialize(scope *callScope, m *mcp.Envelope) (*mcp.Response,
 		return old.Call(scope.ctx, m)
 	}
 	if refusal.answer == nil && refusal.isAboutMessage() {
-		return nil, refusal.withKind(mcp.ErrNotUnderstood)
+		return nil, refusal.withKind(transport.ErrNotUnderstood)
 	}
 	return responseOf(m.ID)(refusal.asLegacy(false))
 }
@@ -165,10 +166,10 @@ func (w *httpWire) fallBack(ctx context.Context, refusal *StatusError) *sseWire 
 // callLegacy sends a request of the session and returns its response. If the context of
 // the call ends before, it tells the server, which does not conclude that from the end of
 // the HTTP request.
-func (w *httpWire) callLegacy(ctx context.Context, scope *callScope, m *mcp.Envelope) (*mcp.Response, error) {
+func (w *httpWire) callLegacy(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	s := w.currentSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(m.Version), m.Body)
-	var r *mcp.Response
+	var r *transport.Message
 	switch {
 	case err != nil:
 		err = fmt.Errorf("mcphttp: %w", err)
@@ -190,7 +191,7 @@ func (w *httpWire) callLegacy(ctx context.Context, scope *callScope, m *mcp.Enve
 }
 
 // readOrResume reads the response to a request, and resumes its stream if that breaks off.
-func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Response, id mcp.ID) (*mcp.Response, error) {
+func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Response, id mcp.ID) (*transport.Message, error) {
 	var pos streamPosition
 	r, err := w.readAnswer(scope, res, id, &pos)
 	if err != nil && pos.lastID != "" {
@@ -201,7 +202,7 @@ func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Re
 
 // sendLegacy sends a notification or a response. The end of the handshake opens the
 // standalone stream of the session.
-func (w *httpWire) sendLegacy(scope *callScope, m *mcp.Envelope) error {
+func (w *httpWire) sendLegacy(scope *callScope, m *transport.Outgoing) error {
 	s := w.currentSession()
 	if err := w.peer.send(scope.ctx, w.peer.url, s.header(m.Version), m.Body, s.meaning); err != nil {
 		return err
@@ -244,8 +245,8 @@ func (w *httpWire) listen(s *clientSession) {
 		return
 	}
 	s.setStreamLost(errors.Is(err, errBrokenOff))
-	if errors.Is(err, mcp.ErrSessionLost) {
-		w.deliver(mcp.Message{}, mcp.ID{}) // a client that only listens would not notice otherwise
+	if errors.Is(err, transport.ErrSessionLost) {
+		w.deliver(transport.Message{}, mcp.ID{}) // a client that only listens would not notice otherwise
 	}
 	w.peer.opts.Logger.Debug("mcphttp: the server's own stream is not followed any more", "error", err)
 }

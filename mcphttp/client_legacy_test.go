@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -30,17 +31,17 @@ func TestTransportLegacy(t *testing.T) {
 		l.handshake(mcp.Version20251125)
 		synctest.Wait()
 		mux.Tool("new", mcp.HandlerFunc(nil))
-		if n := l.next(); n.Request == nil || n.Request.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
-			t.Errorf("after a change came %+v about %q", n.Request, n.about)
+		if n := l.next(); n.Method == "" || n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
+			t.Errorf("after a change came %+v about %q", n.Message, n.about)
 		}
-		answered := make(chan *mcp.Response, 1)
+		answered := make(chan *transport.Message, 1)
 		go func() { answered <- l.call(toolCall(3, mcp.Version20251125, "ask")) }()
 		for _, name := range []string{"Ada", "Lovelace"} {
 			q := l.next()
-			if q.Request == nil || q.Request.Method != mcp.MethodElicit || q.about != mcp.IntID(3) {
-				t.Fatalf("received %+v about %q", q.Request, q.about)
+			if q.Method == "" || q.Method != mcp.MethodElicit || q.about != mcp.IntID(3) {
+				t.Fatalf("received %+v about %q", q.Message, q.about)
 			}
-			l.send(&mcp.Envelope{ID: q.ID, Version: mcp.Version20251125, Body: fmt.Appendf(nil,
+			l.send(&transport.Outgoing{ID: q.ID, Version: mcp.Version20251125, Body: fmt.Appendf(nil,
 				`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
 		}
 		if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
@@ -111,7 +112,7 @@ func TestTransportSessionLost(t *testing.T) {
 		if _, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "hello")); !errors.Is(err, mcp.ErrSessionLost) {
 			t.Fatalf("a call in a session that is lost: %v", err)
 		}
-		if err := l.Send(t.Context(), &mcp.Envelope{Method: "notifications/progress", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}); !errors.Is(err, mcp.ErrSessionLost) {
+		if err := l.Send(t.Context(), &transport.Outgoing{Method: "notifications/progress", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}); !errors.Is(err, mcp.ErrSessionLost) {
 			t.Errorf("a notification in a session that is lost: %v", err)
 		}
 		l.handshake(mcp.Version20251125)
@@ -122,8 +123,8 @@ func TestTransportSessionLost(t *testing.T) {
 		}
 		synctest.Wait()
 		mux.Tool("new", mcp.HandlerFunc(nil))
-		if n := l.next(); n.Request.Method != "notifications/tools/list_changed" {
-			t.Errorf("the new session's stream says %+v", n.Request)
+		if n := l.next(); n.Method != "notifications/tools/list_changed" {
+			t.Errorf("the new session's stream says %+v", n.Message)
 		}
 	})
 }
@@ -248,17 +249,17 @@ func TestTransportClose(t *testing.T) {
 					post: func(w http.ResponseWriter, r *http.Request) { stream(w, ": open\n\n"); hang(w, r) },
 				})
 				var l *link
-				transport := mcphttp.NewTransport("http://localhost/mcp", s.options(nil))
+				to := mcphttp.NewTransport("http://localhost/mcp", s.options(nil))
 				closeLink := func() {
 					start := time.Now()
 					_ = l.Close()
 					closing <- time.Since(start)
 				}
-				wire, err := transport.Connect(t.Context(), func(mcp.Message, mcp.ID) { closeLink() })
+				wire, err := to.Connect(t.Context(), func(transport.Message, mcp.ID) { closeLink() })
 				if err != nil {
 					t.Fatal(err)
 				}
-				l = &link{t: t, Wire: wire}
+				l = &link{t: t, Conn: wire}
 				l.handshake(mcp.Version20251125)
 				failed := make(chan error, 1)
 				go func() {

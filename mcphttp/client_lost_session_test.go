@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -205,7 +206,7 @@ func TestLostSessionContext(t *testing.T) {
 	shake := make(chan struct{})
 	n := 0
 	transport := mcptest.Faulty(mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: f.client, Logger: quiet}),
-		func(_ int, m *mcp.Envelope) mcptest.Fault {
+		func(_ int, m *transport.Outgoing) mcptest.Fault {
 			if m.Method == "initialize" {
 				if n++; n == 2 {
 					close(shake)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -28,8 +29,8 @@ func TestTransportModern(t *testing.T) {
 		t.Errorf("steps: %s %v", r.Result, r.Error)
 	}
 	for range 3 {
-		if n := l.next(); n.Request == nil || n.Request.Method != "notifications/progress" || n.about != mcp.IntID(2) {
-			t.Errorf("received %+v about %q", n.Request, n.about)
+		if n := l.next(); n.Method == "" || n.Method != "notifications/progress" || n.about != mcp.IntID(2) {
+			t.Errorf("received %+v about %q", n.Message, n.about)
 		}
 	}
 	if r := l.call(toolCall(3, mcp.LatestVersion, "none")); r.Error == nil || r.Error.Code != mcp.CodeInvalidParams {
@@ -52,9 +53,9 @@ func TestTransportHeaders(t *testing.T) {
 		"Authorization": {"Bearer token"}, "x-tenant": {"a", "b"}, "Mcp-Method": {"forged"}, "Accept": {"text/html"},
 	}})
 	m := toolCall(1, mcp.LatestVersion, "größe")
-	m.Params = []mcp.HeaderParam{{Key: "Mcp-Param-Region", Value: " eu "}, {Key: "Mcp-Param-Dry-Run", Value: "true"}, {Key: "Mcp-Param-Empty", Value: ""}}
+	m.Params = []transport.HeaderParam{{Key: "Mcp-Param-Region", Value: " eu "}, {Key: "Mcp-Param-Dry-Run", Value: "true"}, {Key: "Mcp-Param-Empty", Value: ""}}
 	l.call(m)
-	l.send(&mcp.Envelope{Method: "notifications/cancelled", Version: mcp.LatestVersion, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`)})
+	l.send(&transport.Outgoing{Method: "notifications/cancelled", Version: mcp.LatestVersion, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`)})
 	want := map[string]string{
 		"Mcp-Protocol-Version": "[2026-07-28]", "Mcp-Method": "[tools/call]", "Mcp-Name": "[=?base64?Z3LDtsOfZQ==?=]",
 		"Mcp-Param-Region": "[=?base64?IGV1IA==?=]", "Mcp-Param-Dry-Run": "[true]", "Mcp-Param-Empty": "[]",
@@ -210,7 +211,7 @@ func TestTransportMaxMessage(t *testing.T) {
 			}
 			for _, version := range both {
 				_, err := s.link(&mcphttp.TransportOptions{MaxMessage: 1 << 10}).Call(t.Context(), toolCall(7, version, "a"))
-				if !errors.Is(err, mcphttp.ErrMessageTooLong) || errors.Is(err, mcp.ErrNotUnderstood) {
+				if !errors.Is(err, mcphttp.ErrMessageTooLong) || errors.Is(err, transport.ErrNotUnderstood) {
 					t.Errorf("over the limit: %v", err)
 				}
 			}
@@ -247,11 +248,11 @@ func TestTransportIgnoresInboundRequest(t *testing.T) {
 }
 
 // decorator wraps a transport as users do.
-type decorator struct{ mcp.Transport }
+type decorator struct{ transport.Transport }
 
-func (d decorator) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+func (d decorator) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	w, err := d.Transport.Connect(ctx, receive)
-	return struct{ mcp.Wire }{w}, err
+	return struct{ transport.Conn }{w}, err
 }
 
 // T63: a decorated transport knows the version like a bare one.

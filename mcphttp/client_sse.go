@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/pending"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // sseWire is a connection in HTTP+SSE, the transport of 2024-11-05: one stream for all
@@ -21,7 +22,7 @@ type sseWire struct {
 	*clientConn
 	peer     *peer
 	endpoint *url.URL
-	calls    pending.Map[mcp.ID, *mcp.Response]
+	calls    pending.Map[mcp.ID, *transport.Message]
 }
 
 // openSSEWire opens the stream and waits for its first event, until ctx is done. The
@@ -58,10 +59,10 @@ func (w *sseWire) open(scope *callScope) (*eventReader, *http.Response, error) {
 	case res.StatusCode != http.StatusOK:
 		refusal := w.peer.readRefusal(res)
 		if err = error(refusal); refusal.isUnauthorized() {
-			err = refusal.withKind(mcp.ErrUnauthorized)
+			err = refusal.withKind(transport.ErrUnauthorized)
 		}
 	case !isStream(res):
-		err = fmt.Errorf("%w: the answer is %q, not an event stream", mcp.ErrNotUnderstood, res.Header.Get("Content-Type"))
+		err = fmt.Errorf("%w: the answer is %q, not an event stream", transport.ErrNotUnderstood, res.Header.Get("Content-Type"))
 	default:
 		w.endpoint, err = readEndpoint(events, res.Request.URL)
 	}
@@ -83,7 +84,7 @@ func readEndpoint(events *eventReader, from *url.URL) (*url.URL, error) {
 		return nil, brokenOff(err)
 	}
 	if e.kind != "endpoint" {
-		return nil, fmt.Errorf("%w: the first event is not %q", mcp.ErrNotUnderstood, "endpoint")
+		return nil, fmt.Errorf("%w: the first event is not %q", transport.ErrNotUnderstood, "endpoint")
 	}
 	to, err := from.Parse(strings.TrimSpace(string(e.data)))
 	if err != nil {
@@ -109,7 +110,7 @@ func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader
 		case e.isTooLong:
 			w.handleMessage(e.unreadable())
 		case e.isMessage() && len(e.data) > 0:
-			for m := range mcp.Messages(e.data) {
+			for m := range transport.Messages(e.data) {
 				w.handleMessage(m)
 			}
 		}
@@ -118,19 +119,19 @@ func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader
 
 // handleMessage passes a response to its call and delivers other messages. A response
 // that cannot be read is delivered as well, so that it is reported.
-func (w *sseWire) handleMessage(m mcp.Message) {
-	if m.Response == nil || m.Err != nil {
+func (w *sseWire) handleMessage(m transport.Message) {
+	if !m.IsResponse() || m.Err != nil {
 		w.deliver(m, mcp.ID{})
 	}
-	if m.Response != nil {
-		w.calls.Deliver(m.Response.ID, m.Response)
+	if m.IsResponse() {
+		w.calls.Deliver(m.ID, &m)
 	}
 }
 
-// Call implements [mcp.Wire].
-func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+// Call implements [transport.Conn].
+func (w *sseWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if speaksModern(m.Version) {
-		return nil, mcp.ErrNotUnderstood // no server of that age does
+		return nil, transport.ErrNotUnderstood // no server of that age does
 	}
 	response, remove := w.calls.Add(m.ID)
 	defer remove()
@@ -147,7 +148,7 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 			if posting != nil {
 				scope.endInBackground(func() { <-posted }) //nolint:errcheck // the call has its response
 			}
-			return r, nil
+			return r.Response()
 		case err := <-posting:
 			if err != nil && scope.ctx.Err() == nil {
 				return responseOfError(m.ID, err)
@@ -157,16 +158,20 @@ func (w *sseWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, err
 			if ctx.Err() != nil && w.ctx.Err() == nil && m.Method != methodInitialize {
 				w.sendCancelled(ctx, m.ID, w.peer, w.post)
 			}
-			return pending.ReceivedOr(response, context.Cause(scope.ctx))
+			r, err := pending.ReceivedOr(response, context.Cause(scope.ctx))
+			if err != nil {
+				return nil, err
+			}
+			return r.Response()
 		}
 	}
 }
 
 // responseOfError returns the response in a refusal that has one, and otherwise err.
-func responseOfError(id mcp.ID, err error) (*mcp.Response, error) {
+func responseOfError(id mcp.ID, err error) (*transport.Message, error) {
 	var refusal *StatusError
-	if errors.As(err, &refusal) && refusal.answer != nil && !errors.Is(err, mcp.ErrSessionLost) {
-		return &mcp.Response{ID: id, Error: refusal.answer}, nil
+	if errors.As(err, &refusal) && refusal.answer != nil && !errors.Is(err, transport.ErrSessionLost) {
+		return errorResponse(id, refusal.answer), nil
 	}
 	return nil, err
 }
@@ -175,8 +180,8 @@ func (w *sseWire) post(scope *callScope, body []byte) error {
 	return w.peer.send(scope.ctx, w.endpoint, make(http.Header, 2), body, func(e *StatusError) (*mcp.Error, error) { return e.asLegacy(true) })
 }
 
-// Send implements [mcp.Wire].
-func (w *sseWire) Send(ctx context.Context, m *mcp.Envelope) error {
+// Send implements [transport.Conn].
+func (w *sseWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	if !w.work.enter() {
 		return w.Err()
 	}
@@ -189,7 +194,7 @@ func (w *sseWire) Send(ctx context.Context, m *mcp.Envelope) error {
 	return scope.causeOf(w.post(scope, m.Body))
 }
 
-// Close implements [mcp.Wire].
+// Close implements [transport.Conn].
 func (w *sseWire) Close() error {
 	w.close(func(context.Context) {})
 	w.peer.close()

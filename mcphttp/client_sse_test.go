@@ -16,13 +16,14 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
 // A server of 2024-11-05 is connected to by the transport of its age, or by falling
 // back to it.
 func TestSSETransport(t *testing.T) {
-	for name, open := range map[string]func(string, *mcphttp.TransportOptions) mcp.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
+	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := tools()
@@ -34,19 +35,19 @@ func TestSSETransport(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.handshake(mcp.Version20241105)
-				answered := make(chan *mcp.Response, 1)
+				answered := make(chan *transport.Message, 1)
 				go func() { answered <- l.call(toolCall(3, mcp.Version20241105, "ask")) }()
 				for _, name := range []string{"Ada", "Lovelace"} {
 					q := l.next()
-					l.send(&mcp.Envelope{ID: q.ID, Version: mcp.Version20241105, Body: fmt.Appendf(nil,
+					l.send(&transport.Outgoing{ID: q.ID, Version: mcp.Version20241105, Body: fmt.Appendf(nil,
 						`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
 				}
 				if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
 					t.Errorf("the answer is %s", r.Result)
 				}
 				mux.Tool("new", mcp.HandlerFunc(nil))
-				if n := l.next(); n.Request.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
-					t.Errorf("received %+v about %q", n.Request, n.about)
+				if n := l.next(); n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
+					t.Errorf("received %+v about %q", n.Message, n.about)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -74,7 +75,7 @@ func TestSSETransport(t *testing.T) {
 // The connection ends with its stream: calls that wait fail, promptly, and so do
 // later ones.
 func TestSSETransportStreamEnds(t *testing.T) {
-	for name, open := range map[string]func(string, *mcphttp.TransportOptions) mcp.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
+	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := mcphttp.NewSSEHandler(func() mcp.Handler { m := tools(); waiting(m); return m }(), &mcphttp.Options{Logger: quiet})
@@ -148,7 +149,7 @@ func TestSSETransportEndpoint(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.send(&mcp.Envelope{Method: "notifications/progress", Body: []byte("{}")})
+				l.send(&transport.Outgoing{Method: "notifications/progress", Body: []byte("{}")})
 				if got := <-posted; got != test.to {
 					t.Errorf("messages go to %s, want %s", got, test.to)
 				}
@@ -236,7 +237,7 @@ func TestSSETransportPost(t *testing.T) {
 		if _, err := l.Call(t.Context(), toolCall(9, mcp.Version20241105, "gone")); !errors.Is(err, mcp.ErrSessionLost) {
 			t.Errorf("gone: %v", err)
 		}
-		if _, err := l.Call(t.Context(), toolCall(10, mcp.LatestVersion, "modern")); !errors.Is(err, mcp.ErrNotUnderstood) {
+		if _, err := l.Call(t.Context(), toolCall(10, mcp.LatestVersion, "modern")); !errors.Is(err, transport.ErrNotUnderstood) {
 			t.Errorf("modern: %v", err)
 		}
 		if time.Since(start) != 0 {
@@ -271,14 +272,14 @@ func TestSSETransportStream(t *testing.T) {
 		for id, fine := range []bool{1: true, 2: false, 3: true} {
 			if id > 0 {
 				wg.Go(func() {
-					if r := l.call(toolCall(int64(id), mcp.Version20241105, "a")); (r.Error == nil) != fine {
-						t.Errorf("%d: %+v", id, r)
+					if r, err := l.Call(t.Context(), toolCall(int64(id), mcp.Version20241105, "a")); (err == nil) != fine {
+						t.Errorf("%d: %+v, %v", id, r, err)
 					}
 				})
 			}
 		}
 		wg.Wait()
-		for n := l.next(); n.Request == nil || n.Request.Method != "notifications/x"; n = l.next() {
+		for n := l.next(); n.Method == "" || n.Method != "notifications/x"; n = l.next() {
 			if n.Err == nil {
 				t.Errorf("received %+v", n.Message)
 			}
@@ -299,7 +300,7 @@ func TestSSETransportConnect(t *testing.T) {
 		if _, err := mcphttp.NewSSETransport("http://localhost/sse", silent.options(nil)).Connect(ctx, nil); !errors.Is(err, why) {
 			t.Errorf("a server that names no endpoint: %v", err)
 		}
-		for status, want := range map[int]error{401: mcp.ErrUnauthorized, 200: mcp.ErrNotUnderstood} {
+		for status, want := range map[int]error{401: mcp.ErrUnauthorized, 200: transport.ErrNotUnderstood} {
 			s := serve(t, http.HandlerFunc(refuses(status)))
 			if _, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(nil))); !errors.Is(err, want) {
 				t.Errorf("%d: %v", status, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // streamPosition is how far a stream has been read, to resume it from there.
@@ -41,17 +42,17 @@ const usefulLifetime = 10 * time.Second
 // readStream reads a stream until the response to the request want, or until its end if
 // want is zero, and delivers all other messages. The rest of a stream after the response
 // is read in the background.
-func (w *httpWire) readStream(scope *callScope, res *http.Response, want, about mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+func (w *httpWire) readStream(scope *callScope, res *http.Response, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	r, err := w.readEvents(res.Body, want, about, pos)
 	if r != nil {
 		scope.drain(res)
-		return r, nil
+		return r.Response()
 	}
 	closeBody(res)
 	return nil, err
 }
 
-func (w *httpWire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+func (w *httpWire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	start := time.Now()
 	defer func() {
 		if time.Since(start) >= usefulLifetime {
@@ -98,7 +99,7 @@ func (pos *streamPosition) advance(e *event) {
 // handleEvent delivers the message in an event, or returns it if it is the response to the
 // request want. An event that is too long fails that request, or is reported if want is
 // zero.
-func (w *httpWire) handleEvent(e *event, want, about mcp.ID) (*mcp.Response, error) {
+func (w *httpWire) handleEvent(e *event, want, about mcp.ID) (*transport.Message, error) {
 	switch {
 	case e.isTooLong && !want.IsZero():
 		return nil, ErrMessageTooLong
@@ -116,7 +117,7 @@ func (e *event) isMessage() bool { return e.kind == "" || e.kind == "message" }
 
 // openStream opens the standalone stream of a session, or a stream that has broken off,
 // and reads it.
-func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*mcp.Response, error) {
+func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	header := s.header(s.negotiatedVersion())
 	if pos.lastID != "" {
 		header[headerLastEventID] = []string{pos.lastID}
@@ -128,7 +129,7 @@ func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mc
 		return nil, brokenOff(err)
 	case res.StatusCode == http.StatusOK && isStream(res):
 		if want.IsZero() && pos.isOpened && pos.lastID == "" {
-			w.deliver(mcp.Message{}, about) // what was sent meanwhile is lost
+			w.deliver(transport.Message{}, about) // what was sent meanwhile is lost
 		}
 		pos.isOpened = true
 		return w.readStream(scope, res, want, about, pos)
@@ -148,14 +149,14 @@ func (w *httpWire) streamError(s *clientSession, refusal *StatusError, want mcp.
 		pos.lastID = "" // it cannot be resumed, but may start anew
 		return brokenOff(refusal)
 	case isStandalone && refusal.Status == http.StatusNotFound && s.hasID():
-		return fmt.Errorf("mcphttp: there is no stream: %w: %w", mcp.ErrSessionLost, refusal)
+		return fmt.Errorf("mcphttp: there is no stream: %w: %w", transport.ErrSessionLost, refusal)
 	}
 	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
 }
 
 // reconnect resumes a stream that has broken off, again and again while that brings
 // something new.
-func (w *httpWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*mcp.Response, error) {
+func (w *httpWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
 	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
 		r, err := w.openStream(scope, s, want, about, pos)
 		if r != nil {

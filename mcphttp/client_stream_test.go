@@ -111,7 +111,7 @@ func TestTransportComesBack(t *testing.T) {
 				}
 				for len(l.got) > 0 {
 					if n := l.next(); n.about != mcp.IntID(7) {
-						t.Errorf("received %+v about %q", n.Request, n.about)
+						t.Errorf("received %+v about %q", n.Message, n.about)
 					}
 				}
 			})
@@ -169,8 +169,8 @@ func TestTransportComesBackToHandler(t *testing.T) {
 		if r := l.call(toolCall(7, mcp.Version20251125, "long")); !strings.Contains(string(r.Result), "done") {
 			t.Errorf("%s %v", r.Result, r.Error)
 		}
-		if n := l.next(); n.Request.Method != "notifications/progress" || n.about != mcp.IntID(7) {
-			t.Errorf("received %+v about %q", n.Request, n.about)
+		if n := l.next(); n.Method != "notifications/progress" || n.about != mcp.IntID(7) {
+			t.Errorf("received %+v about %q", n.Message, n.about)
 		}
 	})
 }
@@ -220,7 +220,7 @@ func TestTransportOwnStream(t *testing.T) {
 		l.handshake(mcp.Version20251125)
 		for i := range 3 {
 			if n := l.next(); !n.about.IsZero() || time.Since(start) != time.Duration(i)*3*time.Second {
-				t.Errorf("received %+v about %q after %v", n.Request, n.about, time.Since(start))
+				t.Errorf("received %+v about %q after %v", n.Message, n.about, time.Since(start))
 			}
 		}
 		<-time.After(24 * time.Hour)
@@ -247,8 +247,8 @@ func TestTransportOwnStreamTooLong(t *testing.T) {
 		if n := l.next(); !errors.Is(n.Err, mcphttp.ErrMessageTooLong) {
 			t.Errorf("received %+v for what is too long", n)
 		}
-		if n := l.next(); !strings.Contains(string(n.Request.Params()), "short") {
-			t.Errorf("received %.100s", n.Request.Params())
+		if n := l.next(); !strings.Contains(string(n.Params), "short") {
+			t.Errorf("received %.100s", n.Params)
 		}
 	})
 }

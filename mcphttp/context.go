@@ -6,9 +6,9 @@ package mcphttp
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -53,8 +53,8 @@ func WithChallenge(r *http.Request, challenge func(scopes []string) string) *htt
 func principalOf(r *http.Request) *mcp.Principal { return PrincipalFromContext(r.Context()) }
 
 // originOf returns the origin of the messages that r carries.
-func originOf(r *http.Request) mcp.Origin {
-	return mcp.Origin{Principal: principalOf(r), Header: r.Header}
+func originOf(r *http.Request) serving.Origin {
+	return serving.Origin{Principal: principalOf(r), Header: r.Header}
 }
 
 // afterExpiry calls f in a goroutine of its own when the authentication of the caller of
@@ -69,10 +69,8 @@ func afterExpiry(r *http.Request, f func()) (stop func() bool) {
 
 // requestValues is what this package keeps in the context of an MCP request.
 type requestValues struct {
-	http    *http.Request
-	stream  *stream               // of a legacy call; nil if it has none
-	isBatch bool                  // several requests share the values, and no error is kept
-	err     atomic.Pointer[error] // the error that the handler returned last; nil if it was none
+	http   *http.Request
+	stream *stream // of a legacy call; nil if it has none
 }
 
 func contextWithValues(parent context.Context, v *requestValues) context.Context {
@@ -89,34 +87,4 @@ func valuesFrom(ctx context.Context) *requestValues {
 func detachedContext(r *http.Request, v *requestValues) context.Context {
 	v.http = r
 	return contextWithValues(context.WithoutCancel(r.Context()), v)
-}
-
-// errorRecorder records the error of each request in its [requestValues]: a session of
-// the legacy era returns encoded responses only.
-type errorRecorder struct{ mcp.Handler }
-
-// ServeMCP implements [mcp.Handler].
-func (h *errorRecorder) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	res, err := h.Handler.ServeMCP(ctx, req)
-	if v := valuesFrom(ctx); v != nil && !v.isBatch {
-		v.setError(err)
-	}
-	return res, err
-}
-
-func (v *requestValues) setError(err error) {
-	if err == nil {
-		v.err.Store(nil)
-		return
-	}
-	kept := err // a copy, so that only errors cost an allocation
-	v.err.Store(&kept)
-}
-
-// lastError returns the recorded error, or nil.
-func (v *requestValues) lastError() error {
-	if err := v.err.Load(); err != nil {
-		return *err
-	}
-	return nil
 }

@@ -11,13 +11,14 @@ import (
 	"net/http/httptest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
 // greetings connects, calls the tool, and prints the protocol version and the result.
-func greetings(transport mcp.Transport) {
+func greetings(to transport.Transport) {
 	ctx := context.Background()
-	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, transport)
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, to)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -135,7 +136,7 @@ func TestFindingW7AnsweredIsNotUnderstood(t *testing.T) {
 			if err == nil && r.Error != nil {
 				err = r.Error
 			}
-			if !errors.Is(err, mcp.ErrUnreadable) || errors.Is(err, mcp.ErrNotUnderstood) {
+			if !errors.Is(err, mcp.ErrUnreadable) || errors.Is(err, transport.ErrNotUnderstood) {
 				t.Errorf("%s, %s: %v", name, version, err)
 			}
 		}
@@ -161,7 +162,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer  string
 		serve   func(w http.ResponseWriter, r *http.Request, answer string)
-		connect func(string, *mcphttp.TransportOptions) mcp.Transport
+		connect func(string, *mcphttp.TransportOptions) transport.Transport
 	}{
 		"JSON":               {broken, asJSON, mcphttp.NewTransport},
 		"stream":             {broken, asStream, mcphttp.NewTransport},
@@ -179,7 +180,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				r, err := l.Call(ctx, toolCall(7, mcp.Version20241105, "a"))
-				if err != nil || !errors.Is(r.Error, mcp.ErrUnreadable) || r.ID != mcp.IntID(7) {
+				if !errors.Is(err, mcp.ErrUnreadable) {
 					t.Errorf("the call returned %+v, %v", r, err)
 				}
 				if n := l.next(); n.Err == nil {
@@ -195,9 +196,9 @@ func TestFindingCH2Logged(t *testing.T) {
 	var log bytes.Buffer
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		m, _ := mcp.ParseMessage(body)
+		m, _ := transport.ParseMessage(body)
 		result := `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
-		if m.Request.Method != mcp.MethodDiscover {
+		if m.Method != mcp.MethodDiscover {
 			result = `{"resultType":"complete","content":[]}`
 		}
 		stream(w, fmt.Sprintf("data: {\"method\":\"notifications/x\",\"params\":\"\\ud83d\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, result))
@@ -234,7 +235,7 @@ func TestFindingW5UnreadableRequest(t *testing.T) {
 		}
 		got, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if m, err := mcp.ParseMessage(got); err != nil || res.StatusCode != http.StatusBadRequest || m.ID != mcp.StringID("x") || m.Response.Error.Code != mcp.CodeParseError {
+		if m, err := transport.ParseMessage(got); err != nil || res.StatusCode != http.StatusBadRequest || m.ID != mcp.StringID("x") || m.Error.Code != mcp.CodeParseError {
 			t.Errorf("%s: %d %s", version, res.StatusCode, got)
 		}
 	}
@@ -273,8 +274,8 @@ func TestFindingW13ListenBacksOff(t *testing.T) {
 		var listens atomic.Int64
 		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			m, _ := mcp.ParseMessage(body)
-			if m.Request.Method == mcp.MethodDiscover {
+			m, _ := transport.ParseMessage(body)
+			if m.Method == mcp.MethodDiscover {
 				say(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`, m.ID))
 				return
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -25,14 +26,14 @@ func TestFindingS27LostSessionsHaveAFloor(t *testing.T) {
 			s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				n := requests.Add(1)
 				body, _ := io.ReadAll(r.Body)
-				m, _ := mcp.ParseMessage(body)
+				m, _ := transport.ParseMessage(body)
 				switch {
-				case m.Request == nil:
+				case m.Method == "":
 					w.WriteHeader(http.StatusNotFound)
-				case m.Request.Method == "initialize":
+				case m.Method == "initialize":
 					w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", n))
 					say(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID))
-				case m.Request.IsNotification():
+				case m.IsNotification():
 					w.WriteHeader(http.StatusAccepted)
 				case pings == http.StatusOK:
 					say(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID))

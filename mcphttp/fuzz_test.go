@@ -16,6 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // seeds are messages of every kind, as clients send them.
@@ -67,17 +68,21 @@ func FuzzTransports(f *testing.F) {
 	mux := tools()
 	handler := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: logger})
 	f.Fuzz(func(t *testing.T, message []byte) {
-		m, err := mcp.ParseMessage(message)
-		if m.Request != nil && m.Request.Method == mcp.MethodListen || len(message) > 64<<10 {
+		m, err := transport.ParseMessage(message)
+		if m.Method != "" && m.Method == mcp.MethodListen || len(message) > 64<<10 {
 			t.Skip("it would last")
 		}
-		modern := err == nil && m.Request != nil && !m.Request.IsNotification() && m.Request.IsModern()
-		posted := post(handler, message, &m)
+		req, problem := core.NewRequest(&m)
+		if err == nil {
+			err = problem
+		}
+		modern := err == nil && m.IsRequest() && core.IsModern(req)
+		posted := post(handler, message, req)
 		streamed := overStream(t, mux, message, modern, logger)
 		if bell.panics.Len() > 0 {
 			t.Fatalf("%q: %s", message, bell.panics.String())
 		}
-		if !modern || m.Request.Version() != mcp.LatestVersion {
+		if !modern || req.Version() != mcp.LatestVersion {
 			return
 		}
 		if a, b := unsealed(posted), unsealed(streamed); a != b {
@@ -86,14 +91,14 @@ func FuzzTransports(f *testing.F) {
 	})
 }
 
-func post(h http.Handler, message []byte, m *mcp.Message) []byte {
+func post(h http.Handler, message []byte, req *mcp.Request) []byte {
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", bytes.NewReader(message))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
-	if m.Request != nil && m.Request.IsModern() {
-		r.Header.Set("Mcp-Protocol-Version", m.Request.Version())
-		r.Header.Set("Mcp-Method", m.Request.Method)
-		r.Header.Set("Mcp-Name", transport.EncodeHeaderValue(m.Request.Name()))
+	if core.IsModern(req) {
+		r.Header.Set("Mcp-Protocol-Version", req.Version())
+		r.Header.Set("Mcp-Method", req.Method)
+		r.Header.Set("Mcp-Name", transport.EncodeHeaderValue(req.Name()))
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -104,10 +109,10 @@ func post(h http.Handler, message []byte, m *mcp.Message) []byte {
 // to the first, unless that has to be answered: it may take longer.
 func overStream(t *testing.T, h mcp.Handler, message []byte, answered bool, logger *slog.Logger) (answer []byte) {
 	t.Helper()
-	client, server := mcp.Pipe()
+	client, server := transport.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcp.ServeStream(context.Background(), h, server, &mcp.StreamOptions{Logger: logger, DrainTimeout: -1})
+		ended <- mcpstdio.ServeStream(context.Background(), h, server, &mcpstdio.StreamOptions{Logger: logger, DrainTimeout: -1})
 	}()
 	defer func() { <-ended }()
 	defer client.Close()
@@ -123,12 +128,12 @@ func overStream(t *testing.T, h mcp.Handler, message []byte, answered bool, logg
 		if err != nil {
 			t.Fatalf("%q: %v", message, err)
 		}
-		switch m, err := mcp.ParseMessage(data); {
+		switch m, err := transport.ParseMessage(data); {
 		case err != nil:
 			t.Fatalf("%q is answered with %q", message, data)
 		case m.ID == mcp.StringID("fence") && !fenced:
 			fenced = true
-		case m.Response != nil:
+		case m.IsResponse():
 			answer = bytes.Clone(data)
 		}
 	}

@@ -10,12 +10,16 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
+
+var core = mcp.Internal(seam.Key{})
 
 // The headers of the protocol, in canonical form.
 const (
@@ -108,32 +112,28 @@ func writeNotAllowed(w http.ResponseWriter, why string) {
 
 // servePost serves one message of either era, or a batch.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte) {
-	if mcp.IsBatch(body) {
+	if transport.IsBatch(body) {
 		h.serveBatch(w, r, body)
 		return
 	}
-	m, err := mcp.ParseMessage(body)
-	if m.Request != nil {
-		m.Request.Principal, m.Request.Header = principalOf(r), r.Header
+	m, err := transport.ParseMessage(body)
+	if err != nil {
+		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
+		return
 	}
+	if m.IsResponse() {
+		h.serveLegacy(w, r, m)
+		return
+	}
+	req, err := originOf(r).NewRequest(&m)
 	switch {
 	case err != nil:
-		writeMessage(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, m.ID, err))
-	case m.Request != nil && isModern(r.Header, &m):
-		h.serveModern(w, r, m.Request)
+		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
+	case serving.IsModern(req, r.Header.Get(headerVersion), true):
+		h.serveModern(w, r, req)
 	default:
 		h.serveLegacy(w, r, m)
 	}
-}
-
-// isModern reports whether a message belongs to the modern era: its metadata says so, or
-// its header does, even if it names a session as well. A message that opens a session
-// never does.
-func isModern(header http.Header, m *mcp.Message) bool {
-	if m.Request.IsModern() {
-		return true
-	}
-	return slices.Contains(mcp.ModernVersions(), header.Get(headerVersion)) && !m.IsInitialize()
 }
 
 const (

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -25,7 +26,7 @@ func TestBareResourceNotFound(t *testing.T) {
 		case strings.Contains(string(body), `"initialize"`):
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`)
 		case strings.Contains(string(body), `resources/read`):
-			m, _ := mcp.ParseMessage(body)
+			m, _ := transport.ParseMessage(body)
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+m.ID.String()+`,"error":{"code":-32002,"message":"resource not found"}}`)
 		default:
 			w.WriteHeader(http.StatusAccepted)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -64,10 +65,10 @@ type Options struct {
 	// MaxSessions, but at least 100.
 	MaxSessions, MaxSessionsPerCaller int
 	// KeepAlive is the interval between pings on the standalone stream of a session, as in
-	// [mcp.LegacyOptions]. 0 means no pings.
+	// [legacyserver.Options]. 0 means no pings.
 	KeepAlive time.Duration
 	// AskTimeout bounds the time in which a client must answer a question, as in
-	// [mcp.LegacyOptions]. 0 means one hour.
+	// [legacyserver.Options]. 0 means one hour.
 	AskTimeout time.Duration
 
 	// Store keeps sessions and the events of their streams where other replicas can
@@ -138,6 +139,6 @@ func (o *Options) questionLifetime() time.Duration {
 	return withDefault(o.AskTimeout, time.Hour, 24*time.Hour) // a store needs a limit
 }
 
-func (o *Options) legacy(id string, p *mcp.Principal) *mcp.LegacyOptions {
-	return &mcp.LegacyOptions{ID: id, Principal: p, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger}
+func (o *Options) legacy(id string, p *mcp.Principal) *legacyserver.Options {
+	return &legacyserver.Options{ID: id, Principal: p, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger}
 }

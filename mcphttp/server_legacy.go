@@ -10,12 +10,15 @@ import (
 	"slices"
 
 	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // serveLegacy serves one message of the legacy era.
-func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Message) {
-	if m.IsInitialize() && r.Header.Get(headerSession) == "" {
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m transport.Message) {
+	if legacyserver.IsInitialize(&m) && r.Header.Get(headerSession) == "" {
 		h.initialize(w, r, m)
 		return
 	}
@@ -24,9 +27,9 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 		return
 	}
 	defer h.sessions.release(s, r)
-	if m.Request == nil || m.Request.IsNotification() {
+	if !m.IsRequest() {
 		h.sessions.relay(r.Context(), s, &m)
-		s.legacy.Serve(detachedContext(r, new(requestValues)), nil, m, noStream{})
+		s.legacy.Accept(detachedContext(r, new(requestValues)), m, originOf(r)).Serve(noStream{})
 		writeAccepted(w)
 		return
 	}
@@ -34,7 +37,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m mcp.Mess
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
-func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m transport.Message) {
 	s, err := h.sessions.open(r)
 	if err != nil {
 		writeUnavailable(w, m.ID, err)
@@ -107,8 +110,9 @@ func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
 // legacyCall is a request of the legacy era, or a batch, that is answered.
 type legacyCall struct {
 	session *session
-	message mcp.Message // zero if it is a batch
-	batch   []byte      // nil if it is a single message
+	message transport.Message // zero if it is a batch
+	batch   []byte            // nil if it is a single message
+	call    *legacyserver.Call
 	values  requestValues
 }
 
@@ -121,7 +125,6 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	}
 	buf := bufpool.Get()
 	defer buf.Put()
-	c.values.isBatch = c.batch != nil
 	ctx := detachedContext(r, &c.values)
 	if !accept.stream {
 		buf.B = c.serve(ctx, buf.B, noStream{})
@@ -144,14 +147,14 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 }
 
 // serve appends the response to dst.
-func (c *legacyCall) serve(ctx context.Context, dst []byte, out mcp.Sender) []byte {
-	var admitted mcp.Admitted
+func (c *legacyCall) serve(ctx context.Context, dst []byte, out serving.Sender) []byte {
 	if c.batch != nil {
-		admitted = c.session.legacy.AdmitBatch(ctx, c.batch, originOf(c.values.http))
+		c.call = c.session.legacy.AcceptBatch(ctx, c.batch, originOf(c.values.http))
 	} else {
-		admitted = c.session.legacy.Admit(ctx, c.message)
+		c.call = c.session.legacy.Accept(ctx, c.message, originOf(c.values.http))
 	}
-	return admitted.Serve(dst, out)
+	c.call.Serve(out)
+	return c.call.Append(dst)
 }
 
 // finishCall saves the session if the call may have changed it, before the client
@@ -161,7 +164,7 @@ func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *lega
 	switch {
 	case !c.session.legacy.Initialized():
 		w.Header().Del(headerSession)
-	case c.batch != nil || c.message.ChangesSession():
+	case c.batch != nil || legacyserver.ChangesSession(&c.message):
 		h.sessions.save(ctx, c.session)
 	}
 }
@@ -173,7 +176,7 @@ func (c *legacyCall) writeJSON(ctx context.Context, w http.ResponseWriter, messa
 		return
 	}
 	status := http.StatusOK
-	if setErrorHeaders(ctx, w.Header(), c.values.lastError()) == http.StatusForbidden {
+	if setErrorHeaders(ctx, w.Header(), c.call.Err()) == http.StatusForbidden {
 		status = http.StatusForbidden // with any other status, clients of this era drop the message
 	}
 	writeMessage(w, status, message)
@@ -181,13 +184,13 @@ func (c *legacyCall) writeJSON(ctx context.Context, w http.ResponseWriter, messa
 
 // lacksScope reports whether the handler refused the call for want of a scope.
 func (c *legacyCall) lacksScope() bool {
-	_, ok := errors.AsType[*mcp.ScopeError](c.values.lastError())
+	_, ok := errors.AsType[*mcp.ScopeError](c.call.Err())
 	return ok
 }
 
-// noStream is the [mcp.Sender] of a client that accepts no stream: it can only be sent
+// noStream is the [serving.Sender] of a client that accepts no stream: it can only be sent
 // the response.
 type noStream struct{}
 
-// Send implements [mcp.Sender].
+// Send implements [serving.Sender].
 func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }

@@ -5,12 +5,12 @@ package mcphttp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -18,12 +18,12 @@ import (
 // serveModern serves one request of the modern era, which is independent of all others.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.Request) {
 	if err := checkModern(req); err != nil {
-		writeMessage(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, req.ID, err))
+		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, req.ID, err))
 		return
 	}
 	if req.IsNotification() {
 		ctx := contextWithValues(r.Context(), &requestValues{http: r})
-		_, _ = mcp.Serve(ctx, h.mcp, req, nil, h.opts.Logger) // a notification has no response
+		serving.NewCall(ctx, h.mcp, req, h.opts.Logger).Serve(nil) // a notification has no response
 		writeAccepted(w)
 		return
 	}
@@ -41,8 +41,9 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 	if accept.stream {
 		defer startHeartbeat(h.opts.Heartbeat, c.beat).stop()
 	}
-	res, err := mcp.Serve(ctx, h.mcp, req, c, h.opts.Logger)
-	c.finish(ctx, req, res, err)
+	call := serving.NewCall(ctx, h.mcp, req, h.opts.Logger)
+	call.Serve(c)
+	c.finish(ctx, call)
 }
 
 // modernContext returns the context of a modern request. It ends when the client
@@ -94,8 +95,8 @@ func disconnectCause(r *http.Request) error {
 }
 
 // modernReply is the response to one modern request: a JSON message or, as soon as there
-// is a notification or a heartbeat to send before it, an event stream. It is the
-// request's [mcp.Notifier].
+// is a notification or a heartbeat to send before it, an event stream. It implements
+// [serving.Sender].
 type modernReply struct {
 	*eventWriter
 	accept accepts
@@ -103,34 +104,32 @@ type modernReply struct {
 
 func (c *modernReply) beat() { _ = c.send(commentEvent()) } // a client that has gone needs none
 
-// Notify implements [mcp.Notifier].
-func (c *modernReply) Notify(ctx context.Context, method string, params json.RawMessage) error {
+// Send implements [serving.Sender].
+func (c *modernReply) Send(ctx context.Context, message []byte) error {
 	if !c.accept.stream {
 		return mcp.ErrNotDelivered
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	buf := bufpool.Get()
-	defer buf.Put()
-	buf.B = mcp.AppendNotification(buf.B, method, params)
-	return c.send(messageEvent("", buf.B))
+	return c.send(messageEvent("", message))
 }
 
 // finish writes the response, unless the client has gone.
-func (c *modernReply) finish(ctx context.Context, req *mcp.Request, res mcp.Result, err error) {
+func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer func() { c.closed = true }()
+	err := call.Err()
 	if errors.Is(err, mcp.ErrAbortHandler) {
 		panic(http.ErrAbortHandler)
 	}
-	if ctx.Err() != nil && res == nil && !c.isConnectedLocked(ctx) {
+	if ctx.Err() != nil && call.Result() == nil && !c.isConnectedLocked(ctx) {
 		return
 	}
 	buf := bufpool.Get()
 	defer buf.Put()
-	buf.B = mcp.AppendResponse(buf.B, req, res, err)
+	buf.B = call.Append(buf.B)
 	status := 0
 	if !c.started {
 		status = setErrorHeaders(ctx, c.w.Header(), err)
@@ -148,7 +147,7 @@ func (c *modernReply) finish(ctx context.Context, req *mcp.Request, res mcp.Resu
 // checkModern checks what the specification demands of a modern request before it is
 // served: headers present, metadata present, both equal, version supported.
 func checkModern(req *mcp.Request) error {
-	checks := []func(*mcp.Request) error{requireHeaders, (*mcp.Request).CheckMeta, compareHeaders, (*mcp.Request).CheckVersion}
+	checks := []func(*mcp.Request) error{requireHeaders, core.CheckMeta, compareHeaders, core.CheckVersion}
 	if req.IsNotification() {
 		checks = []func(*mcp.Request) error{compareVersion}
 	}

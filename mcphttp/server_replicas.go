@@ -14,8 +14,12 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // This file shares sessions with other processes (replicas) through Options.Store: their
@@ -24,10 +28,10 @@ import (
 
 // sessionRecord is what the store keeps of a session.
 type sessionRecord struct {
-	State   mcp.LegacyState `json:"state"`
-	Issuer  string          `json:"issuer,omitempty"`
-	Subject string          `json:"subject,omitempty"`
-	Known   bool            `json:"known,omitempty"` // there is a principal
+	State   legacyserver.State `json:"state"`
+	Issuer  string             `json:"issuer,omitempty"`
+	Subject string             `json:"subject,omitempty"`
+	Known   bool               `json:"known,omitempty"` // there is a principal
 }
 
 // principal returns the caller that the session is bound to.
@@ -58,7 +62,7 @@ func (ss *sessions) save(ctx context.Context, s *session) {
 		return
 	}
 	rec := sessionRecord{State: s.legacy.State()}
-	if p := s.legacy.Session().Principal(); p != nil {
+	if p := s.legacy.Public().Principal(); p != nil {
 		rec.Known, rec.Issuer, rec.Subject = true, p.Issuer, p.Subject
 	}
 	ctx, cancel := storeContext(ctx)
@@ -223,18 +227,18 @@ func (e *eventLog) noteQuestion(ctx context.Context, session string, message []b
 	if !e.shared {
 		return nil
 	}
-	m, err := mcp.ParseMessage(message)
-	if err != nil || m.Request == nil || m.Request.IsNotification() {
+	m, err := transport.ParseMessage(message)
+	if err != nil || !m.IsRequest() {
 		return nil
 	}
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	_, err = e.store.Put(ctx, questionKey(session, m.Request.ID), []byte(e.replica), 0, e.askTimeout)
+	_, err = e.store.Put(ctx, questionKey(session, m.ID), []byte(e.replica), 0, e.askTimeout)
 	return err
 }
 
 // relay passes an answer or a cancellation on if another replica serves its request.
-func (ss *sessions) relay(ctx context.Context, s *session, m *mcp.Message) {
+func (ss *sessions) relay(ctx context.Context, s *session, m *transport.Message) {
 	if ss.opts.Store == nil {
 		return
 	}
@@ -243,10 +247,10 @@ func (ss *sessions) relay(ctx context.Context, s *session, m *mcp.Message) {
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
 	switch {
-	case m.Response != nil:
-		err = ss.relayAnswer(ctx, s, m.Response, isLocal)
-	case m.Request.Method == mcp.NotificationCancelled && !isLocal:
-		err = ss.relayCancellation(ctx, s, m.Request)
+	case m.IsResponse():
+		err = ss.relayAnswer(ctx, s, m, isLocal)
+	case m.Method == mcp.NotificationCancelled && !isLocal:
+		err = ss.relayCancellation(ctx, s, m)
 	}
 	if err != nil {
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: an answer or a cancellation was not relayed", "session", s.logID(), "error", err)
@@ -255,7 +259,7 @@ func (ss *sessions) relay(ctx context.Context, s *session, m *mcp.Message) {
 
 // relayAnswer relays the answer to a question that another replica has asked. It ignores
 // an answer to a question that was not asked, or was answered before.
-func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *mcp.Response, isLocal bool) error {
+func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Message, isLocal bool) error {
 	key := questionKey(s.id, r.ID)
 	if store.CheckKey(key) != nil {
 		return nil //nolint:nilerr // no question has such an ID
@@ -278,24 +282,24 @@ func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *mcp.Response
 	return ss.publish(ctx, &note)
 }
 
-func encodeAnswer(r *mcp.Response) ([]byte, error) {
+func encodeAnswer(r *transport.Message) ([]byte, error) {
 	if n := len(r.Result); n > maxRelayedAnswer || r.Error != nil && len(r.Error.Data)+len(r.Error.Message) > maxRelayedAnswer {
-		return mcp.AppendErrorResponse(nil, r.ID, mcp.Errorf(mcp.CodeInternalError,
+		return core.AppendError(nil, r.ID, mcp.Errorf(mcp.CodeInternalError,
 			"the answer came to another replica than the one that asked, and is longer than the %d bytes that are passed on", maxRelayedAnswer)), nil
 	}
 	return json.Marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      mcp.ID          `json:"id"`
-		Result  json.RawMessage `json:"result,omitempty"`
-		Error   *mcp.Error      `json:"error,omitempty"`
+		Version string           `json:"jsonrpc"`
+		ID      mcp.ID           `json:"id"`
+		Result  json.RawMessage  `json:"result,omitempty"`
+		Error   *transport.Error `json:"error,omitempty"`
 	}{"2.0", r.ID, r.Result, r.Error})
 }
 
 // relayCancellation relays a cancellation to all replicas. The store does not know which
 // requests are in flight, so size and number are bounded instead.
-func (ss *sessions) relayCancellation(ctx context.Context, s *session, req *mcp.Request) error {
+func (ss *sessions) relayCancellation(ctx context.Context, s *session, m *transport.Message) error {
 	var p mcp.CancelledParams
-	if req.Decode(&p) != nil || len(p.RequestID.String()) > maxRelayedID || !s.mayRelayCancel(time.Now()) {
+	if m.Params == nil || strictjson.Unmarshal(m.Params, &p) != nil || len(p.RequestID.String()) > maxRelayedID || !s.mayRelayCancel(time.Now()) {
 		return nil //nolint:nilerr // it cancels nothing
 	}
 	reason := strings.ToValidUTF8(p.Reason[:min(len(p.Reason), maxRelayedReason)], "")
@@ -398,7 +402,7 @@ func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
 		if err != nil {
 			return
 		}
-		message = mcp.AppendNotification(nil, mcp.NotificationCancelled, params)
+		message = transport.AppendNotification(nil, mcp.NotificationCancelled, params)
 	} else {
 		answer, err := ss.opts.Store.Take(ctx, m.Key)
 		if err != nil {
@@ -406,8 +410,8 @@ func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
 		}
 		message = answer
 	}
-	parsed, err := mcp.ParseMessage(message)
-	if err == nil && (parsed.Request == nil || parsed.Request.Method == mcp.NotificationCancelled) {
-		s.legacy.Serve(ctx, nil, parsed, noStream{})
+	parsed, err := transport.ParseMessage(message)
+	if err == nil && mayHelp(&parsed) {
+		s.legacy.Accept(ctx, parsed, serving.Origin{}).Serve(noStream{})
 	}
 }

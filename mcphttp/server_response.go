@@ -33,13 +33,13 @@ func writeAccepted(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }
 
 // writeError writes an error response that belongs to no request.
 func writeError(w http.ResponseWriter, status int, err error) {
-	writeMessage(w, status, mcp.AppendErrorResponse(nil, mcp.ID{}, err))
+	writeMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
 }
 
 // writeUnavailable refuses a request that may succeed later.
 func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
 	w.Header().Set("Retry-After", "60")
-	writeMessage(w, http.StatusServiceUnavailable, mcp.AppendErrorResponse(nil, id, err))
+	writeMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
 }
 
 // statusOf returns the HTTP status of a modern response. Errors for which the

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -22,7 +23,7 @@ import (
 // session is a session of the legacy era and its streams.
 type session struct {
 	id     string
-	legacy *mcp.Legacy
+	legacy *legacyserver.Session
 	events *eventLog
 	caller *caller
 
@@ -69,7 +70,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	}
 	replica := rand.Text()
 	return &sessions{
-		mcp: &errorRecorder{h}, opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
+		mcp: h, opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
 		events: &eventLog{
 			store: shared, retention: opts.Replay, perCaller: opts.ReplayPerCaller,
 			shared: opts.Store != nil, replica: replica, askTimeout: opts.questionLifetime(),
@@ -91,8 +92,8 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 	return s, nil
 }
 
-func (ss *sessions) addLocked(id string, r *http.Request, opts *mcp.LegacyOptions) *session {
-	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r)), legacy: mcp.NewLegacy(ss.mcp, opts)}
+func (ss *sessions) addLocked(id string, r *http.Request, opts *legacyserver.Options) *session {
+	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r)), legacy: legacyserver.New(ss.mcp, opts)}
 	s.addClientLocked(r)
 	context.AfterFunc(s.legacy.Context(), func() { ss.cleanUp(s) })
 	ss.byID[id] = s
@@ -123,7 +124,7 @@ func (ss *sessions) findLocal(r *http.Request, id string) (s *session, known boo
 
 func (ss *sessions) findLocalLocked(r *http.Request, id string) (s *session, known bool) {
 	s = ss.byID[id]
-	if s == nil || !s.legacy.Session().Principal().Is(principalOf(r)) {
+	if s == nil || !s.legacy.Public().Principal().Is(principalOf(r)) {
 		return nil, s != nil
 	}
 	s.addClientLocked(r)
@@ -261,7 +262,7 @@ func (h *Handler) Sessions() iter.Seq[*mcp.Session] {
 	all := h.sessions.all()
 	return func(yield func(*mcp.Session) bool) {
 		for _, s := range all {
-			if !yield(s.legacy.Session()) {
+			if !yield(s.legacy.Public()) {
 				return
 			}
 		}

@@ -11,7 +11,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // An SSEHandler serves HTTP+SSE, the transport of 2024-11-05: the client opens an event
@@ -45,7 +48,7 @@ func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 
 // sseSession is one event stream and the session on it.
 type sseSession struct {
-	legacy *mcp.Legacy
+	legacy *legacyserver.Session
 	out    *eventWriter
 	cancel context.CancelFunc // ends the stream
 
@@ -55,14 +58,14 @@ type sseSession struct {
 	setListening   func()
 }
 
-func newSSESession(legacy *mcp.Legacy, out *eventWriter, cancel context.CancelFunc) *sseSession {
+func newSSESession(legacy *legacyserver.Session, out *eventWriter, cancel context.CancelFunc) *sseSession {
 	s := &sseSession{legacy: legacy, out: out, cancel: cancel, initialized: make(chan struct{}), listening: make(chan struct{})}
 	s.setInitialized = sync.OnceFunc(func() { close(s.initialized) })
 	s.setListening = sync.OnceFunc(func() { close(s.listening) })
 	return s
 }
 
-// Send implements [mcp.Sender].
+// Send implements [serving.Sender].
 func (s *sseSession) Send(_ context.Context, message []byte) error {
 	err := s.out.send(typedEvent("message", string(message)))
 	if err != nil {
@@ -107,7 +110,7 @@ func (h *SSEHandler) Sessions() iter.Seq[*mcp.Session] {
 	defer h.mu.Unlock()
 	all := make([]*mcp.Session, 0, len(h.sessions))
 	for _, s := range h.sessions {
-		all = append(all, s.legacy.Session())
+		all = append(all, s.legacy.Public())
 	}
 	return slices.Values(all)
 }
@@ -127,7 +130,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	out := newEventWriter(w, r, h.opts.WriteTimeout)
 	defer out.close()
-	s := newSSESession(mcp.NewLegacy(h.mcp, h.opts.legacy(id, principalOf(r))), out, cancel)
+	s := newSSESession(legacyserver.New(h.mcp, h.opts.legacy(id, principalOf(r))), out, cancel)
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	c := h.addSession(id, s, callerOf(r))
@@ -141,7 +144,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // runSession sends the URL for messages and then what belongs to no request, until ctx is
 // done. The URL is relative to that of the stream, so that it is right behind any proxy.
-func (h *SSEHandler) runSession(ctx context.Context, from mcp.Origin, s *sseSession, id string) {
+func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sseSession, id string) {
 	if s.out.send(typedEvent("endpoint", "?"+sessionParam+"="+id)) != nil {
 		return
 	}
@@ -179,7 +182,7 @@ func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[r.URL.Query().Get(sessionParam)]
-	if s == nil || !s.legacy.Session().Principal().Is(principalOf(r)) {
+	if s == nil || !s.legacy.Public().Principal().Is(principalOf(r)) {
 		return nil
 	}
 	return s
@@ -193,20 +196,17 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 		return
 	}
 	ctx := detachedContext(r, new(requestValues))
-	if mcp.IsBatch(body) && s.legacy.Batches() {
-		h.serveInBackground(ctx, s, func() mcp.Admitted { return s.legacy.AdmitBatch(ctx, body, originOf(r)) })
+	if transport.IsBatch(body) && s.legacy.Batches() {
+		h.serveInBackground(ctx, s, func() serving.Call { return s.legacy.AcceptBatch(ctx, body, originOf(r)) })
 		writeAccepted(w)
 		return
 	}
-	m, err := mcp.ParseMessage(body)
+	m, err := transport.ParseMessage(body)
 	if err != nil {
-		writeMessage(w, http.StatusBadRequest, mcp.AppendErrorResponse(nil, m.ID, err))
+		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
 		return
 	}
-	if m.Request != nil {
-		m.Request.Principal, m.Request.Header = principalOf(r), r.Header
-	}
-	h.dispatch(ctx, s, m)
+	h.dispatch(ctx, s, m, originOf(r))
 	writeAccepted(w)
 }
 
@@ -214,13 +214,13 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 // to its POST. It serves other messages before it returns. Those of the handshake are
 // among them: clients send the second without waiting for the answer to the first, and
 // must miss no change that comes after it.
-func (h *SSEHandler) dispatch(ctx context.Context, s *sseSession, m mcp.Message) {
-	if m.Request != nil && !m.Request.IsNotification() && !m.IsInitialize() {
-		h.serveInBackground(ctx, s, func() mcp.Admitted { return s.legacy.Admit(ctx, m) })
+func (h *SSEHandler) dispatch(ctx context.Context, s *sseSession, m transport.Message, from serving.Origin) {
+	if m.IsRequest() && !legacyserver.IsInitialize(&m) {
+		h.serveInBackground(ctx, s, func() serving.Call { return s.legacy.Accept(ctx, m, from) })
 		return
 	}
-	s.sendResponse(ctx, s.legacy.Serve(ctx, nil, m, s))
-	if m.IsInitialized() && s.legacy.Initialized() {
+	s.serve(ctx, s.legacy.Accept(ctx, m, from))
+	if legacyserver.IsInitialized(&m) && s.legacy.Initialized() {
 		s.setInitialized()
 		select {
 		case <-s.listening:
@@ -229,22 +229,24 @@ func (h *SSEHandler) dispatch(ctx context.Context, s *sseSession, m mcp.Message)
 	}
 }
 
-func (s *sseSession) sendResponse(ctx context.Context, message []byte) {
-	if len(message) > 0 {
+// serve serves a call and sends the response.
+func (s *sseSession) serve(ctx context.Context, call serving.Call) {
+	call.Serve(s)
+	if message := call.Append(nil); len(message) > 0 {
 		_ = s.Send(ctx, message) // a client that has gone needs no response
 	}
 }
 
-// serveInBackground admits a request now, in the order in which requests arrive, and
+// serveInBackground accepts a request now, in the order in which requests arrive, and
 // serves it in a goroutine that Shutdown waits for.
-func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, admit func() mcp.Admitted) {
+func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, accept func() serving.Call) {
 	if !h.requests.enter() {
 		return
 	}
-	admitted := admit()
+	call := accept()
 	go func() {
 		defer h.requests.leave()
-		s.sendResponse(ctx, admitted.Serve(nil, s))
+		s.serve(ctx, call)
 	}()
 }
 

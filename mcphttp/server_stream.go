@@ -50,7 +50,7 @@ func (s *session) newStream(opts *Options, out *eventWriter) *stream {
 // closed. Such a stream starts with an event that has nothing but an ID.
 func (st *stream) isResumable() bool { return st.session.legacy.Resumes() }
 
-// Send implements [mcp.Sender]. While no client is attached, the message is only kept.
+// Send implements [serving.Sender]. While no client is attached, the message is only kept.
 func (st *stream) Send(ctx context.Context, message []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -35,7 +35,7 @@ func TestAdvisoryCVE_2026_63119(t *testing.T) {
 	const limit, length = 1 << 20, 64 << 20
 	long := &lineOf{length}
 	in := io.MultiReader(strings.NewReader("1\n"), long, strings.NewReader("\n2\n"))
-	s := mcpstdio.NewStream(in, io.Discard, &mcpstdio.StreamOptions{MaxMessage: limit})
+	s := mcpstdio.NewStream(in, io.Discard, &mcpstdio.LineOptions{MaxMessage: limit})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got := messages(t, s)

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/printable"
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // CommandOptions configure [NewCommand]. Nil means the zero CommandOptions.
@@ -60,7 +60,7 @@ type CommandOptions struct {
 // not receive the interrupts of a terminal, and so that the processes it started end with
 // it. Lines of its output that are not messages are skipped. If the server ends by itself,
 // the connection ends with an [*ExitError].
-func NewCommand(cmd *exec.Cmd, opts *CommandOptions) mcp.Transport {
+func NewCommand(cmd *exec.Cmd, opts *CommandOptions) transport.Transport {
 	switch {
 	case cmd == nil:
 		panic("mcpstdio: NewCommand of a nil command")
@@ -84,8 +84,8 @@ type command struct {
 	opts CommandOptions
 }
 
-// Connect implements [mcp.Transport].
-func (c *command) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+// Connect implements [transport.Transport].
+func (c *command) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (c *command) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, 
 	if err != nil {
 		return nil, fmt.Errorf("mcpstdio: starting %s: %w", c.cmd.Path, err)
 	}
-	return mcp.NewStreamWire(p, receive), nil
+	return transport.NewConn(p, receive), nil
 }
 
 // copyCommand copies the fields that describe a command, and none of its results.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -169,8 +170,8 @@ func TestCommandClosedFromReceiver(t *testing.T) {
 	mcptest.NoLeaks(t)
 	opts := quietly()
 	opts.WaitDelay = -1
-	wires, closed := make(chan mcp.Wire, 1), make(chan error, 2)
-	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(mcp.Message, mcp.ID) {
+	wires, closed := make(chan transport.Conn, 1), make(chan error, 2)
+	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(transport.Message, mcp.ID) {
 		wire := <-wires
 		go func() { closed <- wire.Close() }()
 		closed <- wire.Close()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 const (
@@ -31,7 +32,7 @@ var (
 	errInputClosed  = errors.New("mcpstdio: the server closed its standard input")
 )
 
-// A process is a running server. It implements [mcp.Stream].
+// A process is a running server. It implements [transport.Stream].
 //
 // Two goroutines belong to it until the process has ended: copyStderr reads the standard
 // error, and watch waits for the process. Close starts another that discards the rest of
@@ -118,14 +119,14 @@ func (p *process) isClosing() bool {
 	}
 }
 
-// Read implements [mcp.Stream]. It skips lines that are not messages.
+// Read implements [transport.Stream]. It skips lines that are not messages.
 func (p *process) Read(ctx context.Context) ([]byte, error) {
 	for {
 		line, err := p.lines.readMessage()
 		if p.isClosing() { // the rest of the output is discarded
 			return nil, mcp.ErrClosed
 		}
-		if _, refused := errors.AsType[*mcp.Error](err); refused {
+		if _, refused := errors.AsType[*transport.MessageError](err); refused {
 			p.log.WarnContext(ctx, "mcpstdio: a message of the server was dropped", "error", err)
 			return nil, err
 		}
@@ -171,7 +172,7 @@ func (p *process) explain(ctx context.Context, err error) error {
 	}
 }
 
-// Write implements [mcp.Stream].
+// Write implements [transport.Stream].
 func (p *process) Write(ctx context.Context, message []byte) error {
 	err := p.in.writeMessage(ctx, message)
 	if err == nil || errors.Is(err, context.Cause(ctx)) {
@@ -180,7 +181,7 @@ func (p *process) Write(ctx context.Context, message []byte) error {
 	return p.explain(ctx, errInputClosed)
 }
 
-// Close implements [mcp.Stream]: it ends the process as basic/lifecycle asks for.
+// Close implements [transport.Stream]: it ends the process as basic/lifecycle asks for.
 func (p *process) Close() error {
 	p.close.Do(func() { p.closeErr = p.shutDown() })
 	return p.closeErr

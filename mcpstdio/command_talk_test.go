@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -147,12 +148,12 @@ func TestCommandDeaf(t *testing.T) {
 	received := make(chan struct{}, 1)
 	opts := quietly()
 	opts.WaitDelay = -1
-	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(mcp.Message, mcp.ID) { received <- struct{}{} })
+	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(transport.Message, mcp.ID) { received <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	soon(t, received, "start")
-	long := &mcp.Envelope{Body: []byte(`{"jsonrpc":"2.0","method":"long","params":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`)}
+	long := &transport.Outgoing{Body: []byte(`{"jsonrpc":"2.0","method":"long","params":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`)}
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := wire.Send(ctx, long); !errors.Is(err, context.DeadlineExceeded) {

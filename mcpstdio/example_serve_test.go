@@ -50,8 +50,8 @@ func ExampleServer() {
 func ExampleNewStream() {
 	here, there := net.Pipe()
 	go func() {
-		stream := mcpstdio.NewStream(there, there, &mcpstdio.StreamOptions{Close: there.Close})
-		_ = mcp.ServeStream(context.Background(), pinger(), stream, nil) // ends with the connection
+		stream := mcpstdio.NewStream(there, there, &mcpstdio.LineOptions{Close: there.Close})
+		_ = mcpstdio.ServeStream(context.Background(), pinger(), stream, nil) // ends with the connection
 	}()
 
 	fmt.Fprintln(here, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ping","_meta":{`+

@@ -37,8 +37,8 @@ func deleter() (*mcp.Mux, *atomic.Int32) {
 	return mux, calls
 }
 
-func quietStream() *mcp.StreamOptions {
-	return &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler)}
+func quietStream() *mcpstdio.StreamOptions {
+	return &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler)}
 }
 
 // attack is a message that runs the tool of deleter.

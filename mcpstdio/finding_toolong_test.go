@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -29,18 +30,18 @@ func TestFindingW2TooLong(t *testing.T) {
 	} {
 		fromServer, toClient := io.Pipe()
 		fromClient, toServer := io.Pipe()
-		stream := mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{MaxMessage: 64 << 10, Close: func() error {
+		stream := mcpstdio.NewStream(fromServer, toServer, &mcpstdio.LineOptions{MaxMessage: 64 << 10, Close: func() error {
 			return errors.Join(fromServer.Close(), toServer.Close())
 		}})
-		wire := mcp.NewStreamWire(stream, func(mcp.Message, mcp.ID) {})
+		wire := transport.NewConn(stream, func(transport.Message, mcp.ID) {})
 		go func() {
 			if _, err := bufio.NewReader(fromClient).ReadString('\n'); err == nil {
 				_, _ = fmt.Fprintln(toClient, answer)
 			}
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		r, err := wire.Call(ctx, &mcp.Envelope{ID: mcp.IntID(7), Method: "tools/call", Body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`)})
-		if err != nil || !errors.Is(r.Error, mcp.ErrUnreadable) || !strings.Contains(r.Error.Message, "65536 bytes") {
+		r, err := wire.Call(ctx, &transport.Outgoing{ID: mcp.IntID(7), Method: "tools/call", Body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`)})
+		if !errors.Is(err, mcp.ErrUnreadable) || !strings.Contains(err.Error(), "65536 bytes") {
 			t.Errorf("%.40s: %+v, %v", answer, r, err)
 		}
 		cancel()
@@ -53,13 +54,13 @@ func TestFindingW2W5TooLongRequest(t *testing.T) {
 	fromServer, out := io.Pipe()
 	in := strings.NewReader(`{"method":"tools/call","params":{"name":"` + long + `"},"jsonrpc":"2.0","id":"a"}` + "\n")
 	go func() {
-		opts := &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler)}
-		_ = mcp.ServeStream(t.Context(), mcp.NewMux("m", "v1", nil), mcpstdio.NewStream(in, out, &mcpstdio.StreamOptions{MaxMessage: 64 << 10}), opts)
+		opts := &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler)}
+		_ = mcpstdio.ServeStream(t.Context(), mcp.NewMux("m", "v1", nil), mcpstdio.NewStream(in, out, &mcpstdio.LineOptions{MaxMessage: 64 << 10}), opts)
 		_ = out.Close()
 	}()
 	said, err := io.ReadAll(fromServer)
-	m, parseErr := mcp.ParseMessage(said)
-	if err != nil || parseErr != nil || m.ID != mcp.StringID("a") || m.Response.Error == nil {
+	m, parseErr := transport.ParseMessage(said)
+	if err != nil || parseErr != nil || m.ID != mcp.StringID("a") || m.Error == nil {
 		t.Errorf("it was answered with %s (%v, %v)", said, err, parseErr)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -34,19 +35,19 @@ func answerInHalves(in io.Reader, out io.Writer, tell func()) {
 		if err != nil {
 			return
 		}
-		m, err := mcp.ParseMessage(line)
-		if err != nil || m.Request == nil || m.Request.IsNotification() {
+		m, err := transport.ParseMessage(line)
+		if err != nil || !m.IsRequest() {
 			continue
 		}
-		switch m.Request.Method {
+		switch m.Method {
 		case "vendor/quick":
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.Request.ID)
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
 			continue
 		case "vendor/silence":
 			tell()
 			continue
 		}
-		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"text":"%s`, m.Request.ID, text)
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"text":"%s`, m.ID, text)
 		tell()
 		if _, err := lines.ReadBytes('\n'); err != nil {
 			return
@@ -70,7 +71,7 @@ func (s signals) Write(b []byte) (int, error) {
 }
 
 // haltingServers connect to servers that answer in halves, and tell of them.
-func haltingServers(t *testing.T, told signals) map[string]mcp.Transport {
+func haltingServers(t *testing.T, told signals) map[string]transport.Transport {
 	l, address := listen(t)
 	go func() {
 		conn, err := l.Accept()
@@ -82,7 +83,7 @@ func haltingServers(t *testing.T, told signals) map[string]mcp.Transport {
 	}()
 	opts := quietly()
 	opts.Stderr = told
-	return map[string]mcp.Transport{
+	return map[string]transport.Transport{
 		"command": mcpstdio.NewCommand(program("halting"), opts),
 		"socket":  mcpstdio.NewSocket("unix", address),
 	}
@@ -92,9 +93,9 @@ func haltingServers(t *testing.T, told signals) map[string]mcp.Transport {
 func TestGiveUpWithinALine(t *testing.T) {
 	mcptest.NoLeaks(t)
 	told := make(signals, 10)
-	for name, transport := range haltingServers(t, told) {
+	for name, to := range haltingServers(t, told) {
 		t.Run(name, func(t *testing.T) {
-			wire, err := transport.Connect(t.Context(), func(mcp.Message, mcp.ID) {})
+			wire, err := to.Connect(t.Context(), func(transport.Message, mcp.ID) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,11 +124,11 @@ func TestGiveUpWithinALine(t *testing.T) {
 	}
 }
 
-func startCall(ctx context.Context, wire mcp.Wire, id int64, method string) <-chan error {
+func startCall(ctx context.Context, wire transport.Conn, id int64, method string) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
 		body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q}`, id, method)
-		r, err := wire.Call(ctx, &mcp.Envelope{ID: mcp.IntID(id), Method: method, Version: mcp.LatestVersion, Body: body})
+		r, err := wire.Call(ctx, &transport.Outgoing{ID: mcp.IntID(id), Method: method, Version: mcp.LatestVersion, Body: body})
 		if err == nil && r.ID != mcp.IntID(id) {
 			err = fmt.Errorf("got the answer to %v", r.ID)
 		}
@@ -139,7 +140,7 @@ func startCall(ctx context.Context, wire mcp.Wire, id int64, method string) <-ch
 // Whoever gives up when, all others get their own answers.
 func TestGiveUpRandomly(t *testing.T) {
 	address, _ := listenAndServe(t, server(nil), nil)
-	for name, transport := range map[string]mcp.Transport{
+	for name, transport := range map[string]transport.Transport{
 		"command": mcpstdio.NewCommand(program("serve"), quietly()),
 		"socket":  mcpstdio.NewSocket("unix", address),
 	} {

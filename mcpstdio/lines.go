@@ -8,12 +8,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 const readSize = 64 << 10
@@ -40,7 +41,7 @@ func (l *lineReader) readMessage() ([]byte, error) {
 
 // readLine returns the next line, which may be blank, without white space around it and
 // in memory of its own. A line that is too long is read to its end and becomes an
-// [*mcp.UnreadableError].
+// [*transport.MessageError].
 func (l *lineReader) readLine() ([]byte, error) {
 	var line []byte
 	var dropped *excerpts // of a line that is too long, nil otherwise
@@ -62,8 +63,8 @@ func (l *lineReader) readLine() ([]byte, error) {
 		case err != nil && !atEnd:
 			return nil, err
 		case dropped != nil:
-			err := mcp.Errorf(mcp.CodeInvalidRequest, "a message is longer than %d bytes", l.maxMessage)
-			return nil, mcp.Unreadable(dropped.head, dropped.tail, err)
+			err := fmt.Errorf("a message is longer than %d bytes", l.maxMessage)
+			return nil, transport.Unreadable(dropped.head, dropped.tail, transport.CodeInvalidRequest, err)
 		}
 		return l.trimLine(line), nil
 	}

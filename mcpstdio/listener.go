@@ -41,8 +41,8 @@ type ListenerOptions struct {
 	// client certificates. Set InsecureTCP then as well, because a listener does not
 	// report what it requires.
 	InsecureTCP bool
-	// Stream configures each connection. Nil means the defaults of [mcp.ServeStream].
-	Stream *mcp.StreamOptions
+	// Stream configures each connection. Nil means the defaults of [ServeStream].
+	Stream *StreamOptions
 }
 
 // ServeListener serves h to the clients that connect to a listener, for example on a Unix
@@ -124,11 +124,11 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 func (s *listenerServer) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	in := newOpeningReader(conn, s.opts.HandshakeTimeout)
-	stream := NewStream(in, &timeoutWriter{conn, s.opts.WriteTimeout}, &StreamOptions{
+	stream := NewStream(in, &timeoutWriter{conn, s.opts.WriteTimeout}, &LineOptions{
 		MaxMessage: s.opts.MaxMessage,
 		Close:      conn.Close,
 	})
-	err := mcp.ServeStream(ctx, s.handler, stream, s.opts.Stream)
+	err := ServeStream(ctx, s.handler, stream, s.opts.Stream)
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.Is(err, errOtherProtocol) || errors.Is(err, errNoMessage):

@@ -28,8 +28,8 @@ type Server struct {
 	// MaxMessage is the maximum length of a message in bytes. 0 means
 	// [DefaultMaxMessage].
 	MaxMessage int
-	// Options configure the connection. Nil means the defaults of [mcp.ServeStream].
-	Options *mcp.StreamOptions
+	// Options configure the connection. Nil means the defaults of [ServeStream].
+	Options *StreamOptions
 }
 
 // Serve serves until the input ends or ctx is done. It returns nil after the end of the
@@ -51,6 +51,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		defer func() { os.Stdout = stdout }()
 		defer ignoreBrokenPipes()()
 	}
-	stream := NewStream(in, out, &StreamOptions{MaxMessage: s.MaxMessage})
-	return mcp.ServeStream(ctx, s.Handler, stream, s.Options)
+	stream := NewStream(in, out, &LineOptions{MaxMessage: s.MaxMessage})
+	return ServeStream(ctx, s.Handler, stream, s.Options)
 }

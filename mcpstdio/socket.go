@@ -7,7 +7,7 @@ import (
 	"context"
 	"net"
 
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // NewSocket returns a Transport to a server that listens on a socket, such as one that
@@ -16,8 +16,8 @@ import (
 // at most [DefaultMaxMessage] bytes. Messages are not encrypted and the peers are not
 // authenticated: a Unix socket is protected by the permissions of its directory, a TCP
 // port by nothing.
-func NewSocket(network, address string) mcp.Transport {
-	return mcp.StreamTransport(func(ctx context.Context) (mcp.Stream, error) {
+func NewSocket(network, address string) transport.Transport {
+	return transport.FromStream(func(ctx context.Context) (transport.Stream, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -32,15 +32,15 @@ type socket struct {
 	out *lineWriter
 }
 
-// Read implements [mcp.Stream]. Close interrupts it.
+// Read implements [transport.Stream]. Close interrupts it.
 func (s *socket) Read(context.Context) ([]byte, error) { return s.in.readMessage() }
 
-// Write implements [mcp.Stream].
+// Write implements [transport.Stream].
 func (s *socket) Write(ctx context.Context, message []byte) error {
 	return s.out.writeMessage(ctx, message)
 }
 
-// Close implements [mcp.Stream].
+// Close implements [transport.Stream].
 func (s *socket) Close() error {
 	s.out.close() // closes the connection, which ends Read as well
 	return nil

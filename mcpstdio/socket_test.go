@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -156,7 +157,7 @@ func TestListenerSlowReader(t *testing.T) {
 	mcptest.NoLeaks(t)
 	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{
 		WriteTimeout: 50 * time.Millisecond,
-		Stream:       &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler), DrainTimeout: -1},
+		Stream:       &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler), DrainTimeout: -1},
 	})
 	conn, err := net.Dial("unix", address)
 	if err != nil {
@@ -194,7 +195,7 @@ func TestListenerErrors(t *testing.T) {
 	broken := errors.New("broken")
 	l, _ := listen(t)
 	flaky := &flakyListener{l, []error{syscall.EMFILE, syscall.EMFILE, broken}}
-	opts := &mcpstdio.ListenerOptions{Stream: &mcp.StreamOptions{Logger: slog.New(slog.DiscardHandler)}}
+	opts := &mcpstdio.ListenerOptions{Stream: &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler)}}
 	if err := mcpstdio.ServeListener(t.Context(), flaky, server(nil), opts); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
@@ -218,9 +219,9 @@ func TestSocketSendInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer peer.Close()
-	envelope := func(i int) *mcp.Envelope {
+	envelope := func(i int) *transport.Outgoing {
 		text := strings.Repeat(fmt.Sprint(i), 2<<20)
-		return &mcp.Envelope{Body: []byte("{\n" + `"jsonrpc":"2.0","method":"n` + fmt.Sprint(i) + `","params":{"text":"` + text + `"}}`)}
+		return &transport.Outgoing{Body: []byte("{\n" + `"jsonrpc":"2.0","method":"n` + fmt.Sprint(i) + `","params":{"text":"` + text + `"}}`)}
 	}
 	lines := bufio.NewReader(peer)
 	sent := make(chan error, 1)

@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // DefaultMaxMessage is the maximum length of a message in bytes unless an option sets
 // another.
 const DefaultMaxMessage = 64 << 20
 
-// StreamOptions configure [NewStream]. Nil means the zero StreamOptions.
-type StreamOptions struct {
+// LineOptions configure [NewStream]. Nil means the zero LineOptions.
+type LineOptions struct {
 	// MaxMessage is the maximum length of a message in bytes. A longer message is
 	// refused with an error; the stream goes on. 0 means [DefaultMaxMessage].
 	MaxMessage int
@@ -37,7 +37,7 @@ type StreamOptions struct {
 // Written messages are buffered as long as another complete line is waiting to be read,
 // so that a burst of requests is answered with few writes and a single request at once. A
 // peer that does not read blocks writers, but never the reader.
-func NewStream(r io.Reader, w io.Writer, opts *StreamOptions) mcp.Stream {
+func NewStream(r io.Reader, w io.Writer, opts *LineOptions) transport.Stream {
 	s := &stream{w: w}
 	if opts != nil {
 		s.opts = *opts
@@ -53,7 +53,7 @@ const (
 )
 
 type stream struct {
-	opts StreamOptions
+	opts LineOptions
 
 	// Only used by Read, of which one runs at a time.
 	in      *lineReader
@@ -72,7 +72,7 @@ type stream struct {
 	close      sync.Once
 }
 
-// Read implements [mcp.Stream].
+// Read implements [transport.Stream].
 func (s *stream) Read(context.Context) ([]byte, error) {
 	if s.ended != nil {
 		return nil, s.ended
@@ -108,13 +108,13 @@ var errOtherProtocol = errors.New("the first line is not a JSON message: the pee
 func (s *stream) checkFirst(line []byte, err error) ([]byte, error) {
 	if err == nil {
 		if syntax := jsonscan.Valid(line, 0); syntax != nil {
-			err = mcp.Errorf(mcp.CodeParseError, "malformed JSON: %w", syntax)
+			err = &transport.MessageError{Code: transport.CodeParseError, Err: fmt.Errorf("malformed JSON: %w", syntax)}
 		}
 	}
 	if err == nil {
 		return line, nil
 	}
-	if _, refused := errors.AsType[*mcp.Error](err); refused {
+	if _, refused := errors.AsType[*transport.MessageError](err); refused {
 		s.ended = fmt.Errorf("mcpstdio: %w", errOtherProtocol)
 	}
 	return nil, err
@@ -156,7 +156,7 @@ func (s *stream) flushRest() {
 	s.flushLocked()
 }
 
-// Write implements [mcp.Stream].
+// Write implements [transport.Stream].
 func (s *stream) Write(_ context.Context, message []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +200,8 @@ func (s *stream) flushLocked() {
 	s.written.Broadcast()
 }
 
-// Close implements [mcp.Stream]. It flushes what can be written. A write in progress is
-// waited for unless StreamOptions.Close interrupts it.
+// Close implements [transport.Stream]. It flushes what can be written. A write in progress is
+// waited for unless LineOptions.Close interrupts it.
 func (s *stream) Close() (err error) {
 	s.mu.Lock()
 	s.lineWaits = false

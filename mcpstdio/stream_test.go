@@ -17,16 +17,17 @@ import (
 	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
 // messages reads all messages of a stream; one that is refused is its error.
-func messages(t *testing.T, s mcp.Stream) []string {
+func messages(t *testing.T, s transport.Stream) []string {
 	t.Helper()
 	var all []string
 	for {
 		m, err := s.Read(t.Context())
-		var coded *mcp.Error
+		var coded *transport.MessageError
 		switch {
 		case errors.Is(err, io.EOF):
 			return all
@@ -62,7 +63,7 @@ func TestLongLines(t *testing.T) {
 		t.Errorf("got %d messages", len(got))
 	}
 	text := "12345678\n123456789\n" + strings.Repeat("y", 1<<20) + "\n\n7\n" + strings.Repeat("z", 100)
-	got = messages(t, mcpstdio.NewStream(strings.NewReader(text), io.Discard, &mcpstdio.StreamOptions{MaxMessage: 8}))
+	got = messages(t, mcpstdio.NewStream(strings.NewReader(text), io.Discard, &mcpstdio.LineOptions{MaxMessage: 8}))
 	if want := "[12345678 -32600 -32600 7 -32600]"; fmt.Sprint(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -182,7 +183,7 @@ func TestNoLineBreaks(t *testing.T) {
 func TestBothWaysAtOnce(t *testing.T) {
 	in1, out1 := io.Pipe()
 	in2, out2 := io.Pipe()
-	peers := []mcp.Stream{mcpstdio.NewStream(in1, out2, nil), mcpstdio.NewStream(in2, out1, nil)}
+	peers := []transport.Stream{mcpstdio.NewStream(in1, out2, nil), mcpstdio.NewStream(in2, out1, nil)}
 	const writers, each = 4, 50
 	message := []byte(`"` + strings.Repeat("x", 5000) + `"`)
 	var wg sync.WaitGroup
@@ -210,7 +211,7 @@ func TestBothWaysAtOnce(t *testing.T) {
 func TestClose(t *testing.T) {
 	var out writes
 	closed := 0
-	s := mcpstdio.NewStream(strings.NewReader("1\n2\n"), &out, &mcpstdio.StreamOptions{Close: func() error { closed++; return io.ErrClosedPipe }})
+	s := mcpstdio.NewStream(strings.NewReader("1\n2\n"), &out, &mcpstdio.LineOptions{Close: func() error { closed++; return io.ErrClosedPipe }})
 	if _, err := s.Read(t.Context()); err != nil {
 		t.Fatal(err)
 	}

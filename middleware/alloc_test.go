@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/middleware"
 )
 
@@ -31,15 +33,22 @@ func guarded(mw ...mcp.Middleware) *mcp.Mux {
 	return mux
 }
 
+// core is what the transports of this module use.
+var core = mcp.Internal(seam.Key{})
+
 // serveBytes serves one message like a transport.
 func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
-	m, err := mcp.ParseMessage(message)
+	m, err := transport.ParseMessage(message)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m.Request.Principal = &mcp.Principal{Issuer: "issuer", Subject: "subject", Scopes: []string{"a"}}
-	res, err := mcp.Serve(tb.Context(), h, m.Request, nil, nil)
-	return mcp.AppendResponse(dst, m.Request, res, err)
+	req, err := core.NewRequest(&m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.Principal = &mcp.Principal{Issuer: "issuer", Subject: "subject", Scopes: []string{"a"}}
+	res, err := core.Serve(tb.Context(), h, req, nil, nil)
+	return core.AppendResponse(dst, req, res, err)
 }
 
 var addition = []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2},"_meta":{"` +

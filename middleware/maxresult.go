@@ -8,8 +8,11 @@ import (
 	"fmt"
 
 	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 )
+
+var core = mcp.Internal(seam.Key{})
 
 // MaxResult rejects results whose response is longer than the given number of bytes,
 // in the encoding of the caller's revision. It replaces a tool's result by a failed
@@ -39,6 +42,6 @@ func MaxResult(bytes int) mcp.Middleware {
 func encodedLen(req *mcp.Request, res mcp.Result) int {
 	buf := bufpool.Get()
 	defer buf.Put()
-	buf.B = mcp.AppendResponse(buf.B, req, res, nil)
+	buf.B = core.AppendResponse(buf.B, req, res, nil)
 	return len(buf.B)
 }

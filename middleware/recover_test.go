@@ -30,7 +30,7 @@ func TestRecover(t *testing.T) {
 		inner, logged := lines()
 		outer, loggedOutside := lines()
 		mux := serving(panicking(test.v), middleware.Recover(inner))
-		_, err := mcp.Serve(t.Context(), mux, call("t"), nil, outer)
+		_, err := core.Serve(t.Context(), mux, call("t"), nil, outer)
 		wantCode(t, err, mcp.CodeInternalError)
 		var coded *mcp.Error
 		if errors.As(err, &coded) && strings.Contains(coded.Message, fmt.Sprint(test.v)) {
@@ -62,12 +62,12 @@ func TestRecoverKeepsStacks(t *testing.T) {
 			t.Errorf("%s: logged %s", name, out)
 		}
 		l, out = lines()
-		_, err = mcp.Serve(t.Context(), apart(panicking("boom")), req, nil, l)
+		_, err = core.Serve(t.Context(), apart(panicking("boom")), req, nil, l)
 		wantCode(t, err, mcp.CodeInternalError)
 		if strings.Count(out.String(), "handler panicked") != 1 || !strings.Contains(out.String(), "panicking") {
 			t.Errorf("%s: the transport logged %s", name, out)
 		}
-		_, err = mcp.Serve(t.Context(), apart(panicking(mcp.ErrAbortHandler)), req, nil, slog.Default())
+		_, err = core.Serve(t.Context(), apart(panicking(mcp.ErrAbortHandler)), req, nil, slog.Default())
 		if !errors.Is(err, mcp.ErrAbortHandler) {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // RetryOptions configure [Retry]. Nil means the zero RetryOptions.
@@ -183,7 +184,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 func transient(err error) bool {
 	for _, lasting := range []error{
 		context.Canceled, context.DeadlineExceeded, mcp.ErrClosed,
-		mcp.ErrUnauthorized, mcp.ErrNotUnderstood, mcp.ErrSessionLost,
+		mcp.ErrUnauthorized, transport.ErrNotUnderstood, mcp.ErrSessionLost,
 	} {
 		if errors.Is(err, lasting) {
 			return false

@@ -15,11 +15,12 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // talk connects to a server, of any version if it is "", and does what the words of
 // the subcommand say.
-func talk(ctx context.Context, transport mcp.Transport, version string, words []string, term *terminal, out io.Writer) error {
+func talk(ctx context.Context, transport transport.Transport, version string, words []string, term *terminal, out io.Writer) error {
 	words = slices.Concat(words, []string{"", "", ""}) // missing arguments are empty
 	name, object, arguments := words[0], words[1], json.RawMessage(cmp.Or(words[2], "{}"))
 	client := mcp.NewClient("psi-example-client", "v1.0.0", &mcp.ClientOptions{Elicit: term.elicit, ElicitURL: term.elicitURL, Version: version})

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/middleware"
 )
 
 // upstream is a server behind the gateway.
 type upstream struct {
 	prefix    string
-	transport mcp.Transport
+	transport transport.Transport
 }
 
 // connectTimeout is how long a server may take to be reached: it may have to be

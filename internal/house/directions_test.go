@@ -26,10 +26,11 @@ const leaf = "internal leaves"
 // notLeaves are the directories of internal/ that are no leaves: they use psi.
 var notLeaves = []string{
 	"internal/compare", "internal/conformance", "internal/house", "internal/interop", "internal/model", "internal/soak", "internal/tools",
+	"internal/serving", "internal/legacyserver", // the server sides of transports
 }
 
 var directions = []direction{
-	{from: "mcp", except: "mcp/mcptest", never: []string{"mcphttp", "mcpstdio", "middleware"}},
+	{from: "mcp", except: "mcp/mcptest", never: []string{"mcphttp", "mcpstdio", "middleware", "internal/serving", "internal/legacyserver"}},
 	{from: "mcp/mcptest", never: []string{"middleware"}},
 	{from: "mcphttp", never: []string{"mcpstdio", "middleware"}},
 	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},

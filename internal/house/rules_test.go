@@ -210,7 +210,7 @@ func sleeps(s source) []finding {
 var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
 func versions(s source) []finding {
-	if s.isTest() || s.path == "mcp/revision.go" || below(s.dir(), "examples") || below(s.dir(), "internal/conformance") {
+	if s.isTest() || s.path == "mcp/revision.go" || s.path == "internal/revision/revision.go" || below(s.dir(), "examples") || below(s.dir(), "internal/conformance") {
 		return nil
 	}
 	var found []finding

@@ -17,12 +17,17 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-psi/psi/internal/seam"
+
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
+
+// core is what the transports of this module use.
+var core = mcp.Internal(seam.Key{})
 
 var quiet = slog.New(slog.DiscardHandler)
 
@@ -91,7 +96,7 @@ func inProcess(_ *testing.T, h mcp.Handler, who string) way {
 			return acknowledgement(t, h, req)
 		}
 		res, _, err := mcptest.Do(t, h, req)
-		return string(mcp.AppendResponse(nil, req, res, err))
+		return string(core.AppendResponse(nil, req, res, err))
 	}
 }
 
@@ -100,9 +105,9 @@ func acknowledgement(t *testing.T, h mcp.Handler, req *mcp.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ack := &firstNotification{end: cancel}
-	_, err := mcp.Serve(ctx, h, req, ack, quiet)
+	_, err := core.Serve(ctx, h, req, ack, quiet)
 	if ack.params == nil {
-		return string(mcp.AppendErrorResponse(nil, req.ID, err))
+		return string(core.AppendError(nil, req.ID, err))
 	}
 	return string(ack.params)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 const (
@@ -31,7 +32,7 @@ type client struct {
 	way       way
 	principal *mcp.Principal
 	client    *mcp.Client
-	transport mcp.Transport
+	transport transport.Transport
 	rng       *rand.Rand
 	next      int // tag
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // faults decides what goes wrong on a client's way to the server. What happens to a
@@ -66,7 +67,7 @@ func (f *faults) hit(fault, tag, what string) {
 }
 
 // onWire is what happens to a whole message, on any transport.
-func (f *faults) onWire(_ int, m *mcp.Envelope) mcptest.Fault {
+func (f *faults) onWire(_ int, m *transport.Outgoing) mcptest.Fault {
 	tag := tagOf(m.Body)
 	choices := []string{"delay"}
 	switch {
@@ -214,20 +215,20 @@ func (b *brokenBody) Close() error {
 
 // stuttering makes streams on which answers of the server come twice at times, which
 // no client must mind.
-func stuttering(f *faults, open func(ctx context.Context) (mcp.Stream, error)) func(ctx context.Context) (mcp.Stream, error) {
-	return func(ctx context.Context) (mcp.Stream, error) {
+func stuttering(f *faults, open func(ctx context.Context) (transport.Stream, error)) func(ctx context.Context) (transport.Stream, error) {
+	return func(ctx context.Context) (transport.Stream, error) {
 		s, err := open(ctx)
 		return &stutter{Stream: s, faults: f}, err
 	}
 }
 
 type stutter struct {
-	mcp.Stream
+	transport.Stream
 	faults *faults
 	again  []byte
 }
 
-// Read implements mcp.Stream.
+// Read implements transport.Stream.
 func (s *stutter) Read(ctx context.Context) ([]byte, error) {
 	if data := s.again; data != nil {
 		s.again = nil

@@ -15,21 +15,22 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/middleware"
 )
 
 // inMux reaches the server through a mux that it is mounted in, in the same process.
-func inMux(s *site, f *faults) mcp.Transport {
+func inMux(s *site, f *faults) transport.Transport {
 	mux := mcp.NewMux("outer", "v1", &mcp.MuxOptions{Logger: quiet})
 	mux.Mount(mounted, s.w.handler)
-	return mcp.InProcess(as(f.client.principal, mux))
+	return s.inMemory(as(f.client.principal, mux))
 }
 
 // gateway reaches the server through a mux in which a connection to it is mounted. All
 // clients that go this way share the mux and the connection.
-func gateway(version string, to func(*site) mcp.Transport) func(s *site, f *faults) mcp.Transport {
-	return func(s *site, f *faults) mcp.Transport {
+func gateway(version string, to func(*site) transport.Transport) func(s *site, f *faults) transport.Transport {
+	return func(s *site, f *faults) transport.Transport {
 		mux := s.gateways[f.client.way.name]
 		if mux == nil {
 			mux = mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: quiet})
@@ -38,12 +39,12 @@ func gateway(version string, to func(*site) mcp.Transport) func(s *site, f *faul
 			s.mount(mux, hostile, mcp.LegacyVersions()[0], newLiar(s.w).transport())
 			s.gateways[f.client.way.name] = mux
 		}
-		return mcp.InProcess(as(f.client.principal, mux))
+		return s.inMemory(as(f.client.principal, mux))
 	}
 }
 
 // mount mounts a connection to a server.
-func (s *site) mount(mux *mcp.Mux, prefix, version string, to mcp.Transport) {
+func (s *site) mount(mux *mcp.Mux, prefix, version string, to transport.Transport) {
 	opts := &mcp.ClientOptions{Version: version, Forward: true, Logger: quiet}
 	behind, err := mcp.NewClient("gateway", "v1", opts).Connect(s.ctx, to)
 	if err != nil {
@@ -54,11 +55,11 @@ func (s *site) mount(mux *mcp.Mux, prefix, version string, to mcp.Transport) {
 	mux.Mount(prefix, behind)
 }
 
-func (s *site) overHTTP() mcp.Transport {
+func (s *site) overHTTP() transport.Transport {
 	return mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: s.httpClient, Logger: quiet})
 }
 
-func (s *site) overStdio() mcp.Transport { return mcp.StreamTransport(s.pipe(nil)) }
+func (s *site) overStdio() transport.Transport { return transport.FromStream(s.pipe(nil)) }
 
 const (
 	// hostile is what names begin with that are the hostile server's.
@@ -124,7 +125,7 @@ type liar struct {
 	w      *world
 	rng    *rand.Rand
 	polite bool // it answers everything but calls
-	stream mcp.Stream
+	stream transport.Stream
 	open   map[string]string // the tags of calls, by id, that it did not answer, nor minds that they are given up
 }
 
@@ -133,9 +134,9 @@ func newLiar(w *world) *liar {
 	return &liar{w: w, rng: rng, polite: rng.IntN(2) == 0, open: map[string]string{}}
 }
 
-func (l *liar) transport() mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		client, server := mcp.Pipe()
+func (l *liar) transport() transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
 		l.stream = server
 		go l.serve()
 		return client, nil

@@ -9,8 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-psi/psi/internal/seam"
+
 	"github.com/go-psi/psi/mcp"
 )
+
+// core is what the transports of this module use.
+var core = mcp.Internal(seam.Key{})
 
 // mutants are servers that do something wrong, all of them rarely.
 var mutants = map[string]mcp.Middleware{
@@ -119,7 +124,7 @@ func filtered(ctx context.Context, req *mcp.Request, next mcp.Handler, pass func
 		return nil, err
 	}
 	inner.ID, inner.Principal = req.ID, req.Principal
-	return mcp.Serve(ctx, next, inner, filter{req, pass}, quiet)
+	return core.Serve(ctx, next, inner, filter{req, pass}, quiet)
 }
 
 type filter struct {

@@ -95,7 +95,7 @@ func (w *world) stealState(ctx context.Context, next mcp.Handler, req *mcp.Reque
 		return
 	}
 	stolen.ID, stolen.Principal = req.ID, otherThan(req.Principal)
-	res, err := mcp.Serve(context.WithValue(ctx, thiefKey{}, true), next, stolen, nowhere{}, quiet)
+	res, err := core.Serve(context.WithValue(ctx, thiefKey{}, true), next, stolen, nowhere{}, quiet)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stolen++

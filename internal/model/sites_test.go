@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/memnet"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
@@ -36,7 +37,7 @@ type site struct {
 	socks      map[*mcp.Principal]*memnet.Listener
 	httpClient *http.Client
 	serving    sync.WaitGroup
-	streams    *mcp.StreamOptions
+	streams    *mcpstdio.StreamOptions
 	gateways   map[string]*mcp.Mux // by the way to the server
 	behind     []*mcp.Conn         // of gateways
 }
@@ -46,7 +47,7 @@ func newSite(w *world) *site {
 	s := &site{
 		w: w, mcp: mcphttp.NewHandler(w.handler, opts), sse: mcphttp.NewSSEHandler(w.handler, opts),
 		http: memnet.Listen(), socks: map[*mcp.Principal]*memnet.Listener{}, gateways: map[string]*mcp.Mux{},
-		streams: &mcp.StreamOptions{Logger: quiet, DrainTimeout: patience, Legacy: &mcp.LegacyOptions{Logger: quiet, AskTimeout: askTimeout}},
+		streams: &mcpstdio.StreamOptions{Logger: quiet, DrainTimeout: patience, AskTimeout: askTimeout},
 	}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	routes := http.NewServeMux()
@@ -66,7 +67,7 @@ func newSite(w *world) *site {
 }
 
 // streamOf configures a stream of which a principal is at the other end.
-func (s *site) streamOf(p *mcp.Principal) *mcp.StreamOptions {
+func (s *site) streamOf(p *mcp.Principal) *mcpstdio.StreamOptions {
 	opts := *s.streams
 	opts.Principal = p
 	return &opts
@@ -130,29 +131,31 @@ type way struct {
 	mounted  bool // in another mux
 	gateway  bool // behind which the server takes nobody for the caller
 	shared   bool // the gateway's connection has one stream, which does not tell its calls apart
-	to       func(s *site, f *faults) mcp.Transport
+	to       func(s *site, f *faults) transport.Transport
 }
 
 // ways are those of package mcptest, in memory.
 var ways = []way{
-	{name: "memory", to: func(s *site, f *faults) mcp.Transport { return mcp.InProcess(as(f.client.principal, s.w.handler)) }},
-	{name: "stdio", to: func(s *site, f *faults) mcp.Transport {
-		return mcp.StreamTransport(stuttering(f, s.pipe(f.client.principal)))
+	{name: "memory", to: func(s *site, f *faults) transport.Transport {
+		return s.inMemory(as(f.client.principal, s.w.handler))
 	}},
-	{name: "socket", to: func(s *site, f *faults) mcp.Transport {
-		return mcp.StreamTransport(stuttering(f, s.dial(f.client.principal)))
+	{name: "stdio", to: func(s *site, f *faults) transport.Transport {
+		return transport.FromStream(stuttering(f, s.pipe(f.client.principal)))
 	}},
-	{name: "http-json", sessions: true, to: func(s *site, f *faults) mcp.Transport {
+	{name: "socket", to: func(s *site, f *faults) transport.Transport {
+		return transport.FromStream(stuttering(f, s.dial(f.client.principal)))
+	}},
+	{name: "http-json", sessions: true, to: func(s *site, f *faults) transport.Transport {
 		return mcphttp.NewTransport("http://localhost/mcp", s.through(f, ""))
 	}},
-	{name: "http-sse", sessions: true, to: func(s *site, f *faults) mcp.Transport {
+	{name: "http-sse", sessions: true, to: func(s *site, f *faults) transport.Transport {
 		return mcphttp.NewTransport("http://localhost/mcp", s.through(f, "text/event-stream"))
 	}},
 	{name: "mux", mounted: true, to: inMux},
 	{name: "gateway to modern http", mounted: true, gateway: true, to: gateway(mcp.LatestVersion, (*site).overHTTP)},
 	{name: "gateway to legacy http", mounted: true, gateway: true, sessions: true, to: gateway(mcp.LegacyVersions()[0], (*site).overHTTP)},
 	{name: "gateway to legacy stdio", mounted: true, gateway: true, shared: true, to: gateway(mcp.LegacyVersions()[0], (*site).overStdio)},
-	{name: "sse", legacy: true, to: func(s *site, f *faults) mcp.Transport {
+	{name: "sse", legacy: true, to: func(s *site, f *faults) transport.Transport {
 		return mcphttp.NewSSETransport("http://localhost/sse", s.through(f, ""))
 	}},
 }
@@ -172,8 +175,8 @@ func (w way) uri(uri string) string {
 }
 
 // pipe serves lines of bytes, as over standard input and output.
-func (s *site) pipe(p *mcp.Principal) func(context.Context) (mcp.Stream, error) {
-	return func(context.Context) (mcp.Stream, error) {
+func (s *site) pipe(p *mcp.Principal) func(context.Context) (transport.Stream, error) {
+	return func(context.Context) (transport.Stream, error) {
 		in, toServer := io.Pipe()
 		fromServer, out := io.Pipe()
 		s.serving.Go(func() {
@@ -185,21 +188,30 @@ func (s *site) pipe(p *mcp.Principal) func(context.Context) (mcp.Stream, error) 
 			toServer.Close()
 			return fromServer.Close()
 		}
-		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth}), nil
+		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.LineOptions{Close: closeBoth}), nil
 	}
 }
 
 // dial connects to the socket of a principal.
-func (s *site) dial(p *mcp.Principal) func(context.Context) (mcp.Stream, error) {
-	return func(ctx context.Context) (mcp.Stream, error) {
+func (s *site) dial(p *mcp.Principal) func(context.Context) (transport.Stream, error) {
+	return func(ctx context.Context) (transport.Stream, error) {
 		conn, err := s.socks[p].Dial(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return mcpstdio.NewStream(conn, conn, &mcpstdio.StreamOptions{Close: conn.Close}), nil
+		return mcpstdio.NewStream(conn, conn, &mcpstdio.LineOptions{Close: conn.Close}), nil
 	}
 }
 
 func (s *site) through(f *faults, accept string) *mcphttp.TransportOptions {
 	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cutter{next: s.httpClient.Transport, faults: f, accept: accept}}, Logger: quiet}
+}
+
+// inMemory serves a handler on a pipe, and in the newest revision in process.
+func (s *site) inMemory(h mcp.Handler) transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		near, far := transport.Pipe()
+		s.serving.Go(func() { _ = mcpstdio.ServeStream(s.ctx, h, far, s.streams) })
+		return near, nil
+	})
 }

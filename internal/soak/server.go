@@ -159,7 +159,7 @@ func (s *server) pipe(ctx context.Context) (fromServer, toServer *os.File, err e
 	s.pipes.Go(func() {
 		defer in.Close()
 		defer out.Close()
-		opts := &mcp.StreamOptions{DrainTimeout: time.Second, Logger: quiet, Legacy: &mcp.LegacyOptions{Logger: quiet}}
+		opts := &mcpstdio.StreamOptions{DrainTimeout: time.Second, Logger: quiet}
 		server := &mcpstdio.Server{Handler: s.local, In: in, Out: out, MaxMessage: maxMessage, Options: opts}
 		_ = server.Serve(context.WithoutCancel(ctx)) // until the client closes its end
 	})

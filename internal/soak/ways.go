@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
@@ -24,7 +25,7 @@ var blanks = strings.Repeat(" ", maxMessage*3/4)
 type way struct {
 	name    string
 	version string // "" finds it out
-	to      func(v *visitor) mcp.Transport
+	to      func(v *visitor) transport.Transport
 	single  bool // the connection is the session
 }
 
@@ -39,11 +40,11 @@ var ways = []way{
 	{"http oldest", mcp.Version20241105, overHTTP, false},
 }
 
-func overHTTP(v *visitor) mcp.Transport {
+func overHTTP(v *visitor) transport.Transport {
 	return mcphttp.NewTransport(v.server.url+"/mcp", v.httpOptions())
 }
 
-func overSSE(v *visitor) mcp.Transport {
+func overSSE(v *visitor) transport.Transport {
 	return mcphttp.NewSSETransport(v.server.url+"/sse", v.httpOptions())
 }
 
@@ -52,8 +53,8 @@ func (v *visitor) httpOptions() *mcphttp.TransportOptions {
 	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cuttable{next, v, v.link}}, Logger: quiet}
 }
 
-func overPipe(v *visitor) mcp.Transport {
-	return mcp.StreamTransport(func(ctx context.Context) (mcp.Stream, error) {
+func overPipe(v *visitor) transport.Transport {
+	return transport.FromStream(func(ctx context.Context) (transport.Stream, error) {
 		fromServer, toServer, err := v.server.pipe(ctx)
 		if err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func overPipe(v *visitor) mcp.Transport {
 			return fromServer.Close()
 		})
 		v.link.add(func() { _ = both() })
-		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: both}), nil
+		return mcpstdio.NewStream(fromServer, toServer, &mcpstdio.LineOptions{Close: both}), nil
 	})
 }
 

@@ -8,22 +8,23 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Check wraps a transport and checks every message in both directions against the
 // specification, for the revision that the connection speaks. A violation fails the
 // test; the message is passed on unchanged. [Connect], [Dial] and [Run] do this for
 // every connection.
-func Check(tb testing.TB, t mcp.Transport) mcp.Transport { return &checkedTransport{tb, t} }
+func Check(tb testing.TB, t transport.Transport) transport.Transport { return &checkedTransport{tb, t} }
 
 type checkedTransport struct {
 	tb   testing.TB
-	next mcp.Transport
+	next transport.Transport
 }
 
-func (t *checkedTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+func (t *checkedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	c := newChecker(t.tb)
-	wire, err := t.next.Connect(ctx, func(m mcp.Message, about mcp.ID) {
+	wire, err := t.next.Connect(ctx, func(m transport.Message, about mcp.ID) {
 		c.received(m, about)
 		receive(m, about)
 	})
@@ -34,28 +35,28 @@ func (t *checkedTransport) Connect(ctx context.Context, receive mcp.Receiver) (m
 }
 
 type checkedWire struct {
-	mcp.Wire
+	transport.Conn
 	checker *checker
 }
 
-// Unwrap returns the wrapped wire; see [mcp.Wire].
-func (w *checkedWire) Unwrap() mcp.Wire { return w.Wire }
+// Unwrap returns the wrapped wire; see [transport.Conn].
+func (w *checkedWire) Unwrap() transport.Conn { return w.Conn }
 
-func (w *checkedWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+func (w *checkedWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	call := w.checker.called(m.Version, m.Body)
-	r, err := w.Wire.Call(ctx, m)
+	r, err := w.Conn.Call(ctx, m)
 	w.checker.returned(call, r)
 	return r, err
 }
 
-func (w *checkedWire) Send(ctx context.Context, m *mcp.Envelope) error {
+func (w *checkedWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	w.checker.sent(m.Version, m.Body)
-	return w.Wire.Send(ctx, m)
+	return w.Conn.Send(ctx, m)
 }
 
 // Close stops checking before it closes the wire: the test may be over when the last
 // messages arrive.
 func (w *checkedWire) Close() error {
 	w.checker.stop()
-	return w.Wire.Close()
+	return w.Conn.Close()
 }

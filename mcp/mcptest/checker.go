@@ -12,7 +12,9 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // checker checks the messages of one connection. It knows the requests in flight and
@@ -57,6 +59,15 @@ type checkedSession struct {
 	initialized bool
 }
 
+var core = mcp.Internal(seam.Key{})
+
+// requestOf returns the request or notification that m is, without its params if they
+// cannot be read.
+func requestOf(m *transport.Message) *mcp.Request {
+	req, _ := core.NewRequest(m)
+	return req
+}
+
 func newChecker(tb testing.TB) *checker {
 	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, asked: map[mcp.ID]askedState{}}
 }
@@ -78,12 +89,12 @@ func (c *checker) reportLocked(sender string, message any, violation error) {
 func (c *checker) called(version string, body []byte) *checkedCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m, err := mcp.ParseMessage(body)
-	if err != nil || m.Request == nil || m.ID.IsZero() {
+	m, err := transport.ParseMessage(body)
+	if err != nil || !m.IsRequest() {
 		c.reportLocked("client", body, errors.Join(errors.New("it is not a request"), err))
 		return nil
 	}
-	call := &checkedCall{req: m.Request, modern: isModern(version)}
+	call := &checkedCall{req: requestOf(&m), modern: isModern(version)}
 	c.reportLocked("client", body, c.checkCallLocked(call))
 	c.calls[m.ID] = call
 	return call
@@ -106,7 +117,7 @@ func (c *checker) checkCallLocked(call *checkedCall) error {
 }
 
 // returned checks the answer to a request; it is nil if none came.
-func (c *checker) returned(call *checkedCall, r *mcp.Response) {
+func (c *checker) returned(call *checkedCall, r *transport.Message) {
 	if call == nil {
 		return
 	}
@@ -120,7 +131,7 @@ func (c *checker) returned(call *checkedCall, r *mcp.Response) {
 		delete(c.calls, call.req.ID)
 	}
 	if r.Error != nil {
-		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), checkError(r.Error, call.modern))
+		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), checkError(&mcp.Error{Code: r.Error.Code, Message: r.Error.Message, Data: r.Error.Data}, call.modern))
 		return
 	}
 	violation := checkResult(call.req, call.modern, r.Result)
@@ -134,13 +145,15 @@ func (c *checker) returned(call *checkedCall, r *mcp.Response) {
 }
 
 // updateSessionLocked notes what an answer changes in the session.
-func (c *checker) updateSessionLocked(req *mcp.Request, r *mcp.Response) {
+func (c *checker) updateSessionLocked(req *mcp.Request, r *transport.Message) {
 	switch req.Method {
 	case methodInitialize:
 		var client struct {
 			Capabilities mcp.ClientCapabilities `json:"capabilities"`
 		}
-		var server mcp.InitializeResult
+		var server struct {
+			Capabilities *mcp.ServerCapabilities `json:"capabilities"`
+		}
 		if err := errors.Join(jsonv2.Unmarshal(req.Params(), &client), jsonv2.Unmarshal(r.Result, &server)); err != nil {
 			c.reportLocked("server", r.Result, err)
 			return
@@ -169,13 +182,13 @@ func (c *checker) updateSessionLocked(req *mcp.Request, r *mcp.Response) {
 func (c *checker) sent(version string, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m, err := mcp.ParseMessage(body)
+	m, err := transport.ParseMessage(body)
 	switch {
 	case err != nil:
 		c.reportLocked("client", body, err)
-	case m.Response != nil && isModern(version):
+	case m.IsResponse() && isModern(version):
 		c.reportLocked("client", body, fmt.Errorf("clients send no responses in %s", version))
-	case m.Response != nil:
+	case m.IsResponse():
 		if state := c.asked[m.ID]; state != answerDue && state != answerOptional {
 			c.reportLocked("client", body, fmt.Errorf("no request %s of the server waits for an answer", m.ID))
 		}
@@ -183,8 +196,8 @@ func (c *checker) sent(version string, body []byte) {
 	case !m.ID.IsZero():
 		c.reportLocked("client", body, errors.New("nothing waits for the answer to this request"))
 	default:
-		c.reportLocked("client", body, checkClientNotification(m.Request.Method, isModern(version)))
-		if m.Request.Method == methodInitialized && c.session != nil {
+		c.reportLocked("client", body, checkClientNotification(m.Method, isModern(version)))
+		if m.Method == methodInitialized && c.session != nil {
 			c.session.initialized = true
 		}
 	}
@@ -192,17 +205,17 @@ func (c *checker) sent(version string, body []byte) {
 
 // received checks what the server sends other than answers. The id is that of the
 // request on whose stream it came, zero if the transport does not know it.
-func (c *checker) received(m mcp.Message, about mcp.ID) {
+func (c *checker) received(m transport.Message, about mcp.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case m.Err != nil:
 		c.reportLocked("server", fmt.Sprintf("a message with the id %q", m.ID), m.Err)
-	case m.Request == nil: // the transport reports that messages may have been lost
-	case m.Request.IsNotification():
-		c.reportLocked("server", fmt.Sprintf("%s %s", m.Request.Method, m.Request.Params()), c.checkNotificationLocked(m.Request, about))
+	case m.Method == "": // the transport reports that messages may have been lost
+	case m.IsNotification():
+		c.reportLocked("server", fmt.Sprintf("%s %s", m.Method, m.Params), c.checkNotificationLocked(requestOf(&m), about))
 	default:
-		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Request.Method, m.Request.Params()), c.checkQuestionLocked(m.Request))
+		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Method, m.Params), c.checkQuestionLocked(requestOf(&m)))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // pendingAnswers fails the test when the server answers a request twice, or one that was
@@ -32,7 +33,7 @@ func newPendingAnswers(tb testing.TB) *pendingAnswers {
 
 // sent notes what the client sends.
 func (p *pendingAnswers) sent(message []byte) {
-	if m, err := mcp.ParseMessage(message); err == nil && m.Request != nil && !m.ID.IsZero() {
+	if m, err := transport.ParseMessage(message); err == nil && m.IsRequest() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.ids[m.ID] = true
@@ -43,8 +44,8 @@ func (p *pendingAnswers) sent(message []byte) {
 func (p *pendingAnswers) received(data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for m := range mcp.Messages(data) {
-		if m.Response == nil || m.ID.IsZero() {
+	for m := range transport.Messages(data) {
+		if !m.IsResponse() || m.ID.IsZero() {
 			continue
 		}
 		if !p.ids[m.ID] {
@@ -56,7 +57,7 @@ func (p *pendingAnswers) received(data []byte) {
 
 // checkedStream is the client's end of a stream.
 type checkedStream struct {
-	mcp.Stream
+	transport.Stream
 	pending *pendingAnswers
 }
 

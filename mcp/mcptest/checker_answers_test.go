@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Clients ignore answers that come twice and answers to requests that were not made. The
@@ -27,7 +27,7 @@ func TestAnswersOnStreams(t *testing.T) {
 		"a batch":    {[]string{`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":1,"result":{}}]`}, 1},
 	} {
 		r := &reports{TB: t}
-		near, far := mcp.Pipe()
+		near, far := transport.Pipe()
 		s := &checkedStream{near, newPendingAnswers(r)}
 		if err := s.Write(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)); err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ func checkRequest(req *mcp.Request, modern bool) error {
 		}
 	}
 	if modern {
-		return req.CheckMeta()
+		return core.CheckMeta(req)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // reports records what a checker reports.
@@ -51,19 +52,19 @@ func play(t *testing.T, lines []string) []string {
 			version, line = mcp.Version20251125, rest
 		}
 		direction, message, _ := strings.Cut(line, " ")
-		m, err := mcp.ParseMessage([]byte(message))
+		m, err := transport.ParseMessage([]byte(message))
 		switch direction {
 		case "call":
 			calls[m.ID] = c.called(version, []byte(message))
 		case "send":
 			c.sent(version, []byte(message))
 		case "answer":
-			c.returned(calls[m.ID], m.Response)
+			c.returned(calls[m.ID], &m)
 		case "giveup":
 			c.returned(calls[m.ID], nil)
 		case "server":
 			if err != nil {
-				m.Err = mcp.Errorf(mcp.CodeParseError, "%w", err)
+				m = transport.UnreadableMessage(err)
 			}
 			c.received(m, mcp.ID{})
 		}

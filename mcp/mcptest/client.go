@@ -12,6 +12,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // self identifies the clients of this package.
@@ -82,7 +83,7 @@ func (cl *Client) Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.
 	}
 }
 
-func (cl *Client) dial(tb testing.TB, transport mcp.Transport, version string) *mcp.Conn {
+func (cl *Client) dial(tb testing.TB, transport transport.Transport, version string) *mcp.Conn {
 	tb.Helper()
 	opts := cl.Options
 	opts.Version = version
@@ -94,7 +95,7 @@ func (cl *Client) dial(tb testing.TB, transport mcp.Transport, version string) *
 
 // Dial connects to a server until the test ends, and checks all messages; see [Check].
 // It fails the test if it cannot connect.
-func Dial(tb testing.TB, transport mcp.Transport, opts *mcp.ClientOptions) *mcp.Conn {
+func Dial(tb testing.TB, transport transport.Transport, opts *mcp.ClientOptions) *mcp.Conn {
 	tb.Helper()
 	c, err := mcp.NewClient(self.Name, self.Version, opts).Connect(tb.Context(), Check(tb, transport))
 	if err != nil {

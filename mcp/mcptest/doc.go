@@ -25,7 +25,7 @@
 //
 // [Check] checks the messages of any transport, [Faulty] delays, drops or duplicates
 // them, and [NoLeaks] fails a test that leaves goroutines behind. To send what no client
-// sends, such as malformed messages, serve one end of an [mcp.Pipe] and write to the
+// sends, such as malformed messages, serve one end of an [transport.Pipe] and write to the
 // other.
 //
 // Everything that this package starts ends with the test.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // inTest stands for the test function that an example shows: examples have no
@@ -151,7 +152,7 @@ func ExampleFaulty() { //nolint:testableexamples // it shows a test
 	inTest(func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			lost := 0
-			transport := mcptest.Faulty(mcp.InProcess(mux), func(_ int, m *mcp.Envelope) mcptest.Fault {
+			transport := mcptest.Faulty(mcp.InProcess(mux), func(_ int, m *transport.Outgoing) mcptest.Fault {
 				if m.Method != mcp.MethodCallTool || lost > 0 {
 					return mcptest.Fault{}
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Fault says what goes wrong with a message on its way to the server. The zero Fault
@@ -23,34 +24,34 @@ type Fault struct {
 
 // Faulty wraps a transport and calls fault for every message to the server. n counts the
 // messages of a connection from 1.
-func Faulty(t mcp.Transport, fault func(n int, m *mcp.Envelope) Fault) mcp.Transport {
+func Faulty(t transport.Transport, fault func(n int, m *transport.Outgoing) Fault) transport.Transport {
 	return faultyTransport{t, fault}
 }
 
 type faultyTransport struct {
-	next  mcp.Transport
-	fault func(n int, m *mcp.Envelope) Fault
+	next  transport.Transport
+	fault func(n int, m *transport.Outgoing) Fault
 }
 
-func (t faultyTransport) Connect(ctx context.Context, receive mcp.Receiver) (mcp.Wire, error) {
+func (t faultyTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	wire, err := t.next.Connect(ctx, receive)
 	if err != nil {
 		return nil, err
 	}
-	return &faultyWire{Wire: wire, fault: t.fault}, nil
+	return &faultyWire{Conn: wire, fault: t.fault}, nil
 }
 
 type faultyWire struct {
-	mcp.Wire
-	fault func(n int, m *mcp.Envelope) Fault
+	transport.Conn
+	fault func(n int, m *transport.Outgoing) Fault
 	n     atomic.Int64
 }
 
-// Unwrap returns the wrapped wire; see [mcp.Wire].
-func (w *faultyWire) Unwrap() mcp.Wire { return w.Wire }
+// Unwrap returns the wrapped wire; see [transport.Conn].
+func (w *faultyWire) Unwrap() transport.Conn { return w.Conn }
 
 // before applies the part of the fault that precedes delivery.
-func (w *faultyWire) before(ctx context.Context, m *mcp.Envelope) (Fault, error) {
+func (w *faultyWire) before(ctx context.Context, m *transport.Outgoing) (Fault, error) {
 	f := w.fault(int(w.n.Add(1)), m)
 	if f.Delay > 0 {
 		select {
@@ -68,7 +69,7 @@ func (w *faultyWire) before(ctx context.Context, m *mcp.Envelope) (Fault, error)
 	return f, nil
 }
 
-func (w *faultyWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, error) {
+func (w *faultyWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	f, err := w.before(ctx, m)
 	switch {
 	case err != nil:
@@ -81,18 +82,18 @@ func (w *faultyWire) Call(ctx context.Context, m *mcp.Envelope) (*mcp.Response, 
 			return nil, w.Err()
 		}
 	case f.Duplicate:
-		_ = w.Wire.Send(ctx, m) // its answer is ignored
+		_ = w.Conn.Send(ctx, m) // its answer is ignored
 	}
-	return w.Wire.Call(ctx, m)
+	return w.Conn.Call(ctx, m)
 }
 
-func (w *faultyWire) Send(ctx context.Context, m *mcp.Envelope) error {
+func (w *faultyWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	f, err := w.before(ctx, m)
 	switch {
 	case err != nil || f.Drop:
 		return err
 	case f.Duplicate:
-		_ = w.Wire.Send(ctx, m)
+		_ = w.Conn.Send(ctx, m)
 	}
-	return w.Wire.Send(ctx, m)
+	return w.Conn.Send(ctx, m)
 }

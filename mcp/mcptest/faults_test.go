@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // asks returns a server with a tool that asks twice.
@@ -69,7 +70,7 @@ func TestRunQuestions(t *testing.T) {
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault mcptest.Fault
-		only := func(_ int, m *mcp.Envelope) mcptest.Fault {
+		only := func(_ int, m *transport.Outgoing) mcptest.Fault {
 			if m.Method != mcp.MethodCallTool {
 				return mcptest.Fault{}
 			}
@@ -78,7 +79,7 @@ func TestFaults(t *testing.T) {
 			return f
 		}
 		for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
-			c := mcptest.Dial(t, mcptest.Faulty(mcp.InProcess(asks()), only), &mcp.ClientOptions{
+			c := mcptest.Dial(t, mcptest.Faulty(mcptest.Paths()[0].Serve(t, asks()), only), &mcp.ClientOptions{
 				Version: version, Elicit: answers, CallTimeout: time.Minute,
 			})
 			call := func(f mcptest.Fault) (time.Duration, error) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -20,7 +21,7 @@ type Path struct {
 	Name   string
 	Legacy bool // only the legacy era can be spoken
 
-	serve func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport
+	serve func(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport
 }
 
 // Paths returns all paths: in memory, lines of bytes as over standard input and output,
@@ -38,7 +39,7 @@ func Paths() []Path {
 }
 
 // Serve serves h until the test ends and returns the transport to it.
-func (p Path) Serve(tb testing.TB, h mcp.Handler) mcp.Transport {
+func (p Path) Serve(tb testing.TB, h mcp.Handler) transport.Transport {
 	tb.Helper()
 	return p.serve(tb, new(Client), h)
 }
@@ -54,20 +55,17 @@ func (p Path) Versions() []string {
 
 // serveMemory serves in process. That path has no principal, so a client with one gets
 // a pipe.
-func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
-	if cl.Principal == nil {
-		return mcp.InProcess(h)
-	}
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-		near, far := mcp.Pipe()
-		inBackground(tb, func(ctx context.Context) error { return mcp.ServeStream(ctx, h, far, streamOptions(tb, cl)) })
+func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		near, far := transport.Pipe()
+		inBackground(tb, func(ctx context.Context) error { return mcpstdio.ServeStream(ctx, h, far, streamOptions(tb, cl)) })
 		return &checkedStream{near, newPendingAnswers(tb)}, nil
 	})
 }
 
 // serveStdio serves lines of bytes, as over standard input and output.
-func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
-	return mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
+func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		in, toServer := io.Pipe()
 		fromServer, out := io.Pipe()
 		s := &mcpstdio.Server{Handler: h, In: in, Out: out, Options: streamOptions(tb, cl)}
@@ -80,13 +78,13 @@ func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
 			toServer.Close()
 			return fromServer.Close()
 		}
-		stream := mcpstdio.NewStream(fromServer, toServer, &mcpstdio.StreamOptions{Close: closeBoth})
+		stream := mcpstdio.NewStream(fromServer, toServer, &mcpstdio.LineOptions{Close: closeBoth})
 		return &checkedStream{stream, newPendingAnswers(tb)}, nil
 	})
 }
 
 // serveSocket serves on a Unix domain socket.
-func serveSocket(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+func serveSocket(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	dir, err := os.MkdirTemp("", "psi") //nolint:usetesting // a test's own directory may be too long for the path of a socket
 	if err != nil {
 		tb.Fatalf("mcptest: %v", err)
@@ -104,10 +102,10 @@ func serveSocket(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
 
 // streamOptions returns the options of a server whose requests are cancelled when the
 // connection closes, since the test no longer waits for the answers.
-func streamOptions(tb testing.TB, cl *Client) *mcp.StreamOptions {
+func streamOptions(tb testing.TB, cl *Client) *mcpstdio.StreamOptions {
 	log := logger(tb)
-	return &mcp.StreamOptions{
-		Principal: cl.Principal, DrainTimeout: -1, Logger: log, Legacy: &mcp.LegacyOptions{Logger: log},
+	return &mcpstdio.StreamOptions{
+		Principal: cl.Principal, DrainTimeout: -1, Logger: log,
 	}
 }
 

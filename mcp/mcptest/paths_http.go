@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -18,15 +19,15 @@ const typeStream = "text/event-stream"
 
 // serveHTTP serves streamable HTTP to a client that accepts the given type alone, or
 // both if it is empty.
-func serveHTTP(accept string) func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
-	return func(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+func serveHTTP(accept string) func(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
+	return func(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 		url, opts := onLoopback(tb, cl, mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)}), accept)
 		return mcphttp.NewTransport(url, opts)
 	}
 }
 
 // serveSSE serves HTTP+SSE.
-func serveSSE(tb testing.TB, cl *Client, h mcp.Handler) mcp.Transport {
+func serveSSE(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	url, opts := onLoopback(tb, cl, mcphttp.NewSSEHandler(h, &mcphttp.Options{Logger: logger(tb)}), "")
 	return mcphttp.NewSSETransport(url, opts)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // journey returns a server with a tool that asks twice, reports progress, and then waits
@@ -53,7 +54,7 @@ type outcome struct {
 }
 
 // travel calls the tool over a transport and cancels it once it waits.
-func travel(t *testing.T, transport mcp.Transport, version, tool string, began, ended <-chan string) outcome {
+func travel(t *testing.T, transport transport.Transport, version, tool string, began, ended <-chan string) outcome {
 	t.Helper()
 	var mu sync.Mutex
 	var o outcome

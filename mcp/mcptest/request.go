@@ -86,7 +86,7 @@ func allCapabilities() *mcp.ClientCapabilities {
 func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, error) {
 	tb.Helper()
 	rec := new(Recorder)
-	res, err := mcp.Serve(tb.Context(), h, req, rec, logger(tb))
+	res, err := core.Serve(tb.Context(), h, req, rec, logger(tb))
 	return res, rec, err
 }
 
@@ -106,14 +106,14 @@ func (n Notification) Decode(v any) error {
 	return jsonv2.Unmarshal(n.Params, v)
 }
 
-// A Recorder is an [mcp.Notifier] that records notifications, in order. The zero
+// A Recorder records notifications, in order. The zero
 // Recorder is empty. It is safe for concurrent use.
 type Recorder struct {
 	mu       sync.Mutex
 	recorded []Notification
 }
 
-// Notify implements [mcp.Notifier].
+// Notify records a notification.
 func (r *Recorder) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -6,6 +6,7 @@ package transport
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 )
@@ -69,4 +70,13 @@ func AppendHead(dst []byte, id ID) []byte {
 		dst = append(dst, id.token...)
 	}
 	return dst
+}
+
+// AppendCancelled appends the notification that cancels a request (basic/utilities/cancellation).
+func AppendCancelled(dst []byte, id ID, reason string) []byte {
+	dst = append(AppendHead(dst, ID{}), `,"method":"notifications/cancelled","params":{"requestId":`...)
+	dst = append(dst, id.token...)
+	dst = append(dst, `,"reason":`...)
+	dst = jsonscan.AppendString(dst, strings.ToValidUTF8(reason, "\ufffd"))
+	return append(dst, "}}"...)
 }

@@ -8,6 +8,5 @@
 // A client connects through a [Transport], which opens a [Conn]: a connection that
 // carries whole JSON-RPC messages. A transport over a byte stream implements [Stream]
 // instead and gets its Conn from [NewConn]. The package also reads and writes the
-// messages themselves ([ParseMessage], [AppendRequest] and so on). It knows nothing of
-// the methods of the protocol or of its revisions.
+// messages themselves ([ParseMessage], [AppendRequest] and so on).
 package transport

@@ -25,6 +25,10 @@ type Message struct {
 	Params json.RawMessage // of a request or notification, nil if absent
 	Result json.RawMessage // of a response that is no error
 	Error  *Error          // of a response that is an error
+
+	// Err is why the message could not be read, nil if it could. Only a [Receiver] sees
+	// such messages.
+	Err *MessageError
 }
 
 // IsRequest reports whether m is a request, which has to be answered.
@@ -33,15 +37,30 @@ func (m *Message) IsRequest() bool { return m.Method != "" && !m.ID.IsZero() }
 // IsNotification reports whether m is a notification.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID.IsZero() }
 
-// IsResponse reports whether m is a response.
-func (m *Message) IsResponse() bool { return m.Result != nil || m.Error != nil }
+// IsResponse reports whether m is a response, which may be unreadable.
+func (m *Message) IsResponse() bool {
+	return m.Result != nil || m.Error != nil || m.Err != nil && m.Method == "" && !m.ID.IsZero()
+}
+
+// Response returns m as the outcome of the call that it answers. If it could not be read,
+// the error wraps [ErrUnreadable].
+func (m *Message) Response() (*Message, error) {
+	if m.Err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, m.Err)
+	}
+	return m, nil
+}
 
 // An Error is the error object of a response.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitzero"` // nil if absent
+	Cause   error           `json:"-"`             // what the transport knows of it; may be nil
 }
+
+// Unwrap returns e.Cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Error implements the error interface. Control characters in the peer's message are
 // escaped.

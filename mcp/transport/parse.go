@@ -50,27 +50,47 @@ func SplitBatch(data []byte) ([][]byte, error) {
 	return items, nil
 }
 
-// Messages yields the messages in data, one or those of a batch, each with the error of
-// [ParseMessage].
-func Messages(data []byte) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
+// Messages yields the messages in data, one or those of a batch. A message that cannot be
+// read has an Err.
+func Messages(data []byte) iter.Seq[Message] {
+	return func(yield func(Message) bool) {
 		if !IsBatch(data) {
-			yield(ParseMessage(data))
+			yield(readMessage(data))
 			return
 		}
 		items, err := SplitBatch(data)
 		if err != nil {
-			if !yield(Message{}, err) {
+			if !yield(UnreadableMessage(err)) {
 				return
 			}
 			items = salvageItems(data)
 		}
 		for _, item := range items {
-			if !yield(ParseMessage(item)) {
+			if !yield(readMessage(item)) {
 				return
 			}
 		}
 	}
+}
+
+func readMessage(data []byte) Message {
+	m, err := ParseMessage(data)
+	if err != nil {
+		return UnreadableMessage(err)
+	}
+	return m
+}
+
+// UnreadableMessage returns the message that an error of [ParseMessage] or of a [Stream]
+// is about, with its Err.
+func UnreadableMessage(err error) Message {
+	e, ok := errors.AsType[*MessageError](err)
+	if !ok {
+		e = &MessageError{Code: CodeInvalidRequest, Err: err}
+	}
+	m := e.Message
+	m.Err = e
+	return m
 }
 
 // ParseMessage reads one message, strictly: names are case-sensitive, no member may

@@ -11,9 +11,12 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
+
+var core = mcp.Internal(seam.Key{})
 
 // Options configure [Require]. Nil means the zero Options.
 type Options struct {
@@ -187,7 +190,7 @@ func (g *gate) unknown(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (g *gate) answer(w http.ResponseWriter, status int, challenges []string, problem error) {
-	body := mcp.AppendErrorResponse(nil, mcp.ID{}, problem)
+	body := core.AppendError(nil, mcp.ID{}, problem)
 	header := w.Header()
 	if challenges != nil {
 		header["Www-Authenticate"] = challenges

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
@@ -44,7 +45,7 @@ func TestClientSpans(t *testing.T) {
 		"unauthorized": {nil, fmt.Errorf("wrapped: %w", mcp.ErrUnauthorized), "tools/call", "error.type=unauthorized " + tool, "error"},
 		"closed":       {nil, mcp.ErrClosed, "tools/call", "error.type=closed " + tool, "error"},
 		"lost":         {nil, mcp.ErrSessionLost, "tools/call", "error.type=session_lost " + tool, "error"},
-		"strange":      {nil, mcp.ErrNotUnderstood, "tools/call", "error.type=not_understood " + tool, "error"},
+		"strange":      {nil, transport.ErrNotUnderstood, "tools/call", "error.type=not_understood " + tool, "error"},
 		"timeout":      {nil, context.DeadlineExceeded, "tools/call", "error.type=timeout " + tool, "error"},
 		"network":      {nil, errors.New("dial https://host/?token=secret"), "tools/call", "error.type=_OTHER " + tool, "error"},
 	} {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
@@ -76,7 +78,7 @@ func TestSessions(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		synctest.Test(t, func(t *testing.T) {
 			o := observe(t)
-			c := mcptest.Dial(t, mcp.InProcess(traced(o)), &mcp.ClientOptions{Version: version})
+			c := mcptest.Dial(t, mcptest.Paths()[0].Serve(t, traced(o)), &mcp.ClientOptions{Version: version})
 			otelmcp.Instrument(c, o.options())
 			for range 3 {
 				if _, err := mcp.Call[string](t.Context(), c, "who", nil); err != nil {
@@ -147,9 +149,9 @@ func TestBrokenSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
 		gone := make(chan struct{})
-		c := mcptest.Dial(t, mcp.StreamTransport(func(context.Context) (mcp.Stream, error) {
-			client, server := mcp.Pipe()
-			go func() { _ = mcp.ServeStream(t.Context(), traced(o), server, nil) }()
+		c := mcptest.Dial(t, transport.FromStream(func(context.Context) (transport.Stream, error) {
+			client, server := transport.Pipe()
+			go func() { _ = mcpstdio.ServeStream(t.Context(), traced(o), server, nil) }()
 			return breaking{client, gone}, nil
 		}), nil)
 		otelmcp.Instrument(c, o.options())
@@ -171,7 +173,7 @@ func TestBrokenSession(t *testing.T) {
 
 // breaking is a stream that breaks when gone is closed.
 type breaking struct {
-	mcp.Stream
+	transport.Stream
 
 	gone chan struct{}
 }

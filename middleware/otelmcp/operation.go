@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // maxListenSpan is the maximum duration of the span of a subscription.
@@ -183,7 +184,7 @@ func wireError(err error) string {
 		return "unauthorized"
 	case errors.Is(err, mcp.ErrSessionLost):
 		return "session_lost"
-	case errors.Is(err, mcp.ErrNotUnderstood):
+	case errors.Is(err, transport.ErrNotUnderstood):
 		return "not_understood"
 	case errors.Is(err, mcp.ErrClosed):
 		return "closed"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
@@ -168,7 +169,7 @@ func onEveryPath(t *testing.T, fn func(t *testing.T, path mcptest.Path, version 
 }
 
 // back is a gateway's connection to a server.
-func back(t *testing.T, transport mcp.Transport, version string, mw ...mcp.Middleware) *mcp.Conn {
+func back(t *testing.T, transport transport.Transport, version string, mw ...mcp.Middleware) *mcp.Conn {
 	t.Helper()
 	c := mcptest.Dial(t, transport, &mcp.ClientOptions{Version: version, Forward: true})
 	c.Use(mw...)
@@ -195,7 +196,7 @@ func TestTraceThroughUntracedGateway(t *testing.T) {
 				mcptest.NoLeaks(t)
 				o := observe(t)
 				gateway := mcp.NewMux("gateway", "v1", quiet())
-				gateway.Mount("b_", back(t, mcp.InProcess(traced(o)), version, test.mw(o)...))
+				gateway.Mount("b_", back(t, mcptest.Paths()[0].Serve(t, traced(o)), version, test.mw(o)...))
 				c := mcptest.Dial(t, mcp.InProcess(gateway), nil)
 				c.Use(otelmcp.Client(o.options()))
 				ctx, root := program(t, o)

@@ -12,13 +12,14 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 	"github.com/go-psi/psi/internal/compare/work"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
 type caller struct{ *mcp.Conn }
 
-func connect(ctx context.Context, t mcp.Transport, version string) (side.Caller, error) {
+func connect(ctx context.Context, t transport.Transport, version string) (side.Caller, error) {
 	conn, err := mcp.NewClient("compare", "v1", &mcp.ClientOptions{Version: version}).Connect(ctx, t)
 	if err != nil {
 		return nil, err

@@ -10,13 +10,19 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-psi/psi/internal/seam"
+
 	"github.com/go-psi/psi/internal/compare/side"
 	"github.com/go-psi/psi/internal/compare/work"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 	"github.com/go-psi/psi/middleware"
 )
+
+// core is what the transports of this module use.
+var core = mcp.Internal(seam.Key{})
 
 // Side is psi.
 var Side = side.Side{Name: "psi", New: newServer, Dial: dial, Start: start}
@@ -60,27 +66,44 @@ func (s *server) Stdio(ctx context.Context) error { return mcpstdio.Serve(ctx, s
 func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), error) {
 	var dst []byte
 	return func(message []byte) ([]byte, error) {
-		m, err := mcp.ParseMessage(message)
+		m, err := transport.ParseMessage(message)
 		if err != nil {
 			return nil, err
 		}
-		if err := m.Request.CheckMeta(); err != nil {
+		req, err := core.NewRequest(&m)
+		if err != nil {
 			return nil, err
 		}
-		if err := m.Request.CheckVersion(); err != nil {
+		if err := core.CheckMeta(req); err != nil {
 			return nil, err
 		}
-		res, err := mcp.Serve(ctx, s.mux, m.Request, nil, nil)
-		dst = mcp.AppendResponse(dst[:0], m.Request, res, err)
+		if err := core.CheckVersion(req); err != nil {
+			return nil, err
+		}
+		res, err := core.Serve(ctx, s.mux, req, nil, nil)
+		dst = core.AppendResponse(dst[:0], req, res, err)
 		return dst, nil
 	}, nil
 }
 
 func (s *server) Connect(ctx context.Context, version string) (side.Caller, error) {
-	return connect(ctx, mcp.InProcess(s.mux), version)
+	return connect(ctx, inMemory(s.mux, version), version)
 }
 
 func (s *server) Change() {
 	s.changes++
 	s.mux.Tool(fmt.Sprintf("change%04d", s.changes), mcp.ToolFunc(work.Add, nil))
+}
+
+// inMemory returns a transport to a handler in this process: that of the newest revision,
+// or a pipe.
+func inMemory(h mcp.Handler, version string) transport.Transport {
+	if version == mcp.LatestVersion {
+		return mcp.InProcess(h)
+	}
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		near, far := transport.Pipe()
+		go func() { _ = mcpstdio.ServeStream(context.Background(), h, far, nil) }() // ends with the pipe
+		return near, nil
+	})
 }

@@ -9,11 +9,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mark3labs/mcp-go/client/transport"
+	marktransport "github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/server"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
@@ -48,13 +49,13 @@ func TestDemo(t *testing.T) {
 }
 
 // overHTTP is psi's transport to a handler.
-func overHTTP(handler func() http.Handler) func(t *testing.T) mcp.Transport {
-	return func(t *testing.T) mcp.Transport { return mcphttp.NewTransport(serve(t, handler()), nil) }
+func overHTTP(handler func() http.Handler) func(t *testing.T) transport.Transport {
+	return func(t *testing.T) transport.Transport { return mcphttp.NewTransport(serve(t, handler()), nil) }
 }
 
 // command is psi's transport to a server that this program can be.
-func command(peer string) func(t *testing.T) mcp.Transport {
-	return func(t *testing.T) mcp.Transport { return mcpstdio.NewCommand(program(t, peer), nil) }
+func command(peer string) func(t *testing.T) transport.Transport {
+	return func(t *testing.T) transport.Transport { return mcpstdio.NewCommand(program(t, peer), nil) }
 }
 
 // sdkServers are psi's client and servers made with the Go SDK.
@@ -65,8 +66,8 @@ func sdkServers() []leg {
 			return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, opts)
 		}
 	}
-	sse := func(open func(url string) mcp.Transport) func(t *testing.T) mcp.Transport {
-		return func(t *testing.T) mcp.Transport {
+	sse := func(open func(url string) transport.Transport) func(t *testing.T) transport.Transport {
+		return func(t *testing.T) transport.Transport {
 			s := newSDK()
 			return open(serve(t, sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil)))
 		}
@@ -91,11 +92,11 @@ func sdkServers() []leg {
 		},
 		{
 			name: "psi to go-sdk over sse", versions: []string{mcp.Version20241105},
-			connect: connectPsi(sse(func(url string) mcp.Transport { return mcphttp.NewSSETransport(url, nil) })),
+			connect: connectPsi(sse(func(url string) transport.Transport { return mcphttp.NewSSETransport(url, nil) })),
 		},
 		{
 			name: "psi to go-sdk over what turns out to be sse", versions: []string{""}, found: mcp.Version20251125,
-			connect: connectPsi(sse(func(url string) mcp.Transport { return mcphttp.NewTransport(url, nil) })),
+			connect: connectPsi(sse(func(url string) transport.Transport { return mcphttp.NewTransport(url, nil) })),
 		},
 	}
 }
@@ -124,7 +125,7 @@ func markServers() []leg {
 		},
 		{
 			name: "psi to mcp-go over sse", versions: []string{mcp.Version20241105},
-			connect: connectPsi(func(t *testing.T) mcp.Transport { return mcphttp.NewSSETransport(serveMarkSSE(t)+"/sse", nil) }),
+			connect: connectPsi(func(t *testing.T) transport.Transport { return mcphttp.NewSSETransport(serveMarkSSE(t)+"/sse", nil) }),
 			lacks:   append(unasked("mcp-go's server asks nothing over HTTP+SSE"), looseProgress),
 		},
 	}
@@ -176,30 +177,32 @@ func markClients() []leg {
 	return []leg{
 		{
 			name: "mcp-go to psi over http", versions: append([]string{mcp.LatestVersion}, withSessions...),
-			connect: connectMark(func(t *testing.T, version string) (transport.Interface, error) {
+			connect: connectMark(func(t *testing.T, version string) (marktransport.Interface, error) {
 				return markHTTP(servePsi(t), version)
 			}),
 			lacks: []lack{uncancelled},
 		},
 		{
 			name: "mcp-go to psi over stdio", versions: []string{mcp.LatestVersion, mcp.Version20251125, mcp.Version20241105},
-			connect: connectMark(func(t *testing.T, _ string) (transport.Interface, error) {
-				return transport.NewStdio(program(t, "psi").Path, []string{serveEnv + "=psi"}), nil
+			connect: connectMark(func(t *testing.T, _ string) (marktransport.Interface, error) {
+				return marktransport.NewStdio(program(t, "psi").Path, []string{serveEnv + "=psi"}), nil
 			}),
 		},
 		{
 			name: "mcp-go to psi over sse", versions: []string{mcp.Version20241105},
-			connect: connectMark(func(t *testing.T, _ string) (transport.Interface, error) { return transport.NewSSE(servePsiSSE(t)) }),
-			lacks:   append(unasked("mcp-go's client answers nothing over HTTP+SSE"), uncancelled),
+			connect: connectMark(func(t *testing.T, _ string) (marktransport.Interface, error) {
+				return marktransport.NewSSE(servePsiSSE(t))
+			}),
+			lacks: append(unasked("mcp-go's client answers nothing over HTTP+SSE"), uncancelled),
 		},
 	}
 }
 
 // markHTTP is mcp-go's transport, with the stream that servers of sessions need to
 // say something unasked.
-func markHTTP(url, version string) (transport.Interface, error) {
+func markHTTP(url, version string) (marktransport.Interface, error) {
 	if eraOf(version) == "modern" {
-		return transport.NewStreamableHTTP(url)
+		return marktransport.NewStreamableHTTP(url)
 	}
-	return transport.NewStreamableHTTP(url, transport.WithContinuousListening())
+	return marktransport.NewStreamableHTTP(url, marktransport.WithContinuousListening())
 }

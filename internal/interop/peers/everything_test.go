@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/mcp/transport"
+
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
@@ -24,8 +26,8 @@ const (
 // TestEverything has psi's client try all that the reference server has, in its own
 // words. It speaks the legacy era only.
 func TestEverything(t *testing.T) {
-	open := func(transport func(url string) mcp.Transport, mode string) func(t *testing.T, version string, told *told) client {
-		return connectPsi(func(t *testing.T) mcp.Transport { return transport(everything(t, mode)) })
+	open := func(to func(url string) transport.Transport, mode string) func(t *testing.T, version string, told *told) client {
+		return connectPsi(func(t *testing.T) transport.Transport { return to(everything(t, mode)) })
 	}
 	legs := []leg{
 		{
@@ -34,11 +36,11 @@ func TestEverything(t *testing.T) {
 		},
 		{
 			name: "psi to everything over http", versions: append([]string{""}, withSessions...), found: mcp.Version20251125,
-			connect: open(func(url string) mcp.Transport { return mcphttp.NewTransport(url+"/mcp", nil) }, "streamableHttp"),
+			connect: open(func(url string) transport.Transport { return mcphttp.NewTransport(url+"/mcp", nil) }, "streamableHttp"),
 		},
 		{
 			name: "psi to everything over sse", versions: []string{mcp.Version20241105},
-			connect: open(func(url string) mcp.Transport { return mcphttp.NewSSETransport(url+"/sse", nil) }, "sse"),
+			connect: open(func(url string) transport.Transport { return mcphttp.NewSSETransport(url+"/sse", nil) }, "sse"),
 		},
 	}
 	checkLacks(t, legs, everythingFeatures)

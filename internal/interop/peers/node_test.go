@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-psi/psi/mcp/transport"
+
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
@@ -38,8 +40,8 @@ func node(t *testing.T, file string, args ...string) *exec.Cmd {
 }
 
 // nodeStdio is psi's transport to what node runs.
-func nodeStdio(file string, args ...string) func(t *testing.T) mcp.Transport {
-	return func(t *testing.T) mcp.Transport {
+func nodeStdio(file string, args ...string) func(t *testing.T) transport.Transport {
+	return func(t *testing.T) transport.Transport {
 		return mcpstdio.NewCommand(node(t, file, args...), &mcpstdio.CommandOptions{Logger: logger(t)})
 	}
 }
@@ -112,7 +114,7 @@ func TestTypeScript(t *testing.T) {
 	legs := []leg{
 		{
 			name: "psi to typescript over http", versions: []string{"", mcp.LatestVersion}, found: mcp.LatestVersion,
-			connect: connectPsi(func(t *testing.T) mcp.Transport {
+			connect: connectPsi(func(t *testing.T) transport.Transport {
 				return mcphttp.NewTransport(<-start(t, node(t, file, "http")), nil)
 			}),
 		},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A psiClient is psi's own.
@@ -21,13 +22,13 @@ type psiClient struct {
 }
 
 // connectPsi connects psi's client over a transport that open makes.
-func connectPsi(open func(t *testing.T) mcp.Transport) func(t *testing.T, version string, told *told) client {
+func connectPsi(open func(t *testing.T) transport.Transport) func(t *testing.T, version string, told *told) client {
 	return func(t *testing.T, version string, told *told) client {
 		t.Helper()
 		log := logger(t)
 		opts := psiOptions(told)
 		opts.Version, opts.Logger = version, log
-		conn, err := mcp.NewClient("psi", "v1", opts).Connect(limited(t), mcp.LogTransport(open(t), log))
+		conn, err := mcp.NewClient("psi", "v1", opts).Connect(limited(t), transport.WithLogging(open(t), log))
 		if err != nil {
 			t.Fatalf("connect: %v", err)
 		}

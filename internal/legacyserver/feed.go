@@ -1,52 +1,57 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcp
+package legacyserver
 
 import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Listen sends messages that belong to no request to out: changes of lists, updates of
 // the resources that the session subscribed to, and pings. It subscribes to the changes
-// at the handler, as a modern client does, until ctx or the session ends, and returns the
-// reason. It calls ready, unless that is nil, once no change is missed from then on; no
-// change is sent before ready has returned.
+// at the handler, as a client of the newest revision does, until ctx or the session ends,
+// and returns the reason. It calls ready, unless that is nil, once no change is missed
+// from then on; no change is sent before ready has returned.
 //
 // The request that the handler receives has the given origin. What that may not subscribe
 // to is left out.
 //
 // A second Listen may start before the first has returned. Both then send the changes;
-// [Session.Notify] and subscriptions use the last one started.
-func (l *Legacy) Listen(ctx context.Context, from Origin, out Sender, ready func()) error {
+// [mcp.Session.Notify] and subscriptions use the last one started.
+func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.Sender, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer context.AfterFunc(l.ctx, func() { cancel(ErrClosed) })()
+	defer context.AfterFunc(s.ctx, func() { cancel(mcp.ErrClosed) })()
 	var pinging sync.WaitGroup
 	defer pinging.Wait()
 	defer cancel(nil)
 	f := &feed{
-		legacy: l, from: from, out: out, ready: ready,
+		session: s, from: from, out: out, ready: ready,
 		events: make(chan func()), commands: make(chan func(context.Context)), done: make(chan struct{}),
 	}
-	l.attach(f)
-	defer l.detach(f)
-	if l.opts.KeepAlive > 0 {
-		pinging.Go(func() { l.keepAlive(ctx) })
+	s.attach(f)
+	defer s.detach(f)
+	if s.opts.KeepAlive > 0 {
+		pinging.Go(func() { s.keepAlive(ctx) })
 	}
 	f.run(ctx)
 	return context.Cause(ctx)
 }
 
-// feed is one call of [Legacy.Listen]. It runs on the goroutine of that call, to which
+// feed is one call of [Session.Listen]. It runs on the goroutine of that call, to which
 // other goroutines send functions to run there. Each request to the handler has a
 // goroutine of its own; when the session's subscriptions change, a new request replaces
 // the current one.
 type feed struct {
-	legacy   *Legacy
-	from     Origin
-	out      Sender
+	session  *Session
+	from     serving.Origin
+	out      serving.Sender
 	events   chan func()                // from the goroutines of requests
 	commands chan func(context.Context) // from other goroutines; they get the context of Listen
 	done     chan struct{}              // closed when commands are no longer received
@@ -76,11 +81,13 @@ func (f *feed) run(ctx context.Context) {
 // start sends a request for the subscriptions that the session has now to the handler,
 // which does not check again those that it has accepted before.
 func (f *feed) start(ctx context.Context, acceptedBefore []string) *feedRequest {
-	filter := allLists()
-	filter.ResourceSubscriptions = f.legacy.subscribedURIs()
+	filter := mcp.SubscriptionFilter{
+		ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true,
+		ResourceSubscriptions: f.session.subscribedURIs(),
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &feedRequest{feed: f, req: f.legacy.listenRequest(f.from, filter), cancel: cancel, done: make(chan struct{})}
-	r.req.call.accepted = acceptedBefore
+	r := &feedRequest{feed: f, req: f.session.listenRequest(f.from, filter), cancel: cancel, done: make(chan struct{})}
+	core.SetAccepted(r.req, acceptedBefore)
 	go r.run(ctx)
 	return r
 }
@@ -115,7 +122,7 @@ func (f *feed) stop(r *feedRequest) {
 // that there is no gap. It stays if the handler refuses the new one, or if the caller,
 // who waits, gives up.
 func (f *feed) replace(ctx, caller context.Context) error {
-	if slices.Equal(f.current.accepted, f.legacy.subscribedURIs()) {
+	if slices.Equal(f.current.accepted, f.session.subscribedURIs()) {
 		return nil
 	}
 	next := f.start(ctx, f.current.accepted)
@@ -136,10 +143,10 @@ func (f *feed) replace(ctx, caller context.Context) error {
 // resubscribe makes the session's own stream, if there is one, send the updates of the
 // resources that the session is subscribed to now. A client receives every update that
 // it causes after resubscribe has returned.
-func (l *Legacy) resubscribe(ctx context.Context) error {
-	l.mu.Lock()
-	f := l.feed
-	l.mu.Unlock()
+func (s *Session) resubscribe(ctx context.Context) error {
+	s.mu.Lock()
+	f := s.feed
+	s.mu.Unlock()
 	if f == nil {
 		return nil
 	}
@@ -156,44 +163,45 @@ func (l *Legacy) resubscribe(ctx context.Context) error {
 
 // Missed sends a notification about everything that the session receives changes of,
 // through the last Listen started: for a client that comes back and may have missed some.
-func (l *Legacy) Missed(ctx context.Context) {
-	l.mu.Lock()
-	f, everything := l.feed, everythingIn(&l.accepted)
-	l.mu.Unlock()
+func (s *Session) Missed(ctx context.Context) {
+	s.mu.Lock()
+	f, changes := s.feed, core.ChangesIn(&s.accepted)
+	s.mu.Unlock()
 	if f == nil {
 		return
 	}
-	for _, c := range everything.sorted() {
-		_ = sendLegacyChange(ctx, f.out, c) // if it fails, the client is gone
+	for _, c := range changes {
+		_ = sendChange(ctx, f.out, c.Method, c.URI) // if it fails, the client is gone
 	}
 }
 
-// sendLegacyChange sends the notification about a change without a subscription id, which
-// the era does not have.
-func sendLegacyChange(ctx context.Context, out Sender, c Change) error {
-	params, err := rawParams(c.params(nil))
-	if err != nil {
-		return err
+// sendChange sends the notification of a change, which has params only if it is the
+// update of a resource.
+func sendChange(ctx context.Context, out serving.Sender, method, uri string) error {
+	var params []byte
+	if method == mcp.NotificationResourceUpdated {
+		params = strictjson.MustMarshal(&mcp.ResourceUpdatedParams{URI: uri})
 	}
-	return out.Send(ctx, AppendNotification(nil, c.Method, params))
+	return out.Send(ctx, transport.AppendNotification(nil, method, params))
 }
 
-func (l *Legacy) attach(f *feed) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.feed = f
+func (s *Session) attach(f *feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.feed = f
 }
 
-func (l *Legacy) detach(f *feed) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.feed == f {
-		l.feed = nil
+func (s *Session) detach(f *feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.feed == f {
+		s.feed = nil
 	}
 }
 
-func (l *Legacy) setAccepted(f SubscriptionFilter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.accepted = f
+// setAccepted notes what the handler sends changes of.
+func (s *Session) setAccepted(f mcp.SubscriptionFilter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepted = f
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcp
+package transport
 
 import (
 	"bytes"
@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// LogTransport wraps a transport and logs every message at debug level: its direction, ID,
+// WithLogging wraps a transport and logs every message at debug level: its direction, ID,
 // method and raw JSON, and for a response how long it took. A nil logger means
 // slog.Default.
 //
@@ -24,23 +25,23 @@ import (
 // regardless of case, separators and plural. Other secrets are logged: those under other
 // names, and those in strings that are not JSON, such as URIs, error messages and the output
 // of tools. Protect the log as you protect the messages.
-func LogTransport(t Transport, logger *slog.Logger) Transport {
+func WithLogging(t Transport, logger *slog.Logger) Transport {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	return logTransport{t, logger}
+	return loggingTransport{t, logger}
 }
 
-type logTransport struct {
+type loggingTransport struct {
 	next   Transport
 	logger *slog.Logger
 }
 
-func (t logTransport) Connect(ctx context.Context, receive Receiver) (Wire, error) {
+func (t loggingTransport) Connect(ctx context.Context, receive Receiver) (Conn, error) {
 	start := time.Now()
-	wire, err := t.next.Connect(ctx, func(m Message, about ID) {
-		if m.Request != nil {
-			t.log(context.Background(), "received", m.Request.ID, m.Request.Method, m.Request.Params(), slog.String("about", about.String()))
+	conn, err := t.next.Connect(ctx, func(m Message, about ID) {
+		if m.Method != "" {
+			t.log(context.Background(), "received", m.ID, m.Method, m.Params, slog.String("about", about.String()))
 		}
 		receive(m, about)
 	})
@@ -48,10 +49,10 @@ func (t logTransport) Connect(ctx context.Context, receive Receiver) (Wire, erro
 		t.logger.DebugContext(ctx, "mcp: not connected", "duration", time.Since(start), "error", err)
 		return nil, err
 	}
-	return &logWire{wire, t}, nil
+	return &loggingConn{conn, t}, nil
 }
 
-func (t logTransport) log(ctx context.Context, direction string, id ID, method string, raw []byte, more ...slog.Attr) {
+func (t loggingTransport) log(ctx context.Context, direction string, id ID, method string, raw []byte, more ...slog.Attr) {
 	if !t.logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
@@ -59,33 +60,33 @@ func (t logTransport) log(ctx context.Context, direction string, id ID, method s
 	t.logger.LogAttrs(ctx, slog.LevelDebug, "mcp: "+direction, attrs...)
 }
 
-type logWire struct {
-	Wire
-	transport logTransport
+type loggingConn struct {
+	Conn
+	transport loggingTransport
 }
 
-// Unwrap returns the wrapped wire; see [Wire].
-func (w *logWire) Unwrap() Wire { return w.Wire }
+// Unwrap returns the wrapped connection; see [Conn].
+func (c *loggingConn) Unwrap() Conn { return c.Conn }
 
-func (w *logWire) Call(ctx context.Context, m *Envelope) (*Response, error) {
-	w.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
+func (c *loggingConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
+	c.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
 	start := time.Now()
-	r, err := w.Wire.Call(ctx, m)
+	r, err := c.Conn.Call(ctx, m)
 	took := slog.Duration("duration", time.Since(start))
 	switch {
 	case err != nil:
-		w.transport.log(ctx, "failed", m.ID, m.Method, nil, took, slog.String("error", err.Error()))
+		c.transport.log(ctx, "failed", m.ID, m.Method, nil, took, slog.String("error", err.Error()))
 	case r.Error != nil:
-		w.transport.log(ctx, "answered", m.ID, m.Method, mustMarshal(r.Error), took)
+		c.transport.log(ctx, "answered", m.ID, m.Method, strictjson.MustMarshal(r.Error), took)
 	default:
-		w.transport.log(ctx, "answered", m.ID, m.Method, r.Result, took)
+		c.transport.log(ctx, "answered", m.ID, m.Method, r.Result, took)
 	}
 	return r, err
 }
 
-func (w *logWire) Send(ctx context.Context, m *Envelope) error {
-	w.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
-	return w.Wire.Send(ctx, m)
+func (c *loggingConn) Send(ctx context.Context, m *Outgoing) error {
+	c.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
+	return c.Conn.Send(ctx, m)
 }
 
 // secretNames are names of secrets, and secretEnds are ends of such names, in lower case,

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcp
+package legacyserver
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/mcp"
 )
 
 // maxMisses is how many pings in a row may go unanswered.
@@ -17,8 +18,8 @@ const maxMisses = 3
 // keepAlive pings the client until ctx is done, and closes the session if the client does
 // not answer maxMisses times in a row. An error response is an answer, too. A ping that
 // could not be sent counts neither way.
-func (l *Legacy) keepAlive(ctx context.Context) {
-	ticker := time.NewTicker(l.opts.KeepAlive)
+func (s *Session) keepAlive(ctx context.Context) {
+	ticker := time.NewTicker(s.opts.KeepAlive)
 	defer ticker.Stop()
 	for misses := 0; misses < maxMisses; {
 		select {
@@ -26,16 +27,16 @@ func (l *Legacy) keepAlive(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		pingCtx, cancel := context.WithTimeout(ctx, l.opts.KeepAlive)
-		err := l.session.Ping(pingCtx)
+		pingCtx, cancel := context.WithTimeout(ctx, s.opts.KeepAlive)
+		err := s.Ping(pingCtx)
 		cancel()
 		switch {
 		case err == nil:
 			misses = 0
-		case !errors.Is(err, ErrNotDelivered) && ctx.Err() == nil:
+		case !errors.Is(err, mcp.ErrNotDelivered) && ctx.Err() == nil:
 			misses++
 		}
 	}
-	l.opts.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(l.opts.ID), "pings", maxMisses)
-	l.Close()
+	s.opts.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(s.opts.ID), "pings", maxMisses)
+	s.Close()
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcp
+package transport
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// A Stream carries whole messages in both directions. [ServeStream] serves the peer of
-// a stream, and [StreamTransport] makes a transport for a client from one.
+// A Stream carries whole messages in both directions. mcpstdio.ServeStream serves the peer
+// of a stream, and [NewConn] makes a connection of a client from one.
 type Stream interface {
 	// Read returns the next message, which the caller then owns. It returns [io.EOF]
-	// when the peer has closed the stream. An error that is or wraps an [*Error]
-	// concerns a single message: the peer is answered with it, and Read is called
+	// when the peer has closed the stream. An error that is or wraps a
+	// [*MessageError] concerns a single message: the peer is answered with it, and Read is called
 	// again. Only one Read runs at a time. Read may, but need not, return when ctx is
 	// done.
 	Read(ctx context.Context) ([]byte, error)

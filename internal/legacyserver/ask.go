@@ -1,0 +1,188 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// replay serves a request of the newest revision. When the handler asks, the questions
+// go to the client as requests, and the handler is called again with the answers, as a
+// client of the newest revision would call it.
+func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
+	current := req
+	for round := range s.opts.MaxRounds {
+		res, err := core.Serve(ctx, s.handler, current, serving.NotifierTo(out), s.opts.Logger)
+		asked, ok := res.(*mcp.InputRequired)
+		if err != nil || !ok {
+			return res, err
+		}
+		answers, err := s.ask(ctx, req, asked, out, round)
+		if err != nil {
+			return core.Unanswered(ctx, req, err)
+		}
+		if current, err = core.WithAnswers(req, answers, asked.RequestState); err != nil {
+			return nil, err
+		}
+	}
+	return nil, mcp.Errorf(mcp.CodeInternalError, "the handler asked in %d rounds without coming to an end", s.opts.MaxRounds)
+}
+
+// ask asks all questions at once, or none if the client cannot be asked one of them.
+// Without questions it waits: the handler asked to be called again later.
+func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputRequired, out serving.Sender, round int) (map[string]json.RawMessage, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if s.opts.AskTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.opts.AskTimeout, mcp.Errorf(mcp.CodeInternalError, "no answer within %v", s.opts.AskTimeout))
+		defer cancel()
+	}
+	if len(asked.InputRequests) == 0 {
+		return nil, pause.For(ctx, min(10*time.Millisecond<<min(round, 7), time.Second))
+	}
+	if err := core.CheckQuestions(req, asked.InputRequests); err != nil {
+		return nil, err
+	}
+	return s.askAll(ctx, asked.InputRequests, out)
+}
+
+// askAll asks each question in a goroutine of its own, and waits for all. Of several
+// errors it returns that of the first key.
+func (s *Session) askAll(ctx context.Context, questions map[string]mcp.InputRequest, out serving.Sender) (map[string]json.RawMessage, error) {
+	var (
+		mu       sync.Mutex
+		wg       sync.WaitGroup
+		answers  = map[string]json.RawMessage{}
+		problems = map[string]error{}
+	)
+	for key, q := range questions {
+		wg.Go(func() {
+			answer, err := s.askOne(ctx, out, q)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[key] = answer
+			if err != nil {
+				problems[key] = err
+			}
+		})
+	}
+	wg.Wait()
+	if len(problems) > 0 {
+		return nil, problems[slices.Min(slices.Collect(maps.Keys(problems)))]
+	}
+	return answers, nil
+}
+
+func (s *Session) askOne(ctx context.Context, out serving.Sender, q mcp.InputRequest) (json.RawMessage, error) {
+	s.mu.Lock()
+	t := translation{s.rev}
+	s.asked++
+	id := fmt.Sprintf("elicitation-%d", s.asked)
+	s.mu.Unlock()
+	q, err := t.question(q, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.roundTrip(ctx, out, q.Method, q.Params)
+}
+
+// Ping asks the client whether it is there, on the stream that belongs to no request.
+func (s *Session) Ping(ctx context.Context) error {
+	out := s.standaloneSender()
+	if out == nil {
+		return mcp.ErrNotDelivered
+	}
+	_, err := s.roundTrip(ctx, out, revision.Ping, nil)
+	if _, refused := errors.AsType[*mcp.Error](err); refused {
+		return nil
+	}
+	return err
+}
+
+// roundTrip sends a request to the client and waits for the response. The error is an
+// [*mcp.Error] if it comes from the client.
+func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method string, params json.RawMessage) (json.RawMessage, error) {
+	if out == nil {
+		return nil, mcp.ErrNotDelivered
+	}
+	id, answer := s.expect()
+	defer s.forget(id)
+	if err := out.Send(ctx, transport.AppendRequest(nil, id, method, params)); err != nil {
+		return nil, err
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return nil, &mcp.Error{Code: m.Error.Code, Message: m.Error.Message, Data: m.Error.Data}
+		}
+		return m.Result, nil
+	case <-ctx.Done():
+		s.withdraw(ctx, out, id)
+		return nil, context.Cause(ctx)
+	case <-s.Done():
+	case <-s.hungUp:
+	}
+	return nil, mcp.ErrClosed
+}
+
+// withdrawTime bounds how long a client that does not read holds up the end of a
+// request.
+const withdrawTime = time.Second
+
+// withdraw tells the client that its answer is not needed any more. The client may be
+// gone.
+func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
+	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id, Reason: "the request that asked has ended"})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer cancel()
+	_ = out.Send(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
+}
+
+// expect makes the id of a question, and the channel that gets its response.
+func (s *Session) expect() (mcp.ID, chan transport.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	// A part of the session's id keeps a late answer from answering what another
+	// session asks.
+	id := mcp.StringID(fmt.Sprintf("psi-%s%d", s.opts.ID[:min(len(s.opts.ID), 10)], s.asked))
+	answer := make(chan transport.Message, 1)
+	if s.questions == nil {
+		s.questions = map[mcp.ID]chan transport.Message{}
+	}
+	s.questions[id] = answer
+	return id, answer
+}
+
+func (s *Session) forget(id mcp.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.questions, id)
+}
+
+// answered takes the response to a question. Late and unknown ones are dropped.
+func (s *Session) answered(m *transport.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answer := s.questions[m.ID]; answer != nil {
+		delete(s.questions, m.ID)
+		answer <- *m
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A Call is a message, or a batch of messages, that a session has accepted. A request is
+// in flight from then on, so it can be cancelled before it is served. It implements
+// [serving.Call].
+type Call struct {
+	session *Session
+	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
+	cancel  context.CancelCauseFunc
+	message transport.Message
+	req     *mcp.Request // nil for a response
+	batch   []*Call      // nil if it is a single message
+	ignored bool         // a notification that cannot be read
+	res     mcp.Result
+	err     error // of the handler, or why the message is refused
+	refused bool  // err was there before the handler was called
+}
+
+// Accept accepts one message, of which only a request is answered. The request is
+// cancelled with ctx.
+func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.Origin) *Call {
+	c := &Call{session: s, ctx: ctx, message: m}
+	if m.IsResponse() {
+		return c
+	}
+	var err error
+	c.req, err = from.NewRequest(&m)
+	switch {
+	case err != nil && c.req.IsNotification():
+		c.ignored = true
+	case err != nil:
+		c.refuse(err)
+	case !c.req.IsNotification():
+		if err := s.begin(c); err != nil {
+			c.refuse(err)
+		}
+	}
+	return c
+}
+
+// AcceptUnreadable accepts a message that could not be read: a request is refused, a
+// response fails the question that it answers.
+func (s *Session) AcceptUnreadable(err *transport.MessageError) *Call {
+	c := &Call{session: s, message: err.Message}
+	switch {
+	case err.Response:
+		c.message.Error = &transport.Error{Code: err.Code, Message: "the answer could not be read: " + err.Error()}
+	case err.Message.IsNotification():
+		c.ignored = true
+	default:
+		c.refuse(err)
+	}
+	return c
+}
+
+func (c *Call) refuse(err error) { c.err, c.refused = err, true }
+
+// begin enters a request among those in flight.
+func (s *Session) begin(c *Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := c.req.ID.Canonical()
+	if s.inflight[id] != nil {
+		return serving.DuplicateID(c.req.ID)
+	}
+	if len(s.inflight) >= s.opts.MaxInFlight {
+		return serving.TooMany(s.opts.MaxInFlight)
+	}
+	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+	if s.isClosed() {
+		c.cancel(mcp.ErrClosed)
+	}
+	if s.inflight == nil {
+		s.inflight = map[mcp.ID]context.CancelCauseFunc{}
+	}
+	s.inflight[id] = c.cancel
+	s.describeLocked(c.req)
+	return nil
+}
+
+// end takes a request from those in flight.
+func (c *Call) end() {
+	c.cancel(nil)
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.inflight, c.req.ID.Canonical())
+	if len(s.inflight) == 0 {
+		s.inflight = nil // an idle session keeps next to nothing
+	}
+}
+
+// Serve implements [serving.Call].
+func (c *Call) Serve(out serving.Sender) {
+	switch {
+	case c.batch != nil:
+		var all sync.WaitGroup
+		for _, item := range c.batch {
+			all.Go(func() { item.Serve(out) })
+		}
+		all.Wait()
+	case c.ignored, c.refused:
+	case c.req == nil:
+		c.session.answered(&c.message)
+	case c.req.IsNotification():
+		c.session.notified(c.ctx, c.req)
+	default:
+		defer c.end()
+		c.res, c.err = c.session.serveRequest(c.ctx, c.req, out)
+	}
+}
+
+// Err implements [serving.Call]. It is nil for a batch: what is refused to one request is
+// not refused to all.
+func (c *Call) Err() error { return c.err }
+
+// Append implements [serving.Call]. The responses to a batch are an array.
+func (c *Call) Append(dst []byte) []byte {
+	switch {
+	case c.batch != nil:
+		return c.appendBatch(dst)
+	case c.refused:
+		return core.AppendError(dst, c.message.ID, c.err)
+	case c.req == nil, c.ignored, c.req.IsNotification(), serving.WasCancelled(c.ctx):
+		return dst
+	}
+	return translation{c.session.revision()}.appendResponse(dst, c.req.ID, c.res, c.err)
+}
+
+// maxBatch limits the messages of a batch.
+const maxBatch = 100
+
+// AcceptBatch accepts an array of messages, all with the same origin.
+func (s *Session) AcceptBatch(ctx context.Context, data []byte, from serving.Origin) *Call {
+	items, err := transport.SplitBatch(data)
+	if err == nil && len(items) > maxBatch {
+		err = mcp.Errorf(mcp.CodeInvalidRequest, "a batch of %d messages is over the limit of %d", len(items), maxBatch)
+	}
+	c := &Call{session: s, ctx: ctx}
+	if err != nil {
+		c.refuse(err)
+		return c
+	}
+	c.batch = make([]*Call, len(items))
+	for i, item := range items {
+		c.batch[i] = s.acceptItem(ctx, item, from)
+	}
+	return c
+}
+
+func (s *Session) acceptItem(ctx context.Context, item []byte, from serving.Origin) *Call {
+	m, err := transport.ParseMessage(item)
+	if err != nil {
+		return s.AcceptUnreadable(serving.AsMessageError(err))
+	}
+	if IsInitialize(&m) {
+		c := &Call{session: s, message: m}
+		c.refuse(mcp.Errorf(mcp.CodeInvalidRequest, "initialize must not be in a batch"))
+		return c
+	}
+	return s.Accept(ctx, m, from)
+}
+
+func (c *Call) appendBatch(dst []byte) []byte {
+	start := len(dst)
+	for _, item := range c.batch {
+		separator := byte(',')
+		if len(dst) == start {
+			separator = '['
+		}
+		before := len(dst)
+		dst = append(dst, separator)
+		if dst = item.Append(dst); len(dst) == before+1 {
+			dst = dst[:before] // no response
+		}
+	}
+	if len(dst) == start {
+		return dst
+	}
+	return append(dst, ']')
+}

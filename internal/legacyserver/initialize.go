@@ -1,0 +1,110 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// IsInitialize reports whether m asks to open a session.
+func IsInitialize(m *transport.Message) bool {
+	return m.IsRequest() && m.Method == revision.Initialize
+}
+
+// IsInitialized reports whether m ends the handshake.
+func IsInitialized(m *transport.Message) bool { return m.Method == revision.Initialized }
+
+type initializeParams struct {
+	ProtocolVersion string          `json:"protocolVersion"`
+	Capabilities    json.RawMessage `json:"capabilities"` // mcp.ClientCapabilities
+	ClientInfo      json.RawMessage `json:"clientInfo"`   // mcp.Implementation
+}
+
+type initializeResult struct {
+	mcp.ResultBase
+	ProtocolVersion string                  `json:"protocolVersion"`
+	Capabilities    *mcp.ServerCapabilities `json:"capabilities"`
+	ServerInfo      mcp.Implementation      `json:"serverInfo"`
+	Instructions    string                  `json:"instructions,omitempty"`
+}
+
+// initialize negotiates the revision: the one that was asked for if it is spoken,
+// otherwise the newest that has a handshake. What the server is and offers,
+// server/discover tells.
+func (s *Session) initialize(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	var p initializeParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.ProtocolVersion == "" {
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.protocolVersion is missing")
+	}
+	rev := revision.Parse(p.ProtocolVersion)
+	if rev == revision.None {
+		rev = revision.Newest
+	}
+	if err := s.open(rev, &p, req); err != nil {
+		return nil, err
+	}
+	d, info, err := s.discover(ctx, req)
+	if err != nil {
+		s.reset()
+		return nil, err
+	}
+	t := translation{rev}
+	return &initializeResult{
+		ProtocolVersion: rev.String(),
+		Capabilities:    t.capabilities(d.Capabilities),
+		ServerInfo:      t.implementation(info),
+		Instructions:    d.Instructions,
+	}, nil
+}
+
+// open notes the revision and what the client says of itself, unless the handshake is
+// done or under way, and describes req by it.
+func (s *Session) open(rev revision.Revision, p *initializeParams, req *mcp.Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rev != revision.None {
+		return mcp.Errorf(mcp.CodeInvalidRequest, "the session is initialized already")
+	}
+	s.rev, s.info, s.caps = rev, p.ClientInfo, translation{rev}.clientCapabilities(p.Capabilities)
+	s.describeLocked(req)
+	return nil
+}
+
+// reset undoes open after a handshake that failed: the client may try again.
+func (s *Session) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rev, s.info, s.caps = revision.None, nil, nil
+}
+
+// discover asks the handler what it is and offers.
+func (s *Session) discover(ctx context.Context, req *mcp.Request) (*mcp.DiscoverResult, mcp.Implementation, error) {
+	var info mcp.Implementation
+	discover, err := req.WithParams(nil)
+	if err != nil {
+		return nil, info, err
+	}
+	discover.Method = mcp.MethodDiscover
+	res, err := core.Serve(ctx, s.handler, discover, nil, s.opts.Logger)
+	if err != nil {
+		return nil, info, err
+	}
+	d, ok := res.(*mcp.DiscoverResult)
+	if !ok {
+		return nil, info, mcp.Errorf(mcp.CodeInternalError, "%s was answered with a %T", mcp.MethodDiscover, res)
+	}
+	if server := core.Server(discover); !d.Meta.Get(mcp.MetaServerInfo, &info) && server != nil {
+		_ = strictjson.Unmarshal(server, &info)
+	}
+	return d, info, nil
+}

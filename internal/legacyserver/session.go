@@ -1,0 +1,276 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+var core = mcp.Internal(seam.Key{})
+
+// Options configure a [Session]. Nil means the zero Options.
+type Options struct {
+	// ID is the id of the session, "" if the connection is the session.
+	ID string
+	// Principal is the caller who opens the session, nil if not authenticated. It is
+	// what [mcp.Session.Principal] returns. Requests have the principal of their own
+	// origin.
+	Principal *mcp.Principal
+	// MaxInFlight limits the requests that are served at once. 0 means 1024.
+	MaxInFlight int
+	// MaxRounds limits how often one request may ask. 0 means 32.
+	MaxRounds int
+	// AskTimeout limits how long a client may take to answer a question. 0 means an
+	// hour, negative no limit.
+	AskTimeout time.Duration
+	// KeepAlive is the time between two pings on the stream that belongs to no
+	// request. After three in a row without an answer the session is closed. 0 means
+	// no pings.
+	KeepAlive time.Duration
+	// State continues the session that [Session.State] described. Nil means a new
+	// session.
+	State *State
+	// Logger receives diagnostic messages. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+func (o *Options) withDefaults() Options {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.MaxInFlight <= 0 {
+		opts.MaxInFlight = serving.MaxInFlight
+	}
+	if opts.MaxRounds <= 0 {
+		opts.MaxRounds = 32
+	}
+	if opts.AskTimeout == 0 {
+		opts.AskTimeout = time.Hour
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	return opts
+}
+
+// A Session is the server's end of a conversation with a client of an older revision.
+// Transports give it the messages of one session. It is safe for concurrent use.
+type Session struct {
+	handler mcp.Handler
+	opts    Options
+	public  *mcp.Session
+	ctx     context.Context //nolint:containedctx // it is the lifetime of the session
+	cancel  context.CancelCauseFunc
+	hungUp  chan struct{} // closed when the client cannot answer any more
+
+	mu            sync.Mutex
+	rev           revision.Revision // None before initialize
+	info, caps    json.RawMessage   // of the client
+	level         mcp.LoggingLevel
+	inflight      map[mcp.ID]context.CancelCauseFunc
+	questions     map[mcp.ID]chan transport.Message
+	asked         int64
+	subscriptions map[string]struct{}
+	feed          *feed                  // of the last Listen started, nil while there is none
+	accepted      mcp.SubscriptionFilter // what the handler sends changes of
+}
+
+// New returns a session that waits for initialize, or one that goes on from
+// opts.State.
+func New(h mcp.Handler, opts *Options) *Session {
+	s := &Session{handler: h, opts: opts.withDefaults(), level: mcp.LogInfo, hungUp: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	if s.opts.State != nil {
+		s.restore(s.opts.State)
+	}
+	s.public = core.NewSession(s)
+	return s
+}
+
+// Public returns the session as handlers see it.
+func (s *Session) Public() *mcp.Session { return s.public }
+
+// Context is done when the session has ended.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Done returns a channel that is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+
+// Close ends the session; see [mcp.Session.Close].
+func (s *Session) Close() {
+	s.cancel(mcp.ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cancel := range s.inflight {
+		cancel(mcp.ErrClosed)
+	}
+}
+
+func (s *Session) isClosed() bool { return s.ctx.Err() != nil }
+
+// HangUp fails the questions that wait for an answer, and all later ones: the client
+// sends nothing more. Requests go on. It is called at most once.
+func (s *Session) HangUp() { close(s.hungUp) }
+
+// ID returns the id of the session.
+func (s *Session) ID() string { return s.opts.ID }
+
+// Principal returns the caller who opened the session.
+func (s *Session) Principal() *mcp.Principal { return s.opts.Principal }
+
+// Version returns the negotiated version, "" before initialize.
+func (s *Session) Version() string { return s.revision().String() }
+
+func (s *Session) revision() revision.Revision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rev
+}
+
+// Initialized reports whether the handshake is done.
+func (s *Session) Initialized() bool { return s.revision() != revision.None }
+
+// Batches reports whether the negotiated revision joins messages to arrays.
+func (s *Session) Batches() bool { return s.revision() == revision.R202503 }
+
+// Resumes reports whether the negotiated revision lets a server close the connection of
+// a stream, and its client come back for the rest. Its streams begin with an event that
+// has nothing but an id.
+func (s *Session) Resumes() bool { return s.revision() == revision.R202511 }
+
+// ClientInfo returns what the client said of itself, or nil.
+func (s *Session) ClientInfo() *mcp.Implementation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info := new(mcp.Implementation)
+	if s.info == nil || strictjson.Unmarshal(s.info, info) != nil {
+		return nil
+	}
+	return info
+}
+
+// standaloneSender returns the stream that belongs to no request, nil if there is none.
+func (s *Session) standaloneSender() serving.Sender {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.feed == nil {
+		return nil
+	}
+	return s.feed.out
+}
+
+// Notify sends a notification on the stream that belongs to no request.
+func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	out := s.standaloneSender()
+	if out == nil {
+		return mcp.ErrNotDelivered
+	}
+	return out.Send(ctx, transport.AppendNotification(nil, method, params))
+}
+
+// describeLocked makes a request one of the session, which says who its sender is.
+func (s *Session) describeLocked(req *mcp.Request) {
+	version := s.rev
+	if version == revision.None {
+		version = revision.Newest // of the initialize request itself
+	}
+	core.SetSession(req, s.public, version.String(), s.info, s.caps, s.level)
+}
+
+// serveRequest answers the methods that only the older revisions have, and translates
+// the others.
+func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
+	switch req.Method {
+	case revision.Initialize:
+		return s.initialize(ctx, req)
+	case revision.Ping:
+		return &mcp.EmptyResult{}, nil
+	}
+	if !s.Initialized() {
+		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not initialized: send initialize first, or name the protocol version in params._meta")
+	}
+	switch req.Method {
+	case revision.SetLevel:
+		return s.setLevel(req)
+	case mcp.MethodSubscribe:
+		return s.subscribe(ctx, req)
+	case revision.Unsubscribe:
+		return s.unsubscribe(ctx, req)
+	case mcp.MethodDiscover, mcp.MethodListen:
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	return s.replay(ctx, req, out)
+}
+
+// notified serves a notification.
+func (s *Session) notified(ctx context.Context, req *mcp.Request) {
+	switch req.Method {
+	case revision.Initialized:
+	case mcp.NotificationCancelled:
+		s.Cancel(req)
+	default:
+		s.mu.Lock()
+		s.describeLocked(req)
+		s.mu.Unlock()
+		_, _ = core.Serve(ctx, s.handler, req, nil, s.opts.Logger) // a notification has no outcome
+	}
+}
+
+// Cancel cancels the request that a notifications/cancelled names.
+func (s *Session) Cancel(note *mcp.Request) {
+	var p mcp.CancelledParams
+	if note.Decode(&p) != nil {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.inflight[p.RequestID.Canonical()]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(&mcp.CancelError{Reason: p.Reason})
+	}
+}
+
+// Awaits reports whether m answers a question of a request that is in flight in this
+// process, or cancels such a request.
+func (s *Session) Awaits(m *transport.Message) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.IsResponse() {
+		return s.questions[m.ID] != nil
+	}
+	if m.Method != mcp.NotificationCancelled {
+		return false
+	}
+	var p mcp.CancelledParams
+	return m.Params != nil && strictjson.Unmarshal(m.Params, &p) == nil && s.inflight[p.RequestID.Canonical()] != nil
+}
+
+func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {
+	var p struct {
+		Level json.RawMessage `json:"level"`
+	}
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	level, err := core.ParseLoggingLevel(p.Level)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.level = level
+	return &mcp.EmptyResult{}, nil
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"encoding/json"
+	"maps"
+	mathrand "math/rand/v2"
+	"slices"
+
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// State is what another process needs to continue a session. It encodes as JSON.
+type State struct {
+	Version       string           `json:"version"`
+	ClientInfo    json.RawMessage  `json:"clientInfo,omitempty"`
+	Capabilities  json.RawMessage  `json:"capabilities,omitempty"`
+	Level         mcp.LoggingLevel `json:"level"`
+	Subscriptions []string         `json:"subscriptions,omitempty"`
+}
+
+// State returns the state of the session now. It changes with the messages that
+// [ChangesSession] names.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return State{
+		Version: s.rev.String(), ClientInfo: s.info, Capabilities: s.caps, Level: s.level,
+		Subscriptions: slices.Sorted(maps.Keys(s.subscriptions)),
+	}
+}
+
+func (s *Session) restore(state *State) {
+	s.rev, s.info, s.caps, s.level = revision.Parse(state.Version), state.ClientInfo, state.Capabilities, state.Level
+	if len(state.Subscriptions) > 0 {
+		s.subscriptions = map[string]struct{}{}
+	}
+	s.asked = mathrand.Int64N(1 << 52) //nolint:gosec // ids must differ from those of other processes that serve the session
+	for _, uri := range state.Subscriptions {
+		s.subscriptions[uri] = struct{}{}
+	}
+}
+
+// ChangesSession reports whether m can change the [State] of its session.
+func ChangesSession(m *transport.Message) bool {
+	switch m.Method {
+	case revision.Initialize, revision.SetLevel, mcp.MethodSubscribe, revision.Unsubscribe:
+		return true
+	}
+	return false
+}

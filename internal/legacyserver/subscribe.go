@@ -1,0 +1,118 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+)
+
+// subscribe serves resources/subscribe. The handler decides: a URI that it would not
+// accept in subscriptions/listen is not found.
+func (s *Session) subscribe(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	uri, ok := core.Target(req)
+	if !ok {
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri is missing")
+	}
+	ok, err := s.isAccepted(ctx, serving.Origin{Principal: req.Principal, Header: req.Header}, uri)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, mcp.ResourceNotFound(uri)
+	}
+	known, err := s.addSubscription(uri)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resubscribe(ctx); err != nil {
+		if !known {
+			s.removeSubscription(uri)
+		}
+		return nil, err
+	}
+	return &mcp.EmptyResult{}, nil
+}
+
+// unsubscribe serves resources/unsubscribe.
+func (s *Session) unsubscribe(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	uri, ok := core.Target(req)
+	if !ok {
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri is missing")
+	}
+	s.removeSubscription(uri)
+	if err := s.resubscribe(ctx); err != nil {
+		return nil, err
+	}
+	return &mcp.EmptyResult{}, nil
+}
+
+// maxSubscriptions limits the resources that a session subscribes to.
+const maxSubscriptions = 1000
+
+// addSubscription adds a subscription, and reports whether it was there already.
+func (s *Session) addSubscription(uri string) (known bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subscriptions == nil {
+		s.subscriptions = map[string]struct{}{}
+	}
+	if _, known = s.subscriptions[uri]; !known && len(s.subscriptions) >= maxSubscriptions {
+		return false, mcp.Errorf(mcp.CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
+	}
+	s.subscriptions[uri] = struct{}{}
+	return known, nil
+}
+
+// subscribedURIs returns the URIs that the session is subscribed to, sorted.
+func (s *Session) subscribedURIs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.subscriptions))
+}
+
+func (s *Session) removeSubscription(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.subscriptions, uri)
+}
+
+// isAccepted reports whether the handler accepts a subscription to uri. It subscribes and
+// cancels that once the handler has acknowledged.
+func (s *Session) isAccepted(ctx context.Context, from serving.Origin, uri string) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &probe{cancel: cancel}
+	req := s.listenRequest(from, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	_, err := core.Serve(ctx, s.handler, req, p, s.opts.Logger)
+	if p.acknowledged {
+		err = nil // the handler was cancelled
+	}
+	return slices.Contains(p.accepted, uri), err
+}
+
+// probe cancels a subscription once it is acknowledged.
+type probe struct {
+	cancel       context.CancelFunc
+	acknowledged bool
+	accepted     []string
+}
+
+// Notify implements [serving.Notifier].
+func (p *probe) Notify(_ context.Context, method string, params json.RawMessage) error {
+	if method != mcp.NotificationAcknowledged {
+		return mcp.ErrNotDelivered
+	}
+	var ack mcp.AcknowledgedParams
+	_ = strictjson.Unmarshal(params, &ack) // if it cannot be read, nothing was accepted
+	p.acknowledged, p.accepted = true, ack.Notifications.ResourceSubscriptions
+	p.cancel()
+	return nil
+}

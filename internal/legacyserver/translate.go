@@ -1,0 +1,305 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A translation writes what the core returns as an older revision has it. It leaves out
+// what the revision does not know.
+type translation struct{ rev revision.Revision }
+
+// appendResponse appends a response to dst.
+func (t translation) appendResponse(dst []byte, id mcp.ID, res mcp.Result, err error) []byte {
+	if err != nil {
+		return core.AppendError(dst, id, t.wireError(core.AsError(err)))
+	}
+	whole := append(transport.AppendHead(dst, id), `,"result":`...)
+	whole, err = t.appendResult(whole, res)
+	if err != nil {
+		return core.AppendError(dst, id, mcp.Errorf(mcp.CodeInternalError, "the result could not be encoded: %w", err))
+	}
+	return append(whole, '}')
+}
+
+func (t translation) appendResult(dst []byte, res mcp.Result) (whole []byte, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanicked
+		}
+	}()
+	if kind := core.Base(res).ResultType; kind != "" && kind != mcp.ResultComplete {
+		return nil, fmt.Errorf("a client of %s knows no results of the type %q", t.rev, kind)
+	}
+	if err := core.CheckResult(res); err != nil { // also of what this revision leaves out
+		return nil, err
+	}
+	res = t.project(res)
+	dst = append(dst, '{')
+	if meta := core.WithoutKey(core.Base(res).Meta, mcp.MetaServerInfo); len(meta) > 0 {
+		if dst, err = core.AppendMeta(append(jsonscan.AppendKey(dst, "_meta"), '{'), meta); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '}')
+	}
+	return core.AppendBody(dst, res, int(t.rev), t.tool)
+}
+
+// errPanicked is why a result could not be encoded whose encoding panics: it has a nil
+// where there must be something. The text of the panic is not for the peer.
+var errPanicked = errors.New("encoding it panicked")
+
+// codeResourceNotFound is the code of a resource that does not exist, for which the
+// newest revision has the code of invalid params.
+const codeResourceNotFound = -32002
+
+func (translation) wireError(e *mcp.Error) *mcp.Error {
+	if e.Code != mcp.CodeInvalidParams || !core.IsResourceNotFound(e) {
+		return e
+	}
+	mapped := *e
+	mapped.Code = codeResourceNotFound
+	return &mapped
+}
+
+// project returns a result as the revision knows it. Results are shared, so what changes
+// is copied.
+func (t translation) project(res mcp.Result) mcp.Result {
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		if t.rev >= revision.R202506 && (r.StructuredContent == nil || jsonscan.IsObject(r.StructuredContent)) {
+			return r
+		}
+		c := *r
+		c.Content = t.contents(r.Content)
+		if t.rev < revision.R202506 || !jsonscan.IsObject(r.StructuredContent) {
+			c.StructuredContent = nil
+		}
+		return &c
+	case *mcp.GetPromptResult:
+		c := *r
+		c.Messages = t.messages(r.Messages)
+		return &c
+	case *mcp.ListPromptsResult:
+		c := *r
+		c.Prompts = projectAll(r.Prompts, t.prompt)
+		return &c
+	case *mcp.ListResourcesResult:
+		c := *r
+		c.Resources = projectAll(r.Resources, t.resource)
+		return &c
+	case *mcp.ListResourceTemplatesResult:
+		c := *r
+		c.ResourceTemplates = projectAll(r.ResourceTemplates, t.template)
+		return &c
+	}
+	return res
+}
+
+func projectAll[D any](list []*D, project func(D) *D) []*D {
+	projected := make([]*D, 0, len(list))
+	for _, d := range list {
+		if d != nil {
+			projected = append(projected, project(*d))
+		}
+	}
+	return projected
+}
+
+// tool returns a tool as the revision knows it.
+func (t translation) tool(tool *mcp.Tool) *mcp.Tool {
+	c := *tool
+	if t.rev < revision.R202503 {
+		c.Annotations = nil
+	}
+	if t.rev < revision.R202506 {
+		c.Title, c.OutputSchema, c.Meta = "", nil, nil
+	}
+	if c.OutputSchema != nil && core.RootType(c.OutputSchema) != "object" {
+		c.OutputSchema = nil // these revisions have objects only
+	}
+	if t.rev < revision.R202511 {
+		c.Icons = nil
+	}
+	return &c
+}
+
+func (t translation) prompt(p mcp.Prompt) *mcp.Prompt {
+	if t.rev < revision.R202506 {
+		p.Title, p.Meta = "", nil
+		p.Arguments = projectAll(p.Arguments, func(a mcp.PromptArgument) *mcp.PromptArgument {
+			a.Title = ""
+			return &a
+		})
+	}
+	if t.rev < revision.R202511 {
+		p.Icons = nil
+	}
+	return &p
+}
+
+func (t translation) resource(r mcp.Resource) *mcp.Resource {
+	if t.rev < revision.R202506 {
+		r.Title, r.Meta = "", nil
+	}
+	if t.rev < revision.R202511 {
+		r.Icons = nil
+	}
+	return &r
+}
+
+func (t translation) template(r mcp.ResourceTemplate) *mcp.ResourceTemplate {
+	if t.rev < revision.R202506 {
+		r.Title, r.Meta = "", nil
+	}
+	if t.rev < revision.R202511 {
+		r.Icons = nil
+	}
+	return &r
+}
+
+func (t translation) messages(list []*mcp.PromptMessage) []*mcp.PromptMessage {
+	return projectAll(list, func(m mcp.PromptMessage) *mcp.PromptMessage {
+		m.Content = t.content(m.Content)
+		return &m
+	})
+}
+
+func (t translation) contents(list mcp.Contents) mcp.Contents {
+	if t.rev >= revision.R202506 {
+		return list
+	}
+	projected := make(mcp.Contents, len(list))
+	for i, c := range list {
+		projected[i] = t.content(c)
+	}
+	return projected
+}
+
+// content replaces a block that the revision does not know by text.
+func (t translation) content(c mcp.Content) mcp.Content {
+	switch c := c.(type) {
+	case *mcp.AudioContent:
+		if t.rev < revision.R202503 {
+			return mcp.Text(fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)))
+		}
+	case *mcp.ResourceLink:
+		if t.rev < revision.R202506 {
+			return mcp.Text(c.URI)
+		}
+	}
+	return c
+}
+
+// capabilities returns those of a server as the revision knows them.
+func (t translation) capabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+	if caps == nil {
+		return &mcp.ServerCapabilities{}
+	}
+	c := *caps
+	if t.rev < revision.R202503 {
+		c.Completions = nil
+	}
+	return &c
+}
+
+// implementation returns an identity as the revision knows it.
+func (t translation) implementation(i mcp.Implementation) mcp.Implementation {
+	if t.rev < revision.R202506 {
+		i.Title = ""
+	}
+	if t.rev < revision.R202511 {
+		i.Description, i.WebsiteURL, i.Icons = "", "", nil
+	}
+	return i
+}
+
+// clientCapabilities returns those of what a client declared that its revision knows.
+func (t translation) clientCapabilities(declared json.RawMessage) json.RawMessage {
+	if t.rev >= revision.R202511 || declared == nil {
+		return declared
+	}
+	var c mcp.ClientCapabilities
+	if strictjson.Unmarshal(declared, &c) != nil {
+		return declared
+	}
+	if c.Elicitation != nil { // also before 2025-06-18, which has no questions: a client that declares them understands them
+		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}
+	}
+	if c.Sampling != nil {
+		c.Sampling = &mcp.SamplingCapability{Context: c.Sampling.Context}
+	}
+	return strictjson.MustMarshal(&c)
+}
+
+// question returns a question as the revision asks it, or why it cannot.
+func (t translation) question(q mcp.InputRequest, id string) (mcp.InputRequest, error) {
+	switch {
+	case q.Method == mcp.MethodCreateMessage && t.rev < revision.R202511:
+		return q, t.singleBlocks(q)
+	case q.Method != mcp.MethodElicit:
+		return q, nil
+	}
+	var p mcp.ElicitParams
+	if strictjson.Unmarshal(q.Params, &p) != nil {
+		return q, nil //nolint:nilerr // the client may say what is wrong with it
+	}
+	switch {
+	case t.rev < revision.R202511 && asksForLists(p.RequestedSchema):
+		return q, t.cannotAsk("for lists")
+	case t.rev < revision.R202511:
+		p.Mode = ""
+	case p.Mode == "url":
+		p.ElicitationID = id
+	}
+	q.Params = strictjson.MustMarshal(&p)
+	return q, nil
+}
+
+func (t translation) cannotAsk(what string) error {
+	return mcp.Errorf(mcp.CodeInvalidRequest, "a client of %s cannot be asked %s", t.rev, what)
+}
+
+// singleBlocks reports messages of several blocks, which revisions before 2025-11-25
+// do not have.
+func (t translation) singleBlocks(q mcp.InputRequest) error {
+	var p mcp.CreateMessageParams
+	if strictjson.Unmarshal(q.Params, &p) != nil {
+		return nil //nolint:nilerr // the client may say what is wrong with it
+	}
+	for _, m := range p.Messages {
+		if m != nil && len(m.Content) != 1 {
+			return t.cannotAsk("with several blocks in a message")
+		}
+	}
+	return nil
+}
+
+// asksForLists reports whether a form has a field of several choices, which revisions
+// before 2025-11-25 do not have.
+func asksForLists(schema json.RawMessage) bool {
+	var form struct {
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if strictjson.Unmarshal(schema, &form) != nil {
+		return false
+	}
+	for _, field := range form.Properties {
+		if field.Type == "array" {
+			return true
+		}
+	}
+	return false
+}

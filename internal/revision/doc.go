@@ -1,0 +1,6 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Package revision orders the older revisions of the protocol, those that begin with an
+// initialize handshake, for the two packages that translate them.
+package revision

@@ -1,0 +1,169 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package serving
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+var core = mcp.Internal(seam.Key{})
+
+// A Sender sends whole messages to a client. Send may be called by several goroutines at
+// once; it must not keep message.
+type Sender interface {
+	Send(ctx context.Context, message []byte) error
+}
+
+// An Origin says who sent a message, and what carried it. Messages of one session can
+// have different ones: a client may come back with another token.
+type Origin struct {
+	Principal *mcp.Principal      // nil if the caller is not authenticated
+	Header    map[string][]string // of the HTTP message, nil on other transports
+}
+
+// NewRequest returns the request or notification that m is, with its origin. If its
+// params cannot be read, it returns an [*mcp.Error] as well.
+func (o Origin) NewRequest(m *transport.Message) (*mcp.Request, error) {
+	req, err := core.NewRequest(m)
+	req.Principal, req.Header = o.Principal, o.Header
+	return req, err
+}
+
+// A Call is a message that a transport has accepted from a client. It must be served,
+// once.
+type Call interface {
+	// Serve runs the handler. Whatever the server sends before the response goes to
+	// out, until Serve returns. A nil out means that nothing can be sent.
+	Serve(out Sender)
+	// Err returns the error of the handler, for transports that have a status for it.
+	Err() error
+	// Append appends the response to dst, or nothing if there is none: the message is
+	// not a request, or was cancelled.
+	Append(dst []byte) []byte
+}
+
+// IsModern reports whether a request belongs to the newest revision: it names the
+// revision itself, or the header of its transport does, which is "" if there is none.
+// Outside of a session the methods of the newest revision do as well, so that their
+// errors say what is missing. This is the one place where that is decided.
+func IsModern(req *mcp.Request, header string, inSession bool) bool {
+	switch {
+	case core.IsModern(req):
+		return true
+	case req.Method == revision.Initialize && !req.IsNotification():
+		return false
+	case slices.Contains(mcp.ModernVersions(), header):
+		return true
+	}
+	return !inSession && (req.Method == mcp.MethodDiscover || req.Method == mcp.MethodListen)
+}
+
+// NewCall returns the call of a request of the newest revision to h. The request is
+// cancelled with ctx.
+func NewCall(ctx context.Context, h mcp.Handler, req *mcp.Request, logger *slog.Logger) *ModernCall {
+	return &ModernCall{ctx: ctx, handler: h, req: req, logger: logger}
+}
+
+// A ModernCall is a Call of the newest revision.
+type ModernCall struct {
+	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
+	handler mcp.Handler
+	req     *mcp.Request
+	logger  *slog.Logger
+	res     mcp.Result
+	err     error
+}
+
+// Serve implements [Call].
+func (c *ModernCall) Serve(out Sender) {
+	c.res, c.err = core.Serve(c.ctx, c.handler, c.req, NotifierTo(out), c.logger)
+}
+
+// Result returns the result of the handler, nil if there is none.
+func (c *ModernCall) Result() mcp.Result { return c.res }
+
+// Err implements [Call].
+func (c *ModernCall) Err() error { return c.err }
+
+// Append implements [Call].
+func (c *ModernCall) Append(dst []byte) []byte {
+	if c.req.IsNotification() || WasCancelled(c.ctx) {
+		return dst
+	}
+	return core.AppendResponse(dst, c.req, c.res, c.err)
+}
+
+// A Notifier carries the notifications about one request. Notify may be called by several
+// goroutines, but not after the handler of the request has returned. It must not keep
+// params.
+type Notifier interface {
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+}
+
+// NotifierTo returns a notifier that sends notifications as messages. It is nil if out
+// is.
+func NotifierTo(out Sender) Notifier {
+	if out == nil {
+		return nil
+	}
+	return notificationSender{out}
+}
+
+type notificationSender struct{ out Sender }
+
+// Notify implements [Notifier].
+func (n notificationSender) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return n.out.Send(ctx, transport.AppendNotification(nil, method, params))
+}
+
+// WasCancelled reports whether ctx was cancelled by the client.
+func WasCancelled(ctx context.Context) bool {
+	_, ok := context.Cause(ctx).(*mcp.CancelError) //nolint:errorlint // a cause is not wrapped
+	return ok
+}
+
+// MaxInFlight is the default of how many requests of one connection or session are
+// served at once.
+const MaxInFlight = 1024
+
+// DuplicateID returns the error of a request whose id is in flight.
+func DuplicateID(id mcp.ID) error {
+	return mcp.Errorf(mcp.CodeInvalidRequest, "the id %s belongs to a request that is not answered yet", id)
+}
+
+// TooMany returns the error of a request beyond the limit of those in flight.
+func TooMany(limit int) error {
+	return mcp.Errorf(mcp.CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
+}
+
+// AsMessageError returns the error of a message that could not be read.
+func AsMessageError(err error) *transport.MessageError {
+	e, ok := errors.AsType[*transport.MessageError](err)
+	if !ok {
+		e = &transport.MessageError{Code: transport.CodeInvalidRequest, Err: err}
+	}
+	return e
+}
+
+// Refusal returns the call of a message that is refused with err. The id is zero if that
+// of the message could not be read.
+func Refusal(id mcp.ID, err error) Call { return refusal{id, err} }
+
+type refusal struct {
+	id  mcp.ID
+	err error
+}
+
+func (refusal) Serve(Sender)               {}
+func (r refusal) Err() error               { return r.err }
+func (r refusal) Append(dst []byte) []byte { return core.AppendError(dst, r.id, r.err) }

@@ -1,0 +1,28 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package strictjson
+
+import (
+	"fmt"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Marshal encodes deterministically: equal values are equal bytes.
+func Marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, jsonv2.Deterministic(true)) }
+
+// Unmarshal decodes strictly: names are case-sensitive, no member may occur twice, text
+// is valid UTF-8.
+func Unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
+
+// MustMarshal encodes a value that can always be encoded. Text that is not valid UTF-8,
+// such as the error that a call is cancelled with, has its bad bytes replaced.
+func MustMarshal(v any) []byte {
+	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic(fmt.Sprintf("mcp: encoding %T: %v", v, err))
+	}
+	return data
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// InProcess returns a Transport to a handler in this process, which speaks the newest
+// revision. Each request is served by a goroutine of its own, until it is done or the
+// connection is closed, which cancels it.
+func InProcess(h Handler) Transport { return &inProcess{h} }
+
+type inProcess struct{ handler Handler }
+
+func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
+	c := &inProcessConn{handler: t.handler, receive: receive}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// inProcessConn serves the messages of one client. Like a stream, it passes on encoded
+// messages: client and server share no memory.
+type inProcessConn struct {
+	handler Handler
+	ctx     context.Context //nolint:containedctx // it is the lifetime of the connection
+	cancel  context.CancelCauseFunc
+
+	receiving sync.Mutex // held while receive runs, which must not be called concurrently
+	receive   Receiver
+}
+
+// Call implements [Wire]. It returns when ctx is done, whatever the handler does.
+func (c *inProcessConn) Call(ctx context.Context, m *Envelope) (*Message, error) {
+	if c.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	request, err := transport.ParseMessage(bytes.Clone(m.Body))
+	if err != nil {
+		return nil, err
+	}
+	serving, cancel := context.WithCancelCause(c.ctx) // without the values of the caller's
+	response := make(chan []byte, 1)
+	go func() {
+		defer cancel(nil)
+		response <- c.serve(serving, &request)
+	}()
+	select {
+	case data := <-response:
+		m, err := transport.ParseMessage(data)
+		return &m, err
+	case <-ctx.Done():
+		cancel(&CancelError{Reason: context.Cause(ctx).Error()})
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+// serve returns the response to a request.
+func (c *inProcessConn) serve(ctx context.Context, m *Message) []byte {
+	req, err := requestOf(m)
+	if err == nil {
+		err = req.checkMeta()
+	}
+	if err == nil {
+		err = req.checkVersion()
+	}
+	var res Result
+	if err == nil {
+		res, err = serve(ctx, c.handler, req, &inProcessStream{c, req.ID}, slog.Default())
+	}
+	return appendResponse(nil, req, res, err)
+}
+
+// Send implements [Wire]. It returns when the message has been processed. A client of
+// the newest revision sends no responses.
+func (c *inProcessConn) Send(_ context.Context, m *Envelope) error {
+	if c.ctx.Err() != nil {
+		return ErrClosed
+	}
+	note, err := transport.ParseMessage(bytes.Clone(m.Body))
+	if err != nil || !note.IsNotification() {
+		return err
+	}
+	req, err := requestOf(&note)
+	if err != nil {
+		return err
+	}
+	_, _ = serve(c.ctx, c.handler, req, nil, slog.Default()) // a notification has no outcome
+	return nil
+}
+
+// Close implements [Wire].
+func (c *inProcessConn) Close() error {
+	c.cancel(ErrClosed)
+	return nil
+}
+
+// Done implements [Wire].
+func (c *inProcessConn) Done() <-chan struct{} { return c.ctx.Done() }
+
+// Err implements [Wire].
+func (c *inProcessConn) Err() error { return context.Cause(c.ctx) }
+
+// inProcessStream carries the notifications about one request.
+type inProcessStream struct {
+	conn *inProcessConn
+	id   ID
+}
+
+// Notify implements [notifier].
+func (s *inProcessStream) Notify(_ context.Context, method string, params json.RawMessage) error {
+	if s.conn.ctx.Err() != nil {
+		return ErrClosed
+	}
+	m, err := transport.ParseMessage(transport.AppendNotification(nil, method, params))
+	if err != nil {
+		return err
+	}
+	s.conn.receiving.Lock()
+	defer s.conn.receiving.Unlock()
+	s.conn.receive(m, s.id)
+	return nil
+}

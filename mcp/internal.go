@@ -1,0 +1,148 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// Internal is for the transports of this module, which alone have a key. What it
+// returns can change at any time.
+func Internal(seam.Key) internals { return internals{} } //nolint:revive // the type is unexported because godoc is for people who write handlers
+
+// internals are the functions of this package that the server side of a transport
+// needs.
+type internals struct{}
+
+// NewRequest returns the request or notification that m is. If its params cannot be
+// read, it returns an [*Error] as well, and a request without params.
+func (internals) NewRequest(m *transport.Message) (*Request, error) {
+	return requestOf(m)
+}
+
+// SetSession marks req as one of an older revision, which the session describes
+// instead of the request itself.
+func (internals) SetSession(req *Request, s *Session, version string, clientInfo, capabilities json.RawMessage, level LoggingLevel) {
+	req.call.session = s
+	req.peer.version, req.peer.info, req.peer.caps, req.peer.logLevel = version, clientInfo, capabilities, level
+	req.peer.decoded.Store(nil)
+}
+
+// NewSession returns the session that impl implements.
+func (internals) NewSession(impl session) *Session { return &Session{impl} }
+
+// Serve calls h for req on behalf of a transport. Notifications about the request go to
+// n, which may be nil, until h returns. A panic in h is logged with its stack, and
+// becomes an internal error without details; a panic with [ErrAbortHandler] is not
+// logged.
+func (internals) Serve(ctx context.Context, h Handler, req *Request, n notifier, logger *slog.Logger) (Result, error) {
+	return serve(ctx, h, req, n, logger)
+}
+
+// IsModern reports whether req names the revision that it speaks itself.
+func (internals) IsModern(req *Request) bool { return req.isModern() }
+
+// CheckMeta checks that a request of the newest revision has the metadata that every
+// one must have (basic/index#meta).
+func (internals) CheckMeta(req *Request) error { return req.checkMeta() }
+
+// CheckVersion checks that the revision which req names is served.
+func (internals) CheckVersion(req *Request) error { return req.checkVersion() }
+
+// CheckQuestions checks that the sender of req can be asked the questions.
+func (internals) CheckQuestions(req *Request, questions map[string]InputRequest) error {
+	return checkQuestions(req, questions)
+}
+
+// AppendResponse appends the response to req, as the newest revision has it, to dst. A
+// result that cannot be encoded becomes an internal error.
+func (internals) AppendResponse(dst []byte, req *Request, res Result, err error) []byte {
+	return appendResponse(dst, req, res, err)
+}
+
+// AppendError appends an error response to dst. A zero id is left out.
+func (internals) AppendError(dst []byte, id ID, err error) []byte {
+	return appendErrorResponse(dst, id, err)
+}
+
+// WithoutKey returns meta without a key.
+func (internals) WithoutKey(meta Meta, key string) Meta { return withoutKey(meta, key) }
+
+// AppendMeta continues an object with the members of meta.
+func (internals) AppendMeta(dst []byte, meta Meta) ([]byte, error) { return appendMeta(dst, meta) }
+
+// CheckResult checks what a handler made by hand in res.
+func (internals) CheckResult(res Result) error { return checkResult(res) }
+
+// AppendBody continues an object with the members of res that every revision has, and
+// closes it. Tools are encoded as form makes them; what a registered tool becomes is kept
+// under the number of the form, which is above 0 and below 8. It panics if res has a nil
+// where there must be something.
+func (internals) AppendBody(dst []byte, res Result, number int, form func(*Tool) *Tool) ([]byte, error) {
+	return appendBody(dst, res, toolForm{number, form})
+}
+
+// ParseLoggingLevel returns the level that raw, a JSON value, names.
+func (internals) ParseLoggingLevel(raw json.RawMessage) (LoggingLevel, error) {
+	level, ok := parseLoggingLevel(raw)
+	if !ok {
+		return "", Errorf(CodeInvalidParams, "params.level must be one of %s", loggingLevelNames)
+	}
+	return level, nil
+}
+
+// AsError returns the error that a peer is told for err.
+func (internals) AsError(err error) *Error { return asError(err) }
+
+// IsResourceNotFound reports whether err is [ResourceNotFound], also that of another
+// server.
+func (internals) IsResourceNotFound(err error) bool { return isResourceNotFound(err) }
+
+// Base returns the members of res that every result has.
+func (internals) Base(res Result) *ResultBase { return res.base() }
+
+// Server returns the identity of the mux that served req, nil if none did.
+func (internals) Server(req *Request) json.RawMessage { return req.call.server() }
+
+// RootType returns the type of the values of a JSON Schema, "" if it does not say.
+func (internals) RootType(schema []byte) string { return rootType(schema) }
+
+// WithAnswers returns req with what a client of the newest revision adds when it repeats
+// a request that asked.
+func (internals) WithAnswers(req *Request, answers map[string]json.RawMessage, state *string) (*Request, error) {
+	return req.answered(answers, state)
+}
+
+// Unanswered returns the outcome of a call whose question the client could not answer.
+func (internals) Unanswered(ctx context.Context, req *Request, err error) (Result, error) {
+	return unanswered(ctx, req, err)
+}
+
+// Target returns what the request is about, and whether its params say so.
+func (internals) Target(req *Request) (string, bool) { return req.Name(), req.subject().to != 0 }
+
+// ChangesIn returns all changes that a filter covers, in the order in which they are
+// announced.
+func (internals) ChangesIn(f *SubscriptionFilter) []Change { return changesIn(f) }
+
+// ListenAgain calls listen, which serves one subscription, until ctx is done or the
+// server has no changes to announce. If again is true, anything may have changed before
+// the acknowledgement.
+func (internals) ListenAgain(ctx context.Context, listen func(again bool) error) {
+	listenAgain(ctx, listen)
+}
+
+// SetAccepted notes the URIs, sorted, of whose updates the sender of req was told before:
+// they are not checked again. Nil means none.
+func (internals) SetAccepted(req *Request, uris []string) { req.call.accepted = uris }
+
+// Panicked logs a panic while req is served, and returns the error for its sender.
+func (internals) Panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
+	return panicked(ctx, req, v, logger)
+}

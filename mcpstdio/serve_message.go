@@ -1,0 +1,216 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio
+
+import (
+	"context"
+
+	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+var core = mcp.Internal(seam.Key{})
+
+// arrival is a message, or a batch, that the server has accepted. Messages that are read
+// after it find its request in flight.
+type arrival struct {
+	server *streamServer // nil if there is nothing to serve
+	call   serving.Call  // nil if the message is dropped
+	done   func()        // takes a request from those in flight; may be nil
+	req    *mcp.Request  // of the newest revision; nil for other messages
+	opens  bool          // it ends a handshake
+}
+
+// accept accepts what was read. It writes nothing.
+func (s *streamServer) accept(data []byte) arrival {
+	if !s.enter() {
+		s.acceptLate(data)
+		return arrival{}
+	}
+	a := arrival{server: s}
+	if transport.IsBatch(data) {
+		a.acceptBatch(data)
+		return a
+	}
+	m, err := transport.ParseMessage(data)
+	switch {
+	case err != nil:
+		a.acceptUnreadable(err)
+	case m.IsResponse():
+		a.call = s.session.Accept(s.ctx, m, s.origin())
+	default:
+		a.acceptRequest(m)
+	}
+	return a
+}
+
+// acceptUnreadable accepts a message that could not be read.
+func (a *arrival) acceptUnreadable(err error) {
+	s := a.server
+	e := serving.AsMessageError(err)
+	s.opts.Logger.DebugContext(s.ctx, "mcp: malformed message", "id", e.Message.ID.String(), "error", err)
+	a.call = s.session.AcceptUnreadable(e)
+}
+
+func (a *arrival) acceptBatch(data []byte) {
+	s := a.server
+	if !s.session.Batches() {
+		a.call = serving.Refusal(mcp.ID{}, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	a.call = s.session.AcceptBatch(s.ctx, data, s.origin())
+}
+
+// acceptRequest decides the revision of a request or notification. A cancellation can be
+// of any, and takes effect at once.
+func (a *arrival) acceptRequest(m transport.Message) {
+	s := a.server
+	req, err := s.origin().NewRequest(&m)
+	switch {
+	case m.Method == mcp.NotificationCancelled && m.IsNotification():
+		s.cancelRequest(req)
+	case err != nil && m.IsNotification():
+	case err != nil:
+		s.opts.Logger.DebugContext(s.ctx, "mcp: malformed message", "id", m.ID.String(), "error", err)
+		a.call = serving.Refusal(m.ID, err)
+	case serving.IsModern(req, "", s.session.Initialized()):
+		a.acceptModern(req)
+	default:
+		a.call = s.session.Accept(s.ctx, m, s.origin())
+		a.opens = legacyserver.IsInitialized(&m)
+	}
+}
+
+func (a *arrival) acceptModern(req *mcp.Request) {
+	s := a.server
+	err := core.CheckMeta(req)
+	if err == nil {
+		err = core.CheckVersion(req)
+	}
+	switch {
+	case err == nil && req.IsNotification():
+		a.call = serving.NewCall(s.ctx, s.handler, req, s.opts.Logger)
+		return
+	case req.IsNotification():
+		return
+	case err != nil:
+		a.call = serving.Refusal(req.ID, err)
+		return
+	}
+	ctx, err := s.begin(req, a)
+	if err != nil {
+		a.call = serving.Refusal(req.ID, err)
+		return
+	}
+	a.req, a.call = req, serving.NewCall(ctx, s.handler, req, s.opts.Logger)
+}
+
+// begin enters a request of the newest revision among those in flight.
+func (s *streamServer) begin(req *mcp.Request, a *arrival) (context.Context, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := req.ID.Canonical()
+	if s.inflight[id] != nil {
+		return nil, serving.DuplicateID(req.ID)
+	}
+	if len(s.inflight) >= s.opts.MaxInFlight {
+		return nil, serving.TooMany(s.opts.MaxInFlight)
+	}
+	base := s.ctx
+	if req.Method == mcp.MethodListen {
+		base = s.listening
+	}
+	ctx, cancel := context.WithCancelCause(base)
+	s.inflight[id] = cancel
+	a.done = func() {
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.inflight, id)
+	}
+	return ctx, nil
+}
+
+func (s *streamServer) cancelRequest(note *mcp.Request) {
+	s.session.Cancel(note)
+	var p mcp.CancelledParams
+	if note.Decode(&p) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.inflight[p.RequestID.Canonical()]; cancel != nil {
+		cancel(&mcp.CancelError{Reason: p.Reason})
+	}
+}
+
+// acceptLate accepts what arrives while the server drains: it can still cancel a request,
+// but no more.
+func (s *streamServer) acceptLate(data []byte) {
+	m, err := transport.ParseMessage(data)
+	if err != nil || m.Method != mcp.NotificationCancelled {
+		return
+	}
+	if req, err := s.origin().NewRequest(&m); err == nil {
+		s.cancelRequest(req)
+	}
+}
+
+// serve serves what was accepted. It calls resign if that will take long.
+func (a *arrival) serve(resign func()) {
+	s := a.server
+	if s == nil {
+		return
+	}
+	defer s.leave()
+	if a.call != nil {
+		a.serveCall(resign)
+	}
+	if a.opens && s.open() {
+		_ = s.session.Listen(s.listening, s.origin(), s, resign) // until the stream ends
+	}
+}
+
+func (a *arrival) serveCall(resign func()) {
+	s := a.server
+	listens := a.req != nil && a.req.Method == mcp.MethodListen
+	if listens {
+		resign()
+	}
+	a.call.Serve(s)
+	buf := bufpool.Get()
+	defer buf.Put()
+	buf.B = a.call.Append(buf.B)
+	if a.done != nil {
+		a.done() // before the response: the client may then use the id again
+	}
+	s.write(buf.B)
+	if listens && len(buf.B) > 0 && a.call.Err() == nil {
+		s.announceEnd(a.req.ID)
+	}
+}
+
+// announceEnd says a second time that a subscription has ended, for clients that follow
+// the page on cancellation rather than the one on subscriptions. It comes after the
+// result: everyone ignores a late cancellation, but the official TypeScript client
+// reports a response that it does not expect.
+func (s *streamServer) announceEnd(id mcp.ID) {
+	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id})
+	s.write(transport.AppendNotification(nil, mcp.NotificationCancelled, params))
+}
+
+// open reports whether the handshake is done, the first time that it is asked.
+func (s *streamServer) open() bool {
+	initialized := s.session.Initialized()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := initialized && !s.opened
+	s.opened = s.opened || first
+	return first
+}
