@@ -7,9 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
+
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/go-psi/psi/internal/decimal"
 )
 
 // An explainer converts a tree of failures to a list of problems.
@@ -65,29 +71,32 @@ func (e *explainer) problemsOf(f *failure) *explainer {
 }
 
 func (e *explainer) explain(f *failure) {
-	switch f.keyword {
-	case "":
+	switch k := f.kind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
 		for _, c := range f.causes {
 			e.collect(c)
 		}
-	case "anyOf":
-		e.alternatives(f)
-	case "oneOf":
-		both, ok := f.got.([2]int)
-		if !ok {
-			e.alternatives(f)
+	case *kind.AnyOf:
+		e.alternatives(f, "anyOf")
+	case *kind.OneOf:
+		if len(k.Subschemas) != 2 {
+			e.alternatives(f, "oneOf")
 			return
 		}
 		e.add(f, Problem{Keyword: "oneOf", Expected: "a value that fits exactly one alternative",
-			Got: fmt.Sprintf("one that fits alternatives %d and %d", both[0]+1, both[1]+1)})
-	case "required", "dependentRequired", "dependencies":
-		e.missing(f)
-	case "additionalProperties":
-		e.unknown(f)
-	case "propertyNames":
-		e.badName(f)
+			Got: fmt.Sprintf("one that fits alternatives %d and %d", k.Subschemas[0]+1, k.Subschemas[1]+1)})
+	case *kind.Required:
+		e.missing(f, "required", k.Missing, "")
+	case *kind.DependentRequired:
+		e.missing(f, "dependentRequired", k.Missing, k.Prop)
+	case *kind.Dependency:
+		e.missing(f, "dependencies", k.Missing, k.Prop)
+	case *kind.AdditionalProperties:
+		e.unknown(f, k.Properties)
+	case *kind.PropertyNames:
+		e.badName(f, k.Property)
 	default:
-		e.add(f, leaf(f))
+		e.add(f, leafProblem(k))
 	}
 }
 
@@ -109,26 +118,27 @@ func (e *explainer) found(at []string) string {
 	return "something else"
 }
 
-// named returns the properties that f is about, up to the limit: looking for a similar
-// name takes time, and the sender controls their number.
-func (e *explainer) named(f *failure) []string {
-	names := slices.Sorted(slices.Values(f.names))
+// firstNames returns names, sorted and up to the limit: looking for a similar name takes
+// time, and the sender controls their number.
+func (e *explainer) firstNames(names []string) []string {
+	names = slices.Sorted(slices.Values(names))
 	shown := names[:min(len(names), e.limit)]
 	e.more += len(names) - len(shown)
 	return shown
 }
 
-// missing adds a problem for each missing property.
-func (e *explainer) missing(f *failure) {
+// missing adds a problem for each missing property. because is the property that requires
+// them, or "".
+func (e *explainer) missing(f *failure, keyword string, names []string, because string) {
 	props := append(slices.Clone(f.schema), "properties")
 	got := "nothing (the property is required)"
-	if f.because != "" {
-		got = "nothing (the property is required next to " + quote(f.because) + ")"
+	if because != "" {
+		got = "nothing (the property is required next to " + quote(because) + ")"
 	}
-	for _, name := range e.named(f) {
+	for _, name := range e.firstNames(names) {
 		e.add(f, Problem{
 			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
-			Keyword:  f.keyword,
+			Keyword:  keyword,
 			Expected: describeSchema(e.document, append(slices.Clone(props), name)),
 			Got:      got,
 		})
@@ -136,7 +146,7 @@ func (e *explainer) missing(f *failure) {
 }
 
 // unknown adds a problem for each unknown property.
-func (e *explainer) unknown(f *failure) {
+func (e *explainer) unknown(f *failure, names []string) {
 	props, _ := lookup(e.document, append(slices.Clone(f.schema), "properties"))
 	obj, _ := props.(map[string]any)
 	known := slices.Sorted(maps.Keys(obj))
@@ -144,7 +154,7 @@ func (e *explainer) unknown(f *failure) {
 	for i, name := range known {
 		allowed[i] = quote(name)
 	}
-	for _, name := range e.named(f) {
+	for _, name := range e.firstNames(names) {
 		e.add(f, Problem{
 			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
 			Keyword:  "additionalProperties",
@@ -157,8 +167,7 @@ func (e *explainer) unknown(f *failure) {
 }
 
 // badName adds the problems of a property's name.
-func (e *explainer) badName(f *failure) {
-	name := f.names[0]
+func (e *explainer) badName(f *failure, name string) {
 	inner := explainer{document: e.document, tree: e.tree, limit: e.limit, known: e.known}
 	for _, c := range f.causes {
 		inner.collect(c)
@@ -175,9 +184,9 @@ func (e *explainer) badName(f *failure) {
 // alternatives explains a value that fits none of several schemas: by the allowed
 // constants, by the allowed types if none allows its type, or by the alternative that it
 // is closest to.
-func (e *explainer) alternatives(f *failure) {
-	if values := constantsWanted(f); values != nil {
-		e.add(f, oneOf(f.keyword, f.causes[0].got, values))
+func (e *explainer) alternatives(f *failure, keyword string) {
+	if values, got := constantsWanted(f); values != nil {
+		e.add(f, oneOf(keyword, got, values))
 		return
 	}
 	at := joinPointer(f.at)
@@ -200,19 +209,20 @@ func (e *explainer) alternatives(f *failure) {
 		return
 	}
 	slices.Sort(types)
-	e.add(f, Problem{Keyword: f.keyword, Expected: typeList(slices.Compact(types))})
+	e.add(f, Problem{Keyword: keyword, Expected: typeList(slices.Compact(types))})
 }
 
-// constantsWanted returns the constants of alternatives that are all constants, else nil.
-func constantsWanted(f *failure) (values []any) {
+// constantsWanted returns the constants of alternatives that are all constants, else nil,
+// and the value that they were compared with.
+func constantsWanted(f *failure) (values []any, got any) {
 	for _, c := range f.causes {
-		want, _ := c.want.([]any)
-		if c.keyword != "const" || len(c.at) != len(f.at) {
-			return nil
+		k, ok := c.kind.(*kind.Const)
+		if !ok || len(c.at) != len(f.at) {
+			return nil, nil
 		}
-		values = append(values, want...)
+		values, got = append(values, k.Want), k.Got
 	}
-	return values
+	return values, got
 }
 
 // typeProblem returns the expected type if problems include a wrong type of the value at
@@ -239,28 +249,85 @@ func (e *explainer) score(at string) int {
 	return score
 }
 
-// leaf returns the problem of a failure without causes.
-func leaf(f *failure) Problem {
-	p := Problem{Keyword: f.keyword}
-	switch want := f.want.(type) {
-	case []string:
-		p.Expected = typeList(want)
-	case []any:
-		return oneOf(f.keyword, f.got, want)
-	case string:
-		p.Expected = textExpected(f.keyword, want)
-	case int:
-		s := sizes[f.keyword]
-		p.Expected, p.Got = s.what+count(want, s.unit), count(asInt(f.got), s.unit)
-	default:
-		p.Expected, p.Got = expected(f)
+// leafProblem returns the problem of a failure without causes.
+func leafProblem(k santhosh.ErrorKind) Problem {
+	switch k := k.(type) {
+	case *kind.Type:
+		return Problem{Keyword: "type", Expected: typeList(k.Want)}
+	case *kind.Enum:
+		return oneOf("enum", k.Got, k.Want)
+	case *kind.Const:
+		return oneOf("const", k.Got, []any{k.Want})
+	case *kind.Format:
+		return Problem{Keyword: "format", Expected: formatText(k.Want)}
+	case *kind.Pattern:
+		return Problem{Keyword: "pattern", Expected: "string that matches the regular expression " + clip(k.Want, 4*maxValue)}
+	case *kind.FalseSchema:
+		return Problem{Keyword: "false", Expected: "nothing here"}
+	case *kind.Not:
+		return Problem{Keyword: "not", Expected: "a value that the schema does not exclude"}
+	case *kind.RefCycle:
+		return Problem{Keyword: "$ref", Expected: "a schema whose references end"}
+	case *kind.AdditionalItems:
+		return Problem{Keyword: "additionalItems", Expected: "no further items", Got: strconv.Itoa(k.Count) + " more"}
+	case *kind.UniqueItems:
+		return Problem{Keyword: "uniqueItems", Expected: "array without repeated items", Got: fmt.Sprintf("equal items at %d and %d", k.Duplicates[0], k.Duplicates[1])}
 	}
-	return p
+	if p, ok := numberProblem(k); ok {
+		return p
+	}
+	if p, ok := sizeProblem(k); ok {
+		return p
+	}
+	return Problem{Keyword: strings.Join(k.KeywordPath(), "/"), Expected: "a value that conforms to the schema"}
 }
 
-func asInt(v any) int {
-	n, _ := v.(int)
-	return n
+func numberProblem(k santhosh.ErrorKind) (p Problem, ok bool) {
+	problem := func(keyword, expected string, want *big.Rat) (Problem, bool) {
+		digits, _ := want.FloatPrec() // exact, because it was read from JSON
+		n, _ := decimal.Parse(want.FloatString(digits))
+		return Problem{Keyword: keyword, Expected: expected + clip(n.String(), maxValue)}, true
+	}
+	switch k := k.(type) {
+	case *kind.Minimum:
+		return problem("minimum", "number of at least ", k.Want)
+	case *kind.Maximum:
+		return problem("maximum", "number of at most ", k.Want)
+	case *kind.ExclusiveMinimum:
+		return problem("exclusiveMinimum", "number greater than ", k.Want)
+	case *kind.ExclusiveMaximum:
+		return problem("exclusiveMaximum", "number less than ", k.Want)
+	case *kind.MultipleOf:
+		return problem("multipleOf", "multiple of ", k.Want)
+	}
+	return Problem{}, false
+}
+
+func sizeProblem(k santhosh.ErrorKind) (p Problem, ok bool) {
+	problem := func(keyword, expected, unit string, want, got int) (Problem, bool) {
+		return Problem{Keyword: keyword, Expected: expected + count(want, unit), Got: count(got, unit)}, true
+	}
+	switch k := k.(type) {
+	case *kind.MinLength:
+		return problem("minLength", "string of at least ", "character", k.Want, k.Got)
+	case *kind.MaxLength:
+		return problem("maxLength", "string of at most ", "character", k.Want, k.Got)
+	case *kind.MinItems:
+		return problem("minItems", "array of at least ", "item", k.Want, k.Got)
+	case *kind.MaxItems:
+		return problem("maxItems", "array of at most ", "item", k.Want, k.Got)
+	case *kind.MinProperties:
+		return problem("minProperties", "object with at least ", "member", k.Want, k.Got)
+	case *kind.MaxProperties:
+		return problem("maxProperties", "object with at most ", "member", k.Want, k.Got)
+	case *kind.MinContains:
+		return problem("minContains", "array with at least ", "matching item", k.Want, len(k.Got))
+	case *kind.MaxContains:
+		return problem("maxContains", "array with at most ", "matching item", k.Want, len(k.Got))
+	case *kind.Contains:
+		return problem("contains", "array with at least ", "matching item", 1, 0)
+	}
+	return Problem{}, false
 }
 
 func oneOf(keyword string, got any, want []any) Problem {
@@ -275,14 +342,8 @@ func oneOf(keyword string, got any, want []any) Problem {
 	return p
 }
 
-func textExpected(keyword, want string) string {
-	if keyword == "pattern" {
-		return "string that matches the regular expression " + clip(want, 4*maxValue)
-	}
-	if number, ok := numberExpected[keyword]; ok {
-		return number + clip(want, maxValue)
-	}
-	switch want {
+func formatText(format string) string {
+	switch format {
 	case "date-time":
 		return "date-time such as 2026-01-31T13:00:00Z"
 	case "date":
@@ -292,43 +353,5 @@ func textExpected(keyword, want string) string {
 	case "uri":
 		return "URI such as https://example.com/a"
 	}
-	return "string of format " + want
-}
-
-var numberExpected = map[string]string{
-	"minimum":          "number of at least ",
-	"maximum":          "number of at most ",
-	"exclusiveMinimum": "number greater than ",
-	"exclusiveMaximum": "number less than ",
-	"multipleOf":       "multiple of ",
-}
-
-var sizes = map[string]struct{ what, unit string }{
-	"minLength":     {"string of at least ", "character"},
-	"maxLength":     {"string of at most ", "character"},
-	"minItems":      {"array of at least ", "item"},
-	"maxItems":      {"array of at most ", "item"},
-	"minProperties": {"object with at least ", "member"},
-	"maxProperties": {"object with at most ", "member"},
-	"minContains":   {"array with at least ", "matching item"},
-	"maxContains":   {"array with at most ", "matching item"},
-	"contains":      {"array with at least ", "matching item"},
-}
-
-// expected returns the texts for keywords without a value to show.
-func expected(f *failure) (expected, got string) {
-	switch f.keyword {
-	case "false":
-		return "nothing here", ""
-	case "not":
-		return "a value that the schema does not exclude", ""
-	case "$ref":
-		return "a schema whose references end", ""
-	case "additionalItems":
-		return "no further items", strconv.Itoa(asInt(f.got)) + " more"
-	case "uniqueItems":
-		both, _ := f.got.([2]int)
-		return "array without repeated items", fmt.Sprintf("equal items at %d and %d", both[0], both[1])
-	}
-	return "a value that conforms to the schema", ""
+	return "string of format " + format
 }
