@@ -14,7 +14,7 @@ import (
 
 // Tests of public advisories have their names, and docs/advisories.md lists them.
 
-// lineOf reads one line without an end but for its length.
+// lineOf reads as one line of a given length, without a line break.
 type lineOf struct{ left int }
 
 func (l *lineOf) Read(p []byte) (int, error) {
@@ -29,8 +29,8 @@ func (l *lineOf) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The Ruby SDK, as a server and as a client, kept a line until it ended, and it need
-// not end.
+// The Ruby SDK, as a server and as a client, buffered a line until its end, which may never
+// come.
 func TestAdvisoryCVE_2026_63119(t *testing.T) {
 	const limit, length = 1 << 20, 64 << 20
 	long := &lineOf{length}

@@ -23,13 +23,13 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// behaviourVariable makes TestBehaviour a program that a test starts.
+// behaviourVariable is the environment variable that selects the program TestBehaviour runs.
 const behaviourVariable = "MCPSTDIO_TEST_BEHAVIOUR"
 
-// forever is longer than any test, and bounds the programs of one that failed.
+// forever is longer than any test. It bounds the programs of a test that failed.
 const forever = time.Minute
 
-// behaviours are the programs. What they return is their exit status.
+// behaviours are the programs that tests start. They return their exit status.
 var behaviours = map[string]func() int{
 	"serve": serve,
 	"noisy": func() int { // T2
@@ -83,10 +83,10 @@ var behaviours = map[string]func() int{
 	},
 }
 
-// ready is a notification, and a sign of life.
+// ready is a notification that a program sends when it has started.
 const ready = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ready"}}` + "\n"
 
-// TestBehaviour is no test but all the programs that tests start.
+// TestBehaviour is not a test: it runs the programs that tests start.
 func TestBehaviour(t *testing.T) {
 	name := os.Getenv(behaviourVariable)
 	if name == "" {
@@ -99,7 +99,7 @@ func TestBehaviour(t *testing.T) {
 	os.Exit(behaviour())
 }
 
-// program is the command of a program.
+// program returns the command that runs a program.
 func program(name string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -110,8 +110,8 @@ func program(name string) *exec.Cmd {
 	return cmd
 }
 
-// startHelper starts a process that has everything of ours: standard files, and
-// file 3 where there is one.
+// startHelper starts a process that inherits our standard files, and file 3 if there is
+// one.
 func startHelper(name string) {
 	cmd := program(name)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -125,8 +125,8 @@ func startHelper(name string) {
 
 func hasWitness() bool { return os.Getenv("MCPSTDIO_TEST_WITNESS") != "" }
 
-// witnessed gives a command a file 3, of which dead is read to its end when no
-// process has it any more.
+// witnessed gives a command a file 3. The channel dead receives what was written to it when
+// no process has the file open any more.
 func witnessed(t *testing.T, cmd *exec.Cmd) (dead <-chan string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -154,7 +154,8 @@ func serveTo(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// serveUnless serves after it has called or refused a line with a word in it.
+// serveUnless calls refuse for lines that contain a word, and serves from the first other
+// line on.
 func serveUnless(word string, refuse func()) int {
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -169,7 +170,7 @@ func serveUnless(word string, refuse func()) int {
 	}
 }
 
-// tools are what the programs serve.
+// tools returns the handler that the programs serve.
 func tools() *mcp.Mux {
 	mux := server(nil)
 	mux.Tool("pid", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return fmt.Sprint(os.Getpid()), nil }, nil))
@@ -187,7 +188,7 @@ func tools() *mcp.Mux {
 	return mux
 }
 
-// crlfWriter ends lines as Windows does, and adds an empty one.
+// crlfWriter ends lines as Windows does, and adds an empty line.
 type crlfWriter struct{ w io.Writer }
 
 func (w crlfWriter) Write(b []byte) (int, error) {
@@ -195,7 +196,7 @@ func (w crlfWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// notes is a text that several goroutines write.
+// notes is a text that is safe for concurrent writes.
 type notes struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -217,7 +218,7 @@ func (n *notes) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(n, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// quietly are options that log nowhere, and wait less than is usual.
+// quietly returns options that log nothing and have a short WaitDelay.
 func quietly() *mcpstdio.CommandOptions {
 	return &mcpstdio.CommandOptions{Logger: slog.New(slog.DiscardHandler), WaitDelay: 500 * time.Millisecond}
 }
@@ -228,8 +229,8 @@ func reasonOfEnd(conn *mcp.Conn) error {
 	return conn.Err()
 }
 
-// client connects to programs. It is generous with the probe, since a machine may
-// be slow to start them.
+// client returns a client for programs. Its timeout is long, because a machine may be slow
+// to start them.
 func client() *mcp.Client {
 	return mcp.NewClient("test", "v1", &mcp.ClientOptions{ConnectTimeout: 20 * time.Second, Logger: slog.New(slog.DiscardHandler)})
 }
@@ -261,7 +262,7 @@ func echoes(t *testing.T, conn *mcp.Conn, text string) {
 	}
 }
 
-// soon fails the test if a channel says nothing for longer than is reasonable.
+// soon receives from a channel, and fails the test if nothing comes in a reasonable time.
 func soon[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
@@ -272,7 +273,7 @@ func soon[T any](t *testing.T, c <-chan T, what string) (v T) {
 	return v
 }
 
-// unstartable is a command that fails to start only when it is tried.
+// unstartable returns a command whose Start fails.
 func unstartable() *exec.Cmd {
 	cmd := program("serve")
 	cmd.Dir = "/no/such/directory"

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// T6: the server exits in the midst of calls.
+// T6: the server exits during calls.
 func TestCommandExits(t *testing.T) {
 	mcptest.NoLeaks(t)
 	conn := connect(t, program("serve"), quietly())
@@ -51,8 +51,8 @@ func TestCommandExits(t *testing.T) {
 	}
 }
 
-// A server that ends with status 0 is an error all the same for who did not want
-// it to; and one that cannot answer any more is ended.
+// A connection whose server exits with status 0 ends with an error as well. A server that has
+// closed its output is ended.
 func TestCommandMute(t *testing.T) {
 	mcptest.NoLeaks(t)
 	cmd := program("mute")
@@ -73,7 +73,7 @@ func TestCommandMute(t *testing.T) {
 	}
 }
 
-// T7: neither the end of its input nor SIGTERM end the server, and it has a child.
+// T7: the server ignores the end of its input and SIGTERM, and has a child.
 func TestCommandStubborn(t *testing.T) {
 	mcptest.NoLeaks(t)
 	var log notes
@@ -95,7 +95,7 @@ func TestCommandStubborn(t *testing.T) {
 	}
 }
 
-// Those that are done with SIGTERM are not killed.
+// A server that exits on SIGTERM is not killed.
 func TestCommandTerminated(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGTERM")
@@ -111,7 +111,7 @@ func TestCommandTerminated(t *testing.T) {
 	}
 }
 
-// What a server leaves behind ends with it, whether it is closed or exits.
+// Processes that a server leaves behind end with it, whether it is closed or exits.
 func TestCommandHelpers(t *testing.T) {
 	for _, how := range []string{"close", "exit"} {
 		t.Run(how, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestCommandHelpers(t *testing.T) {
 	}
 }
 
-// Calls that wait fail when Close begins, not when the server has ended.
+// Pending calls fail when Close begins, not when the server has ended.
 func TestCommandClosedWhileCalling(t *testing.T) {
 	mcptest.NoLeaks(t)
 	opts := quietly()
@@ -165,7 +165,7 @@ func TestCommandClosedWhileCalling(t *testing.T) {
 	}
 }
 
-// Close returns when a Receiver calls it, and when several do.
+// Close returns when a Receiver calls it, and when it is called several times.
 func TestCommandClosedFromReceiver(t *testing.T) {
 	mcptest.NoLeaks(t)
 	opts := quietly()

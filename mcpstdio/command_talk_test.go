@@ -38,7 +38,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// T1: messages of 10 MiB pass both ways. One that is too long costs its call only.
+// T1: messages of 10 MiB pass in both directions. A message that is too long fails only its
+// call.
 func TestCommandLongMessages(t *testing.T) {
 	echoes(t, connect(t, program("serve"), nil), strings.Repeat("0123456789abcdef", 10<<20/16))
 
@@ -123,8 +124,8 @@ func TestCommandBanner(t *testing.T) {
 	}
 }
 
-// T61: servers that exit, or are silent, when they are asked what they do not
-// know. The first needs another process.
+// T61: servers that exit, or do not answer, when they do not know a method. The first needs
+// a new process.
 func TestCommandProbe(t *testing.T) {
 	for _, name := range []string{"old", "silent"} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestCommandProbe(t *testing.T) {
 	}
 }
 
-// A server that reads nothing holds nobody longer than the context says, nor Close.
+// A server that reads nothing blocks neither Send beyond its context nor Close.
 func TestCommandDeaf(t *testing.T) {
 	mcptest.NoLeaks(t)
 	received := make(chan struct{}, 1)

@@ -24,7 +24,7 @@ import (
 
 var systemBehaviours = map[string]func() int{"host": host, "logging": logging, "escape": escape}
 
-// host is a client that dies before it closes anything.
+// host is a client that is killed before it closes anything.
 func host() int {
 	cmd := program("logging")
 	cmd.ExtraFiles = []*os.File{os.NewFile(3, "witness")}
@@ -39,8 +39,8 @@ func host() int {
 	return 0
 }
 
-// logging is a server that logs much when its input has ended, and tells its
-// witness how that went.
+// logging is a server that logs much when its input has ended, and reports the result to its
+// witness.
 func logging() int {
 	in := &lastLogger{in: os.Stdin}
 	status := serveTo(in, nil)
@@ -68,8 +68,8 @@ func (l *lastLogger) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// escape is a server that leaves a process behind, outside of its group, which has
-// its pipes.
+// escape is a server that leaves a process behind that holds its pipes but is not in its
+// group.
 func escape() int {
 	cmd := program("serve")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.NewFile(3, "leash"), os.Stdout, os.Stderr
@@ -80,8 +80,8 @@ func escape() int {
 	return serve()
 }
 
-// T9b: the host is killed. Its server sees the end of its input and ends, though
-// nobody reads what it logs.
+// T9b: the host is killed. Its server reads the end of its input and exits, although its log
+// is not read any more.
 func TestCommandHostKilled(t *testing.T) {
 	cmd := program("host")
 	dead := witnessed(t, cmd)
@@ -98,8 +98,8 @@ func TestCommandHostKilled(t *testing.T) {
 	}
 }
 
-// A process that left the group and keeps the pipes does not hold up Close, nor
-// the error after an exit.
+// A process that left the group and holds the pipes delays neither Close nor the error after
+// an exit.
 func TestCommandEscaped(t *testing.T) {
 	for _, how := range []string{"close", "exit"} {
 		t.Run(how, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestCommandEscaped(t *testing.T) {
 	}
 }
 
-// The command's own attributes are kept; a session is a group.
+// The attributes of the command are kept. A session is a process group as well.
 func TestCommandSession(t *testing.T) {
 	cmd := program("serve")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -145,7 +145,7 @@ func TestCommandSession(t *testing.T) {
 	}
 }
 
-// Connections, however they end, leave no goroutine, descriptor or process.
+// Connections leave no goroutine, descriptor or process behind, however they end.
 func TestCommandCycles(t *testing.T) {
 	cycles := 40
 	if testing.Short() {
@@ -173,7 +173,7 @@ func TestCommandCycles(t *testing.T) {
 			t.Fatal("it started")
 		}
 	}
-	// What nobody closed is let go a moment after Wait.
+	// Pipes that were not closed are released a moment after the end.
 	for deadline := time.Now().Add(5 * time.Second); descriptors(t) > before && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond)
 	}
@@ -185,7 +185,7 @@ func TestCommandCycles(t *testing.T) {
 	}
 }
 
-// descriptors counts the open files of this process, where that can be done.
+// descriptors returns the number of open files of this process, where the system reports it.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	dir, err := os.Open("/proc/self/fd")

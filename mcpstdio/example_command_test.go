@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// The server is a program, which is started for the connection and ends with it.
-// Here there is no such program.
+// The server is a program that is started for the connection and ends with it. In this
+// example, the program does not exist.
 func ExampleNewCommand() {
 	ctx := context.Background()
 	transport := mcpstdio.NewCommand(exec.Command("./calculator", "-precise"), &mcpstdio.CommandOptions{Stderr: os.Stderr})
@@ -36,8 +36,8 @@ func ExampleNewCommand() {
 	// Output: not connected: true
 }
 
-// A server that runs already serves many clients on a socket. Those who may enter its
-// directory can connect.
+// A running server serves many clients on a socket. Users with access to its directory can
+// connect.
 func ExampleServeListener() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

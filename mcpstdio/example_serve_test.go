@@ -21,8 +21,8 @@ func pinger() *mcp.Mux {
 	return mux
 }
 
-// A server program has a main function that calls Serve. It ends when the client
-// closes its end; here, that is at once, since nobody writes.
+// The main function of a server program calls Serve. Serve returns when the client closes its
+// end, in this example at once.
 func ExampleServe() {
 	if err := mcpstdio.Serve(context.Background(), pinger()); err != nil {
 		fmt.Println(err)
@@ -46,7 +46,7 @@ func ExampleServer() {
 	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"pong"}]}}
 }
 
-// Messages can go over any stream of bytes, such as a network connection.
+// Messages can be sent over any byte stream, such as a network connection.
 func ExampleNewStream() {
 	here, there := net.Pipe()
 	go func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A command does not get the secrets of its client's environment, unless it is told so.
+// A command does not get the secrets of its client's environment unless Env contains them.
 func TestFindingS20Environment(t *testing.T) {
 	t.Setenv(behaviourVariable, "serve")
 	t.Setenv("API_KEY", "hunter2")
@@ -54,7 +54,8 @@ func TestFindingS20Environment(t *testing.T) {
 	}
 }
 
-// A nil Env is not everything: the program is not told what to do, and is no server.
+// A nil Env is not the whole environment: the program does not learn what to do, and is not
+// a server.
 func TestFindingS20NilEnvironment(t *testing.T) {
 	t.Setenv(behaviourVariable, "serve")
 	cmd := program("serve")

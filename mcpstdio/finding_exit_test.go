@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// What a server says last neither controls a terminal nor begins a line of a log.
+// The standard error in an ExitError neither controls a terminal nor starts a line of a log.
 func TestFindingS32ExitError(t *testing.T) {
 	stderr := "fatal\r\x1b[2J\x1b]0;title\a \u009b31m \u202egnp.exe\nERROR all is lost\n\tat main"
 	err := &mcpstdio.ExitError{Err: errors.New("exit status 1"), Stderr: stderr}

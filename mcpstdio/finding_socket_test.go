@@ -27,7 +27,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// deleter is a server with a tool that no web page may reach, and the number of its calls.
+// deleter returns a server with a tool that web pages must not reach, and the number of its
+// calls.
 func deleter() (*mcp.Mux, *atomic.Int32) {
 	mux, calls := mcp.NewMux("m", "v1", nil), new(atomic.Int32)
 	mux.Tool("delete", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
@@ -44,8 +45,8 @@ func quietStream() *mcpstdio.StreamOptions {
 // attack is a message that runs the tool of deleter.
 func attack() string { return request(1, "tools/call", `"name":"delete",`) + "\n" }
 
-// A web page can make its browser send any body to any port, below a head that it cannot
-// change. The body's lines are not served, on any network.
+// A web page can make its browser send any body to any port, after a head that it cannot
+// change. The lines of the body are not served, on any network.
 func TestFindingS1WebPage(t *testing.T) {
 	mcptest.NoLeaks(t)
 	mux, calls := deleter()
@@ -69,8 +70,8 @@ func TestFindingS1WebPage(t *testing.T) {
 	}
 }
 
-// A connection that begins with anything but a message is closed, at its first byte that
-// shows it, without an answer.
+// A connection that begins with anything but a message is closed without an answer, at the
+// first byte that shows it.
 func TestFindingS1OtherProtocols(t *testing.T) {
 	beginnings := map[string]string{
 		"HTTP/1":                 "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
@@ -138,8 +139,8 @@ func TestFindingS1SlowClients(t *testing.T) {
 	}
 }
 
-// A program on standard input and output may be behind a socket as well: of inetd, of
-// socat. What begins as a web page does ends it.
+// A program on standard input and output may be behind a socket as well, for example of inetd
+// or socat. Input that begins as the request of a web page ends it.
 func TestFindingS1WebPageToServer(t *testing.T) {
 	page := "POST / HTTP/1.1\r\nHost: 127.0.0.1:7000\r\nContent-Type: text/plain\r\n\r\n" + attack()
 	for name, first := range map[string]string{
@@ -162,7 +163,7 @@ func TestFindingS1WebPageToServer(t *testing.T) {
 	}
 }
 
-// Whatever comes before it, a message is served only if the first line was JSON.
+// A message is served only if the first line was JSON, whatever comes before the message.
 func TestFindingS1RandomBeginnings(t *testing.T) {
 	parts := []string{
 		"{", "}", "[", "]", `"`, "\n", "\r", `\`, " ", "\t", "a", "POST / HTTP/1.1", "Host: x", "\x00", "\xef\xbb\xbf", ":", ",", "1", "null", "\xff",
@@ -184,7 +185,7 @@ func TestFindingS1RandomBeginnings(t *testing.T) {
 	}
 }
 
-// TCP reaches further than its listener's owner thinks, and is served only if it is told so.
+// TCP reaches further than users expect, and is served only with InsecureTCP.
 func TestFindingS1TCP(t *testing.T) {
 	mcptest.NoLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -218,8 +219,8 @@ func TestFindingS1TCP(t *testing.T) {
 	soon(t, ended, "ServeListener")
 }
 
-// Connections that say nothing, or begin a message and do not end it, make room for others.
-// One that has said something may be silent.
+// Connections without a first message, or with an incomplete one, are closed and make room
+// for others. After its first message, a connection may be silent.
 func TestFindingW18Silence(t *testing.T) {
 	for name, first := range map[string]string{"silent": "", "blank": "\n\n", "begun": `{"jsonrpc"`} {
 		t.Run(name, func(t *testing.T) {

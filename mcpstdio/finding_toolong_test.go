@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A message over the limit fails the call that it answers, wherever in it the id stands,
-// and is refused with its id if it is a request. The stream goes on.
+// A message that is too long fails the call that it answers, wherever its ID is. If it is a
+// request, it is refused with its ID. The stream goes on.
 func TestFindingW2TooLong(t *testing.T) {
 	long := strings.Repeat(`x\"id\":1}`, 1<<14)
 	for _, answer := range []string{

@@ -23,10 +23,10 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// answerInHalves answers "vendor/m" with long lines. Of each it writes the second half
-// only when something more has been sent. It says when the client has begun to read
-// the first half, since no pipe or socket holds so much, and when "vendor/silence",
-// which it does not answer, has come.
+// answerInHalves answers "vendor/m" with long lines. It writes the second half of a line only
+// after another message has come. It calls tell when the client has begun to read the first
+// half, which no pipe or socket can buffer, and when "vendor/silence" has come, which it does
+// not answer.
 func answerInHalves(in io.Reader, out io.Writer, tell func()) {
 	lines := bufio.NewReader(in)
 	text := strings.Repeat("x", 2<<20)
@@ -56,13 +56,13 @@ func answerInHalves(in io.Reader, out io.Writer, tell func()) {
 	}
 }
 
-// halting is a program that answers in halves, and says so on its standard error.
+// halting is a program that runs answerInHalves, and reports on its standard error.
 func halting() int {
 	answerInHalves(os.Stdin, os.Stdout, func() { fmt.Fprintln(os.Stderr, "so far") })
 	return 0
 }
 
-// signals is a writer that tells of each write.
+// signals is a writer that sends a value for each write.
 type signals chan struct{}
 
 func (s signals) Write(b []byte) (int, error) {
@@ -70,7 +70,7 @@ func (s signals) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// haltingServers connect to servers that answer in halves, and tell of them.
+// haltingServers returns transports to servers that run answerInHalves.
 func haltingServers(t *testing.T, told signals) map[string]transport.Transport {
 	l, address := listen(t)
 	go func() {
@@ -89,7 +89,8 @@ func haltingServers(t *testing.T, told signals) map[string]transport.Transport {
 	}
 }
 
-// Who gives up in the midst of a line returns at once, and costs nobody an answer.
+// A call that is cancelled while a line is read returns at once, and other calls get their
+// answers.
 func TestGiveUpWithinALine(t *testing.T) {
 	mcptest.NoLeaks(t)
 	told := make(signals, 10)
@@ -137,7 +138,7 @@ func startCall(ctx context.Context, wire transport.Conn, id int64, method string
 	return ended
 }
 
-// Whoever gives up when, all others get their own answers.
+// Calls get their own answers although others are cancelled at any time.
 func TestGiveUpRandomly(t *testing.T) {
 	address, _ := listenAndServe(t, server(nil), nil)
 	for name, transport := range map[string]transport.Transport{
@@ -205,7 +206,7 @@ func TestExitBetweenCalls(t *testing.T) {
 	}
 }
 
-// Close ends calls that wait, also when some of them give up at that moment.
+// Close ends pending calls, also when some of them are cancelled at that moment.
 func TestCloseWhileGivingUp(t *testing.T) {
 	mcptest.NoLeaks(t)
 	for range 2 {

@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// childVariable makes the test binary a server: one that prints when serving is
-// over, or one that is silent then.
+// childVariable makes the test binary a server, which prints something after serving or does
+// not.
 const (
 	childVariable = "MCPSTDIO_TEST_CHILD"
 	talkative     = "talkative"
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child serves a tool that prints and logs where it should not.
+// child serves a tool that prints to standard output and logs.
 func child() int {
 	mux := server(nil)
 	mux.Tool("chatter", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
@@ -100,7 +100,7 @@ func (p *process) call(members string) string {
 	return line
 }
 
-// end closes the child's input and returns what it still says, and how it ended.
+// end closes the child's input and returns the rest of its output, and how it ended.
 func (p *process) end() (string, error) {
 	p.t.Helper()
 	p.in.Close()
@@ -111,8 +111,8 @@ func (p *process) end() (string, error) {
 	return string(rest), p.cmd.Wait()
 }
 
-// A stray print goes to standard error. T8: when serving is over, the process has
-// its standard output back.
+// A stray print goes to standard error. T8: after serving, the process has its standard
+// output back.
 func TestStrayPrints(t *testing.T) {
 	var stderr strings.Builder
 	p := start(t, talkative, &stderr)
@@ -128,7 +128,7 @@ func TestStrayPrints(t *testing.T) {
 	}
 }
 
-// T9b: nobody reads standard error any more. The server goes on.
+// T9b: standard error is not read any more. The server goes on.
 func TestBrokenStderr(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -147,8 +147,8 @@ func TestBrokenStderr(t *testing.T) {
 	}
 }
 
-// Nobody reads standard output any more, while an answer is written: the server
-// ends when its input does, and is not killed by a signal.
+// Standard output is not read any more while an answer is written. The server ends with its
+// input, and is not killed by a signal.
 func TestBrokenStdout(t *testing.T) {
 	p := start(t, silent, io.Discard)
 	if got := p.call(`"name":"echo","arguments":{"text":"hi"},`); !strings.Contains(got, "hi") {
@@ -163,7 +163,7 @@ func TestBrokenStdout(t *testing.T) {
 	}
 }
 
-// T9: what is sent before the server has begun to read is answered.
+// T9: requests sent before the server has begun to read are answered.
 func TestAtOnce(t *testing.T) {
 	p := start(t, talkative, io.Discard)
 	if got := p.call(`"name":"echo","arguments":{"text":"at once"},`); !strings.Contains(got, "at once") {

@@ -38,8 +38,8 @@ func listen(t *testing.T) (l net.Listener, address string) {
 	return l, address
 }
 
-// listenAndServe serves on a socket until stop is called, whose argument is the
-// cause; the result is that of ServeListener.
+// listenAndServe serves on a socket until stop is called with a cause. Stop returns the
+// result of ServeListener.
 func listenAndServe(t *testing.T, h mcp.Handler, opts *mcpstdio.ListenerOptions) (address string, stop func(error) error) {
 	t.Helper()
 	l, address := listen(t)
@@ -86,7 +86,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// Requests that are being served when ctx is done are answered.
+// Requests in flight when ctx is done are answered.
 func TestListenerDrains(t *testing.T) {
 	mcptest.NoLeaks(t)
 	started, release := make(chan struct{}), make(chan struct{})
@@ -130,7 +130,7 @@ func TestListenerDrains(t *testing.T) {
 	}
 }
 
-// A client beyond the bound is served when another one is gone.
+// A client beyond the bound is served when another one has left.
 func TestListenerBound(t *testing.T) {
 	mcptest.NoLeaks(t)
 	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{MaxConns: 1})
@@ -152,7 +152,7 @@ func TestListenerBound(t *testing.T) {
 	echoes(t, second, "my turn")
 }
 
-// A client that does not read what it asked for is let go.
+// A client that does not read its answers is disconnected.
 func TestListenerSlowReader(t *testing.T) {
 	mcptest.NoLeaks(t)
 	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{
@@ -174,7 +174,7 @@ func TestListenerSlowReader(t *testing.T) {
 	}
 }
 
-// flakyListener has some other error first.
+// flakyListener returns errors first.
 type flakyListener struct {
 	net.Listener
 	errs []error
@@ -189,7 +189,7 @@ func (l *flakyListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// A shortage is waited out, a broken listener is not.
+// Accept is tried again after a temporary error, not after another.
 func TestListenerErrors(t *testing.T) {
 	mcptest.NoLeaks(t)
 	broken := errors.New("broken")
@@ -204,8 +204,8 @@ func TestListenerErrors(t *testing.T) {
 	}
 }
 
-// A message whose sending was given up does not mix with the next one. Line breaks
-// are taken out.
+// A message whose sending was cancelled does not mix with the next one. Line breaks are
+// removed.
 func TestSocketSendInterrupted(t *testing.T) {
 	mcptest.NoLeaks(t)
 	l, address := listen(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// messages reads all messages of a stream; one that is refused is its error.
+// messages reads all messages of a stream. A refused message is its error code.
 func messages(t *testing.T, s transport.Stream) []string {
 	t.Helper()
 	var all []string
@@ -41,21 +41,21 @@ func messages(t *testing.T, s transport.Stream) []string {
 	}
 }
 
-// T5: what editors and shells add to lines is no part of them.
+// T5: byte order marks, carriage returns and blank lines are skipped.
 func TestLines(t *testing.T) {
 	const text = "\xef\xbb\xbf{\"a\":1}\r\n\n  \r\n\t{\"b\":2} \n{\"c\":3}"
 	got := messages(t, mcpstdio.NewStream(strings.NewReader(text), io.Discard, nil))
 	if want := `[{"a":1} {"b":2} {"c":3}]`; fmt.Sprint(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	// A mark anywhere else is not one of order.
+	// A mark anywhere else is not a byte order mark.
 	got = messages(t, mcpstdio.NewStream(strings.NewReader("1\n\xef\xbb\xbf2\n"), io.Discard, nil))
 	if want := "[1 \xef\xbb\xbf2]"; fmt.Sprint(got) != want {
 		t.Errorf("got %q, want %q", fmt.Sprint(got), want)
 	}
 }
 
-// T1: a line may be long; one that is too long costs an error, and no more.
+// T1: a line may be long. A line that is too long is an error, and the stream goes on.
 func TestLongLines(t *testing.T) {
 	long := `"` + strings.Repeat("x", 10<<20) + `"`
 	got := messages(t, mcpstdio.NewStream(strings.NewReader("1\n"+long+"\n2\n"), io.Discard, nil))
@@ -69,7 +69,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// T3: messages that are written at once do not mix.
+// T3: messages that are written concurrently do not mix.
 func TestConcurrentWrites(t *testing.T) {
 	const writers, size = 100, 128 << 10
 	r, w := io.Pipe()
@@ -102,7 +102,7 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 }
 
-// writes notes each Write.
+// writes records each Write.
 type writes struct {
 	mu  sync.Mutex
 	all []string
@@ -121,8 +121,8 @@ func (w *writes) String() string {
 	return fmt.Sprintf("%q", w.all)
 }
 
-// Answers go out together as long as another line waits, and at once otherwise. C-L11:
-// that no time goes by keeps the timer out of it, which writes what was held back.
+// Answers are held back while another line waits, and written at once otherwise. C-L11: in
+// the bubble no time passes, so the flush timer does not fire.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out writes
@@ -148,7 +148,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// What was held back for the answer to a line goes out also if there is none.
+// Messages held back for the answer to a line are written even if there is none.
 func TestFlushWithoutAnswer(t *testing.T) {
 	in, feed := io.Pipe()
 	got, out := io.Pipe()
@@ -166,7 +166,7 @@ func TestFlushWithoutAnswer(t *testing.T) {
 	feed.Close()
 }
 
-// Raw JSON that is passed on may have line breaks; a message may not.
+// Raw JSON that is passed on may contain line breaks; a message may not.
 func TestNoLineBreaks(t *testing.T) {
 	var out writes
 	s := mcpstdio.NewStream(strings.NewReader(""), &out, nil)
@@ -178,8 +178,8 @@ func TestNoLineBreaks(t *testing.T) {
 	}
 }
 
-// Two peers that write to each other at once, with no room in between, do not
-// wait for each other for ever.
+// Two peers that write to each other at once, without buffers in between, do not block each
+// other.
 func TestBothWaysAtOnce(t *testing.T) {
 	in1, out1 := io.Pipe()
 	in2, out2 := io.Pipe()
@@ -246,7 +246,7 @@ func request(id int, method, members string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, id, method, members)
 }
 
-// server has a tool that echoes, and one that waits for a go.
+// server returns a server with a tool that echoes, and one that waits for release.
 func server(release <-chan struct{}) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", nil)
 	mux.Tool("echo", mcp.ToolFunc(func(_ context.Context, in struct {
@@ -258,7 +258,7 @@ func server(release <-chan struct{}) *mcp.Mux {
 	return mux
 }
 
-// T4: what was asked before the end of the input is answered.
+// T4: requests before the end of the input are answered.
 func TestServeDrains(t *testing.T) {
 	const n = 20
 	release := make(chan struct{})
@@ -280,7 +280,7 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// T1: long messages pass both ways, and one that is too long is answered.
+// T1: long messages pass in both directions, and one that is too long is answered.
 func TestServeLongMessages(t *testing.T) {
 	long := strings.Repeat("x", 10<<20)
 	var in, out bytes.Buffer
