@@ -42,6 +42,7 @@ func TestClock(t *testing.T) {
 				c := callclock.Start(10*time.Second, func() { after = time.Since(start) })
 				test.use(callclock.NewContext(t.Context(), c), c)
 				sleep(time.Hour)
+				synctest.Wait()
 				if after != test.want {
 					t.Errorf("expired after %v, want %v", after, test.want)
 				}
