@@ -93,12 +93,27 @@ func unindented(text string) string {
 	return lines.String()
 }
 
-// What the README links to is there.
-func TestReadmeLinks(t *testing.T) {
-	prose := goCode.ReplaceAllString(readFile(t, "README.md"), "")
-	for _, match := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(prose, -1) {
-		if _, err := fs.Stat(os.DirFS(repository), match[1]); err != nil {
-			t.Errorf("a broken link: %v", err)
+var (
+	anyCode   = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
+	localLink = regexp.MustCompile(`\]\(([^)#: ]+)[)#]`)
+)
+
+// TestLinks checks that the files which the pages link to exist.
+func TestLinks(t *testing.T) {
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := fs.Glob(os.DirFS(repository), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		prose := anyCode.ReplaceAllString(readFile(t, page), "")
+		for _, match := range localLink.FindAllStringSubmatch(prose, -1) {
+			if _, err := fs.Stat(os.DirFS(repository), path.Join(path.Dir(page), match[1])); err != nil {
+				t.Errorf("%s: a broken link: %v", page, err)
+			}
 		}
 	}
 }

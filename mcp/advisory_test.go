@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Tests of public advisories have their names, and docs/advisories.md lists them.
+// Tests of public advisories have their names, and docs/evidence/advisories.md lists them.
 
 // choosing is a server in which it can be seen which of two tools has run, and with
 // which argument.

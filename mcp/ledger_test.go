@@ -19,7 +19,7 @@ import (
 )
 
 // The tests of ledger_*.go look at what goes over a wire, for rows of
-// docs/conformance.md that no other test shows.
+// docs/evidence/conformance.md that no other test shows.
 
 // everything is a server of everything there is, whose tool "ask" asks.
 func everything(opts *mcp.MuxOptions) *mcp.Mux {

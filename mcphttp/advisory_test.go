@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Tests of public advisories have their names, and docs/advisories.md lists them. The
+// Tests of public advisories have their names, and docs/evidence/advisories.md lists them. The
 // advisories of this file are about web pages that reach a server by its user's
 // browser.
 

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The tests of this file are for rows of docs/conformance.md that no other test
+// The tests of this file are for rows of docs/evidence/conformance.md that no other test
 // shows.
 
 // HTTP-15, LH-17: what the legacy era has headers for means nothing in the modern

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// Tests of public advisories have their names, and docs/advisories.md lists them.
+// Tests of public advisories have their names, and docs/evidence/advisories.md lists them.
 
 // lineOf reads as one line of a given length, without a line break.
 type lineOf struct{ left int }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Tests of public advisories are named after them. docs/advisories.md lists them.
+// Tests of public advisories are named after them. docs/evidence/advisories.md lists them.
 
 // mcp-server-kubernetes left tools out of its list, but ran them for callers that knew their
 // names.

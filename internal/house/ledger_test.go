@@ -17,11 +17,10 @@ import (
 // ledgers are the pages whose tables say what shows that something is so, and the
 // form of the first cell of their rows.
 var ledgers = map[string]*regexp.Regexp{
-	"docs/conformance.md": regexp.MustCompile(`^[A-Z]+-\d\d(…\d\d)?$`),
-	"docs/traps.md":       regexp.MustCompile(`^T\d+b?$`),
-	"docs/advisories.md":  regexp.MustCompile(`^(CVE-\d{4}-\d{4,6}|GHSA(-[0-9a-z]{4}){3}|N\d+)$`),
-	"docs/features.md":    regexp.MustCompile(`^F\d+$`),
-	"docs/findings.md":    regexp.MustCompile(`^([SWIUML]|C-[HML])\d+$`),
+	"docs/evidence/conformance.md": regexp.MustCompile(`^[A-Z]+-\d\d(…\d\d)?$`),
+	"docs/evidence/traps.md":       regexp.MustCompile(`^T\d+b?$`),
+	"docs/evidence/advisories.md":  regexp.MustCompile(`^(CVE-\d{4}-\d{4,6}|GHSA(-[0-9a-z]{4}){3}|N\d+)$`),
+	"docs/evidence/findings.md":    regexp.MustCompile(`^([SWIUML]|C-[HML])\d+$`),
 }
 
 // TestLedgers checks that the tests which the pages name exist, and that every row
@@ -78,7 +77,7 @@ func TestAdvisoriesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root(t), "docs", "advisories.md"))
+	text, err := os.ReadFile(filepath.Join(root(t), "docs", "evidence", "advisories.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,7 @@ func TestAdvisoriesAreListed(t *testing.T) {
 		if !slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
 			return strings.HasPrefix(line, row) && strings.Contains(line, "`"+test+"`")
 		}) {
-			t.Errorf("docs/advisories.md has no row %q with the test %s", row, test)
+			t.Errorf("docs/evidence/advisories.md has no row %q with the test %s", row, test)
 		}
 	}
 }
@@ -125,7 +124,7 @@ func TestCheckLedger(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, f := range checkLedger("page", text, ledgers["docs/conformance.md"], tests) {
+	for _, f := range checkLedger("page", text, ledgers["docs/evidence/conformance.md"], tests) {
 		got = append(got, fmt.Sprintf("%s:%d", f.path, f.line))
 	}
 	if !slices.Equal(got, want) {

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// Tests of public advisories are named after them. docs/advisories.md lists them.
+// Tests of public advisories are named after them. docs/evidence/advisories.md lists them.
 
 // By default, the Python SDK accepted a token that the same authorization server had
 // issued for another server. There is no such option here for tokens with an audience.

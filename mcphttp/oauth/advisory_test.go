@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// Tests of public advisories are named after them. docs/advisories.md lists them.
+// Tests of public advisories are named after them. docs/evidence/advisories.md lists them.
 
 // browserOf puts a fake browser into the path, which writes down its arguments, one a
 // line, after their number.
