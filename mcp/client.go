@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // ClientOptions configure a [Client]. Nil means the zero ClientOptions.
@@ -163,7 +165,7 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 // answers, and waits for a slow server until [ClientOptions].ConnectTimeout has passed. It
 // remembers the version for the transport, and probes again when the version is not valid
 // any more. The context bounds connecting only.
-func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
+func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, error) {
 	if c.opts.Version != "" {
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
@@ -182,14 +184,14 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*Conn, error) {
 // [Conn.Version], without probing. If the server turns out to speak another one, the client
 // probes once, unless [ClientOptions].Version is set. An empty version means that it is not
 // known.
-func (c *Client) ConnectVersion(ctx context.Context, t Transport, version string) (*Conn, error) {
+func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
 	conn, _, err := c.connect(ctx, t, version)
 	return conn, err
 }
 
 // connect implements ConnectVersion. It reports whether the version of the connection is
 // a guess.
-func (c *Client) connect(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
+func (c *Client) connect(ctx context.Context, t transport.Transport, version string) (_ *Conn, guess bool, _ error) {
 	if err := checkRoots(c.opts.Roots); err != nil {
 		return nil, false, err
 	}
@@ -206,7 +208,7 @@ func (c *Client) connect(ctx context.Context, t Transport, version string) (_ *C
 	return conn, guess, nil
 }
 
-func (c *Client) negotiate(ctx context.Context, t Transport, version string) (_ *Conn, guess bool, _ error) {
+func (c *Client) negotiate(ctx context.Context, t transport.Transport, version string) (_ *Conn, guess bool, _ error) {
 	pinned := c.opts.Version != ""
 	switch {
 	case slices.Contains(ModernVersions(), version):
@@ -231,11 +233,11 @@ const maxCachedVersions = 256
 // A versionCache holds the versions of servers, by transport.
 type versionCache struct {
 	mu       sync.Mutex
-	versions map[Transport]string
+	versions map[transport.Transport]string
 }
 
 // get returns the version for a transport, "" if it is not known.
-func (v *versionCache) get(t Transport) string {
+func (v *versionCache) get(t transport.Transport) string {
 	if !reflect.ValueOf(t).Comparable() {
 		return ""
 	}
@@ -246,7 +248,7 @@ func (v *versionCache) get(t Transport) string {
 
 // set sets the version for a transport, or removes it if version is "". If the cache is
 // full, another version is dropped.
-func (v *versionCache) set(t Transport, version string) {
+func (v *versionCache) set(t transport.Transport, version string) {
 	if !reflect.ValueOf(t).Comparable() {
 		return
 	}
@@ -257,7 +259,7 @@ func (v *versionCache) set(t Transport, version string) {
 		return
 	}
 	if v.versions == nil {
-		v.versions = map[Transport]string{}
+		v.versions = map[transport.Transport]string{}
 	}
 	if _, known := v.versions[t]; !known && len(v.versions) >= maxCachedVersions {
 		for other := range v.versions {

@@ -126,7 +126,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	return c.wire.Send(ctx, &Envelope{Method: method, Version: c.Version(), Body: transport.AppendNotification(nil, method, raw)})
+	return c.wire.Send(ctx, &transport.Outgoing{Method: method, Version: c.Version(), Body: transport.AppendNotification(nil, method, raw)})
 }
 
 func orEmpty[P any](p *P) *P {

@@ -24,8 +24,8 @@ import (
 // mu and those of notes, tools and inFlight are leaves: none is acquired under another.
 type Conn struct {
 	client *Client
-	wire   Wire      // set under receiving, before the first message is handled
-	era    clientEra // set before Connect returns
+	wire   transport.Conn // set under receiving, before the first message is handled
+	era    clientEra      // set before Connect returns
 	ids    atomic.Int64
 	notes  *serialQueue // calls of the client's functions
 	server atomic.Pointer[DiscoverResult]
@@ -64,8 +64,8 @@ type clientEra interface {
 	listen(ctx context.Context, req *Request) (Result, error)
 	// receive handles a message that is not a response, and refuse a request that could
 	// not be read. They must not block.
-	receive(m Message, about ID)
-	refuse(m Message)
+	receive(m transport.Message, about ID)
+	refuse(m transport.Message)
 	rootsChanged(ctx context.Context) error
 	close()
 }
@@ -88,7 +88,7 @@ func newConn(c *Client) *Conn {
 const maxEarly = 64
 
 // open connects the wire.
-func (c *Conn) open(ctx context.Context, t Transport, era clientEra) error {
+func (c *Conn) open(ctx context.Context, t transport.Transport, era clientEra) error {
 	c.era = era
 	wire, err := t.Connect(ctx, c.receive)
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Conn) open(ctx context.Context, t Transport, era clientEra) error {
 	return nil
 }
 
-// receive is the [Receiver] of the connection. Messages wait until the wire is known.
-func (c *Conn) receive(m Message, about ID) {
+// receive is the [transport.Receiver] of the connection. Messages wait until the wire is known.
+func (c *Conn) receive(m transport.Message, about ID) {
 	c.receiving.Lock()
 	defer c.receiving.Unlock()
 	switch {
@@ -122,7 +122,7 @@ func (c *Conn) receive(m Message, about ID) {
 
 // handleMessage handles a message. If it could not be read, the wire reports that to the
 // caller of a response, and refuse to the sender of a request.
-func (c *Conn) handleMessage(m Message, about ID) {
+func (c *Conn) handleMessage(m transport.Message, about ID) {
 	if m.Err == nil {
 		c.era.receive(m, about)
 		return
@@ -135,7 +135,7 @@ func (c *Conn) handleMessage(m Message, about ID) {
 
 // notification returns the notification that m is. One whose params cannot be read is
 // dropped, and nil is returned.
-func (c *Conn) notification(m *Message) *Request {
+func (c *Conn) notification(m *transport.Message) *Request {
 	note, err := requestOf(m)
 	if err != nil {
 		c.logDropped("it could not be read", "method", excerpt(m.Method), "error", excerpt(err.Error()))
@@ -286,7 +286,7 @@ func (c *Conn) sleep(ctx context.Context, d time.Duration) error {
 func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
 
 // roundTrip sends one request and decodes the response.
-func (c *Conn) roundTrip(ctx context.Context, req *Request, e *Envelope) (Result, error) {
+func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoing) (Result, error) {
 	c.inFlight.add(e.ID, req)
 	r, err := c.wire.Call(ctx, e)
 	c.inFlight.remove(e.ID, err == nil || isMessageError(err))

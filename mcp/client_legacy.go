@@ -58,7 +58,7 @@ func (*legacyClient) pingMethod() string { return revision.Ping }
 func (e *legacyClient) ping(ctx context.Context) error {
 	return e.inSession(ctx, func() error {
 		id := e.conn.nextID()
-		_, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: revision.Ping, Version: e.version(), Body: transport.AppendRequest(nil, id, revision.Ping, nil)})
+		_, err := e.conn.wire.Call(ctx, &transport.Outgoing{ID: id, Method: revision.Ping, Version: e.version(), Body: transport.AppendRequest(nil, id, revision.Ping, nil)})
 		return err
 	})
 }
@@ -77,7 +77,7 @@ func (e *legacyClient) sendInitialize(ctx context.Context) (*initializeResult, e
 	c := e.conn
 	params := mustMarshal(&initializeParams{ProtocolVersion: e.preferred, Capabilities: mustMarshal(e.capabilities()), ClientInfo: c.client.infoJSON})
 	id := c.nextID()
-	r, err := c.wire.Call(ctx, &Envelope{ID: id, Method: revision.Initialize, Body: transport.AppendRequest(nil, id, revision.Initialize, params)})
+	r, err := c.wire.Call(ctx, &transport.Outgoing{ID: id, Method: revision.Initialize, Body: transport.AppendRequest(nil, id, revision.Initialize, params)})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (e *legacyClient) sendInitialize(ctx context.Context) (*initializeResult, e
 	}
 	var res initializeResult
 	if err := unmarshal(r.Result, &res); err != nil || res.ProtocolVersion == "" {
-		return nil, fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(ErrNotUnderstood, err))
+		return nil, fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(transport.ErrNotUnderstood, err))
 	}
 	if !slices.Contains(LegacyVersions(), res.ProtocolVersion) {
 		return nil, fmt.Errorf("mcp: the server speaks %q, which this client does not", res.ProtocolVersion)
@@ -99,7 +99,7 @@ func (e *legacyClient) finishHandshake(ctx context.Context, res *initializeResul
 	c := e.conn
 	e.setSession(res)
 	note := transport.AppendNotification(nil, revision.Initialized, nil)
-	if err := c.wire.Send(ctx, &Envelope{Method: revision.Initialized, Version: e.version(), Body: note}); err != nil {
+	if err := c.wire.Send(ctx, &transport.Outgoing{Method: revision.Initialized, Version: e.version(), Body: note}); err != nil {
 		return err
 	}
 	return e.setLevel(ctx)
@@ -174,7 +174,7 @@ func (e *legacyClient) wantLevel(ctx context.Context, level LoggingLevel) {
 func (e *legacyClient) command(ctx context.Context, method string, params any) error {
 	id := e.conn.nextID()
 	body := transport.AppendRequest(nil, id, method, mustMarshal(params))
-	r, err := e.conn.wire.Call(ctx, &Envelope{ID: id, Method: method, Version: e.version(), Body: body})
+	r, err := e.conn.wire.Call(ctx, &transport.Outgoing{ID: id, Method: method, Version: e.version(), Body: body})
 	if err == nil && r.Error != nil {
 		return fromWire(r.Error)
 	}
@@ -217,7 +217,7 @@ func missingResource(e *Error, req *Request) *Error {
 func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Result, error) {
 	token, stop := e.conn.listenTo(ctx, req, id)
 	defer stop()
-	env := &Envelope{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
+	env := &transport.Outgoing{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
 	res, err := e.conn.roundTrip(ctx, req, env)
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeLegacyResourceNotFound {
 		return nil, missingResource(e, req)

@@ -7,11 +7,12 @@ import (
 	"context"
 
 	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // receive handles the messages that the server sends unasked: requests, pings and
 // notifications.
-func (e *legacyClient) receive(m Message, about ID) {
+func (e *legacyClient) receive(m transport.Message, about ID) {
 	switch {
 	case m.Method == "":
 		e.publishEverything()
@@ -53,7 +54,7 @@ func (e *legacyClient) answerInBackground(req *Request, about ID) {
 }
 
 // refuse refuses a request that could not be read.
-func (e *legacyClient) refuse(m Message) {
+func (e *legacyClient) refuse(m transport.Message) {
 	e.respond(&Request{Method: m.Method, ID: m.ID}, asError(m.Err), nil)
 }
 
@@ -147,7 +148,7 @@ func (e *legacyClient) answer(ctx context.Context, id ID, q InputRequest) {
 
 // reply sends the response to a question.
 func (e *legacyClient) reply(ctx context.Context, id ID, result []byte, err error) {
-	env := &Envelope{ID: id, Version: e.version(), Body: appendAnswer(nil, id, result, err)}
+	env := &transport.Outgoing{ID: id, Version: e.version(), Body: appendAnswer(nil, id, result, err)}
 	if err := e.conn.wire.Send(ctx, env); err != nil {
 		e.conn.client.opts.Logger.DebugContext(ctx, "mcp: an answer was not sent", "error", err)
 	}

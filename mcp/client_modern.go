@@ -31,7 +31,7 @@ func (e *modernClient) ping(ctx context.Context) error {
 	return err
 }
 
-func (*modernClient) refuse(Message) {}
+func (*modernClient) refuse(transport.Message) {}
 
 // discover sends server/discover, and checks that the server speaks a modern version.
 func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
@@ -54,7 +54,7 @@ func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
 	d, ok := res.(*DiscoverResult)
 	if !ok || !slices.ContainsFunc(d.SupportedVersions, func(v string) bool { return slices.Contains(ModernVersions(), v) }) {
 		// Some servers answer server/discover but serve only legacy requests.
-		return nil, fmt.Errorf("%w: the answer to %s names no version that this client speaks", ErrNotUnderstood, MethodDiscover)
+		return nil, fmt.Errorf("%w: the answer to %s names no version that this client speaks", transport.ErrNotUnderstood, MethodDiscover)
 	}
 	return d, nil
 }
@@ -91,8 +91,8 @@ func (e *modernClient) sendOnce(ctx context.Context, req *Request) (Result, erro
 	return res, err
 }
 
-func (e *modernClient) envelope(id ID, req *Request, token ID) *Envelope {
-	env := &Envelope{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
+func (e *modernClient) envelope(id ID, req *Request, token ID) *transport.Outgoing {
+	env := &transport.Outgoing{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
 	switch req.Method {
 	case MethodCallTool:
 		env.Name = req.Name()
@@ -169,7 +169,7 @@ func (e *modernClient) logLevel(req *Request) LoggingLevel {
 }
 
 // receive handles a notification. Modern servers send no requests.
-func (e *modernClient) receive(m Message, about ID) {
+func (e *modernClient) receive(m transport.Message, about ID) {
 	switch {
 	case m.Method == "":
 	case m.IsNotification():
@@ -219,7 +219,7 @@ func (e *modernClient) listen(ctx context.Context, req *Request) (Result, error)
 
 // subscribe sends the request of a subscription and forwards its notifications until it
 // ends, including all that came before the end.
-func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) (*forwarder, *Message, error) {
+func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) (*forwarder, *transport.Message, error) {
 	call, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	id := e.conn.nextID()
@@ -227,7 +227,7 @@ func (e *modernClient) subscribe(ctx context.Context, req *Request, again bool) 
 	e.conn.addForwarder(id, f)
 	defer e.conn.removeForwarder(id)
 	var (
-		r     *Message
+		r     *transport.Message
 		err   error
 		ended = make(chan struct{})
 	)

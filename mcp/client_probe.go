@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A prober connects to a server and finds out which era it speaks. It sends
@@ -60,7 +61,7 @@ const (
 
 // open opens a connection. The legacy era, which answers pings, is used until the era is
 // known.
-func (c *Client) open(ctx context.Context, t Transport, version string) (*prober, error) {
+func (c *Client) open(ctx context.Context, t transport.Transport, version string) (*prober, error) {
 	conn := newConn(c)
 	p := &prober{conn: conn, modern: &modernClient{conn: conn}, legacy: newLegacyClient(conn, version)}
 	if err := conn.open(ctx, t, p.legacy); err != nil {
@@ -70,7 +71,7 @@ func (c *Client) open(ctx context.Context, t Transport, version string) (*prober
 }
 
 // connectModern connects to a server that is known to speak the modern era.
-func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) {
+func (c *Client) connectModern(ctx context.Context, t transport.Transport) (*Conn, error) {
 	p, err := c.open(ctx, t, revision.Newest.String())
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (c *Client) connectModern(ctx context.Context, t Transport) (*Conn, error) 
 }
 
 // connectLegacy connects to a server that is known to speak the legacy era.
-func (c *Client) connectLegacy(ctx context.Context, t Transport, version string) (*Conn, error) {
+func (c *Client) connectLegacy(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
 	p, err := c.open(ctx, t, version)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (c *Client) connectLegacy(ctx context.Context, t Transport, version string)
 
 // probe connects to a server whose era is not known. It reports whether the era is a
 // guess.
-func (c *Client) probe(ctx context.Context, t Transport) (conn *Conn, guess bool, err error) {
+func (c *Client) probe(ctx context.Context, t transport.Transport) (conn *Conn, guess bool, err error) {
 	p, err := c.open(ctx, t, revision.Newest.String())
 	if err != nil {
 		return nil, false, err
@@ -114,7 +115,7 @@ func (c *Client) probe(ctx context.Context, t Transport) (conn *Conn, guess bool
 // connectAgain opens a new connection to a legacy server that could not cope with the
 // first one, and starts the connect timeout anew. A goroutine closes the first connection
 // meanwhile; Close of the new one waits for it.
-func (p *prober) connectAgain(ctx context.Context, t Transport) (*prober, error) {
+func (p *prober) connectAgain(ctx context.Context, t transport.Transport) (*prober, error) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -275,7 +276,7 @@ func (p *prober) fail(ctx context.Context, err error) error {
 }
 
 // isDone reports whether a connection has ended or is about to end.
-func isDone(w Wire) bool {
+func isDone(w transport.Conn) bool {
 	select {
 	case <-w.Done():
 		return true
@@ -284,13 +285,13 @@ func isDone(w Wire) bool {
 	}
 }
 
-// isOrdered reports whether a wire is a byte stream; see [Wire].
-func isOrdered(w Wire) bool {
+// isOrdered reports whether a wire is a byte stream; see [transport.Conn].
+func isOrdered(w transport.Conn) bool {
 	for {
 		switch v := w.(type) {
 		case interface{ Ordered() bool }:
 			return v.Ordered()
-		case interface{ Unwrap() Wire }:
+		case interface{ Unwrap() transport.Conn }:
 			w = v.Unwrap()
 		default:
 			return false
@@ -310,7 +311,7 @@ func (p *prober) isBroken(err error) bool {
 	if _, answered := errors.AsType[*Error](err); answered {
 		return false
 	}
-	for _, other := range []error{ErrNotUnderstood, ErrUnreadable, ErrUnauthorized, context.Canceled, context.DeadlineExceeded} {
+	for _, other := range []error{transport.ErrNotUnderstood, ErrUnreadable, ErrUnauthorized, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -325,7 +326,7 @@ func answersAsOlder(err error) (older, sure bool) {
 	switch {
 	case errors.Is(err, ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false, false
-	case errors.Is(err, ErrNotUnderstood):
+	case errors.Is(err, transport.ErrNotUnderstood):
 		return true, true
 	case errors.Is(err, ErrUnreadable):
 		return true, false

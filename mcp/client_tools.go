@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // toolPlans hold what a connection knows about the tools of the server, from the lists that
@@ -67,20 +68,20 @@ func (p *toolPlans) plan(tool string) *toolPlan {
 }
 
 // headers returns the arguments of a call that are mirrored in headers.
-func (p *toolPlans) headers(req *Request) []HeaderParam {
+func (p *toolPlans) headers(req *Request) []transport.HeaderParam {
 	plan := p.plan(req.Name())
 	if plan == nil || len(plan.headers) == 0 {
 		return nil
 	}
-	var params []HeaderParam
+	var params []transport.HeaderParam
 	for _, h := range plan.headers {
 		value := argumentAt(req.Arguments(), h.path)
 		switch {
 		case value == nil:
 		case value[0] == '"':
-			params = append(params, HeaderParam{Key: h.key, Value: string(jsonscan.Unquote(value))})
+			params = append(params, transport.HeaderParam{Key: h.key, Value: string(jsonscan.Unquote(value))})
 		default:
-			params = append(params, HeaderParam{Key: h.key, Value: string(value)})
+			params = append(params, transport.HeaderParam{Key: h.key, Value: string(value)})
 		}
 	}
 	return params

@@ -165,3 +165,30 @@ func (e *CancelError) Is(target error) bool { return target == context.Canceled 
 // ErrAbortHandler is a value to panic with to give up a request without a log
 // entry, as http.ErrAbortHandler is.
 var ErrAbortHandler = errors.New("mcp: abort handler")
+
+// Errors of connections.
+var (
+	// ErrClosed is the error of a connection that was closed, and the cause of a context
+	// that ended because the connection, the session or the server was closed.
+	ErrClosed = transport.ErrClosed
+	// ErrUnreadable means that a peer answered with something that is not a response of
+	// this protocol: malformed JSON, a message over the limit, a web page. The request
+	// may have been served.
+	ErrUnreadable = transport.ErrUnreadable
+	// ErrSessionLost means that the server no longer knows the session, and that a new
+	// one did not help. The request had no effect.
+	ErrSessionLost = transport.ErrSessionLost
+	// ErrUnauthorized means that the server requires authentication.
+	ErrUnauthorized = transport.ErrUnauthorized
+)
+
+// fromWire returns the error of a response.
+func fromWire(e *transport.Error) *Error {
+	return &Error{Code: e.Code, Message: e.Message, Data: e.Data, Cause: e.Cause}
+}
+
+// toWire returns the error object that a peer gets for err.
+func toWire(err error) *transport.Error {
+	e := asError(err)
+	return &transport.Error{Code: e.Code, Message: e.Message, Data: e.Data}
+}

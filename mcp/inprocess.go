@@ -16,11 +16,11 @@ import (
 // InProcess returns a Transport to a handler in this process, which speaks the newest
 // revision. Each request is served by a goroutine of its own, until it is done or the
 // connection is closed, which cancels it.
-func InProcess(h Handler) Transport { return &inProcess{h} }
+func InProcess(h Handler) transport.Transport { return &inProcess{h} }
 
 type inProcess struct{ handler Handler }
 
-func (t *inProcess) Connect(_ context.Context, receive Receiver) (Wire, error) {
+func (t *inProcess) Connect(_ context.Context, receive transport.Receiver) (transport.Conn, error) {
 	c := &inProcessConn{handler: t.handler, receive: receive}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
@@ -34,11 +34,11 @@ type inProcessConn struct {
 	cancel  context.CancelCauseFunc
 
 	receiving sync.Mutex // held while receive runs, which must not be called concurrently
-	receive   Receiver
+	receive   transport.Receiver
 }
 
-// Call implements [Wire]. It returns when ctx is done, whatever the handler does.
-func (c *inProcessConn) Call(ctx context.Context, m *Envelope) (*Message, error) {
+// Call implements [transport.Conn]. It returns when ctx is done, whatever the handler does.
+func (c *inProcessConn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if c.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
@@ -65,7 +65,7 @@ func (c *inProcessConn) Call(ctx context.Context, m *Envelope) (*Message, error)
 }
 
 // serve returns the response to a request.
-func (c *inProcessConn) serve(ctx context.Context, m *Message) []byte {
+func (c *inProcessConn) serve(ctx context.Context, m *transport.Message) []byte {
 	req, err := requestOf(m)
 	if err == nil {
 		err = req.checkMeta()
@@ -80,9 +80,9 @@ func (c *inProcessConn) serve(ctx context.Context, m *Message) []byte {
 	return appendResponse(nil, req, res, err)
 }
 
-// Send implements [Wire]. It returns when the message has been processed. A client of
+// Send implements [transport.Conn]. It returns when the message has been processed. A client of
 // the newest revision sends no responses.
-func (c *inProcessConn) Send(_ context.Context, m *Envelope) error {
+func (c *inProcessConn) Send(_ context.Context, m *transport.Outgoing) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
@@ -98,16 +98,16 @@ func (c *inProcessConn) Send(_ context.Context, m *Envelope) error {
 	return nil
 }
 
-// Close implements [Wire].
+// Close implements [transport.Conn].
 func (c *inProcessConn) Close() error {
 	c.cancel(ErrClosed)
 	return nil
 }
 
-// Done implements [Wire].
+// Done implements [transport.Conn].
 func (c *inProcessConn) Done() <-chan struct{} { return c.ctx.Done() }
 
-// Err implements [Wire].
+// Err implements [transport.Conn].
 func (c *inProcessConn) Err() error { return context.Cause(c.ctx) }
 
 // inProcessStream carries the notifications about one request.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Request is an MCP request or, with a zero ID, a notification: one that a
@@ -205,6 +206,19 @@ func (r *Request) withName(name string) *Request {
 		panic("mcp: renaming broke the params: " + err.Error())
 	}
 	return c
+}
+
+// requestOf returns the request or notification that m is. If its params cannot be read,
+// it returns an error as well, and a request without params.
+func requestOf(m *transport.Message) (*Request, error) {
+	req := newRequest()
+	req.ID, req.Method = m.ID, m.Method
+	if err := req.setParams(m.Params); err != nil {
+		bare := newRequest()
+		bare.ID, bare.Method = m.ID, m.Method
+		return bare, err
+	}
+	return req, nil
 }
 
 type requestKey struct{}
