@@ -63,6 +63,7 @@ func TestListenInCallback(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait() // a legacy server does not say when it has subscribed
 				mux.Tool("new", mcp.HandlerFunc(nil))
 				if err := <-listening; err != nil {
 					t.Fatal(err)
