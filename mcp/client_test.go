@@ -27,7 +27,11 @@ func everyVersion() []string {
 
 func connect(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions) *mcp.Conn {
 	t.Helper()
-	return connectTo(t, memory(t, h), opts)
+	c := connectTo(t, memory(t, h), opts)
+	if slices.Contains(mcp.LegacyVersions(), c.Version()) {
+		_ = c.Ping(t.Context()) // the server has then read notifications/initialized, and misses no change
+	}
+	return c
 }
 
 func connectTo(t *testing.T, transport transport.Transport, opts *mcp.ClientOptions) *mcp.Conn {
