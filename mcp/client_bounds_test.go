@@ -18,7 +18,7 @@ import (
 
 const aQuestion = `{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}`
 
-// A question that is withdrawn at once is not put to the user for ever.
+// A question that the server withdraws at once is cancelled.
 func TestQuestionWithdrawnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		causes := make(chan error, 1)
@@ -43,7 +43,7 @@ func TestQuestionWithdrawnAtOnce(t *testing.T) {
 	})
 }
 
-// A server that asks without end is refused beyond a bound, for as long as it listens.
+// A server that asks too many questions at once gets refusals, as long as it reads them.
 func TestTooManyQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const asked = 3000
@@ -70,7 +70,7 @@ func TestTooManyQuestions(t *testing.T) {
 	})
 }
 
-// Calls through a gateway that were cancelled leave no room taken.
+// Cancelled calls through a gateway release their places.
 func TestGatewayForgetsCancelledCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := hello()
@@ -94,8 +94,8 @@ func TestGatewayForgetsCancelledCalls(t *testing.T) {
 	})
 }
 
-// A subscription at a server behind a connection ends in good order when the one in
-// front of it ends it.
+// A subscription that goes through a gateway ends without an error when the client closes
+// it.
 func TestForwardedSubscriptionEnds(t *testing.T) {
 	for _, version := range bothEras {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestForwardedSubscriptionEnds(t *testing.T) {
 	}
 }
 
-// watchedContext counts what waits for its end.
+// watchedContext counts the functions that wait for its end.
 type watchedContext struct {
 	context.Context
 	done    chan struct{}
@@ -121,14 +121,14 @@ type watchedContext struct {
 
 func (c *watchedContext) Done() <-chan struct{} { return c.done }
 
-// AfterFunc is what package context calls to derive another one.
+// AfterFunc is called by package context when a context is derived.
 func (c *watchedContext) AfterFunc(func()) func() bool {
 	c.waiting.Add(1)
 	return func() bool { c.waiting.Add(-1); return true }
 }
 
-// A subscription that the server has ended leaves nothing behind at the context that
-// it was begun with, which may live for as long as the program.
+// A subscription that the server has ended releases what it registered with its context,
+// which may live as long as the program.
 func TestEndedSubscriptionLetsGoOfItsContext(t *testing.T) {
 	server := fakeServer(func(method, id string) (string, bool) {
 		answer := `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`

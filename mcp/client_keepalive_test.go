@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// T53, the client's half: any answer is a sign of life, one that is missed is not the
-// end, and a server that is dead is left.
+// T53, for clients: any response counts as an answer, a single missed ping is ignored, and the
+// connection to a server that does not answer is closed.
 func TestClientKeepAlive(t *testing.T) {
 	const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
 	refuses := func(id string) string {
@@ -68,8 +68,8 @@ func TestClientKeepAlive(t *testing.T) {
 	}
 }
 
-// A ping is bounded as calls are, and the signs of life that a connection asks for are
-// not: a server that is slow may be alive.
+// Conn.Ping has the timeout of calls. The pings of KeepAlive do not: a slow server may be
+// alive.
 func TestPingTimeout(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		synctest.Test(t, func(t *testing.T) {

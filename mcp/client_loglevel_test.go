@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A server of the legacy era is asked for log messages if it says that it has some,
-// and one that refuses is as good without.
+// A legacy server is asked for log messages if it declares logging. If it refuses, the
+// connection goes on without.
 func TestClientLogLevel(t *testing.T) {
 	const refusal = `"error":{"code":-32601,"message":"no such method"}`
 	for name, test := range map[string]struct {
@@ -56,7 +56,7 @@ func TestClientLogLevel(t *testing.T) {
 	}
 }
 
-// One that does not answer at all is not connected to.
+// If it does not answer at all, connecting fails.
 func TestClientLogLevelUnanswered(t *testing.T) {
 	opts := &mcp.ClientOptions{LogLevel: mcp.LogInfo, Version: mcp.Version20250618}
 	_, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// reluctant has the resources res://a and res://b; whoever subscribes to the latter
-// first waits for that without end.
+// reluctant returns a server with the resources res://a and res://b. The first
+// subscription to res://b is never answered.
 func reluctant() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("res://a", reads("a"))
@@ -34,7 +34,7 @@ func reluctant() *mcp.Mux {
 	return mux
 }
 
-// A subscription that is given up half-way is taken back.
+// A subscription that is cancelled before it is acknowledged is undone.
 func TestSubscribeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s spy
@@ -57,8 +57,8 @@ func TestSubscribeGivenUp(t *testing.T) {
 	})
 }
 
-// Who subscribes to what somebody else is about to subscribe to hears of it, even if
-// the other one gives up.
+// A subscription to a resource receives updates even if an earlier one to the same resource
+// is cancelled meanwhile.
 func TestSubscribeAfterOneWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := reluctant()

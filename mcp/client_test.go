@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// everyVersion are the versions that a client can be pinned to, and finding out.
+// everyVersion are the versions that a client can be pinned to, and probing.
 func everyVersion() []string {
 	return slices.Concat([]string{""}, mcp.ModernVersions(), mcp.LegacyVersions())
 }
@@ -48,7 +48,7 @@ type namedField struct {
 	Name string `json:"name"`
 }
 
-// welcoming is a server with a tool that reports progress and asks twice.
+// welcoming returns a server with a tool that reports progress and asks twice.
 func welcoming() *mcp.Mux {
 	mux := mcp.NewMux("asking", "v1", &mcp.MuxOptions{Instructions: "Ask."})
 	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -68,7 +68,7 @@ func welcoming() *mcp.Mux {
 	return mux
 }
 
-// answering answers both questions of the server above.
+// answering answers both questions of welcoming.
 func answering(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	name := "Ada"
 	if strings.HasPrefix(p.Message, "Last") {
@@ -136,8 +136,8 @@ func count[D any](items func(yield func(*D, error) bool)) (n int, err error) {
 	return n, nil
 }
 
-// Defaults are filled into a form that was accepted, and an answer that does not
-// fit its question never reaches the server.
+// An accepted form is completed with defaults, and an invalid answer never reaches the
+// server.
 func TestClientForms(t *testing.T) {
 	type form struct {
 		Name string `json:"name" jsonschema:"default=Ada"`
@@ -175,8 +175,8 @@ func TestClientForms(t *testing.T) {
 	}
 }
 
-// Sampling, roots and URLs are asked for like forms; what there is no function for
-// is not declared.
+// Servers ask for sampling, roots and URLs as for forms. Without a function, the client does
+// not declare the capability.
 func TestClientAnswers(t *testing.T) {
 	mux := mcp.NewMux("asks", "v1", nil)
 	mux.Tool("all", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -223,8 +223,7 @@ func TestClientAnswers(t *testing.T) {
 	}
 }
 
-// Questions that a client declares to answer, but has no function for, are left to the
-// caller.
+// Questions that a client declares but has no function for are returned to the caller.
 func TestManualInput(t *testing.T) {
 	declared := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}}}
 	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared})
@@ -242,7 +241,7 @@ func TestManualInput(t *testing.T) {
 	}
 }
 
-// Middleware on a connection sees each call once, whatever goes over the wire.
+// Middleware on a connection sees each call once, however many requests are sent.
 func TestConnUse(t *testing.T) {
 	c := connect(t, welcoming(), &mcp.ClientOptions{Elicit: answering})
 	var order []string
@@ -263,7 +262,7 @@ func TestConnUse(t *testing.T) {
 	}
 }
 
-// A call that is given up is cancelled at the server, with the reason.
+// A cancelled call is cancelled at the server, with the reason.
 func TestClientCancel(t *testing.T) {
 	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
 		mux := mcp.NewMux("waits", "v1", nil)
@@ -288,7 +287,7 @@ func TestClientCancel(t *testing.T) {
 	}
 }
 
-// A bound on calls is extended by progress, but not for ever.
+// Progress restarts the timeout of a call, but does not extend the context's deadline.
 func TestClientTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("slow", "v1", nil)
@@ -334,7 +333,7 @@ func TestClientTimeout(t *testing.T) {
 	})
 }
 
-// Changes are heard of in both eras.
+// Subscriptions receive changes in both eras.
 func TestClientListen(t *testing.T) {
 	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
 		mux := welcoming()
@@ -368,7 +367,7 @@ func TestClientListen(t *testing.T) {
 	}
 }
 
-// T40: a list without an end ends with an error.
+// T40: iterating over an endless list ends with an error.
 func TestRepeatedCursor(t *testing.T) {
 	again := "again"
 	c := connect(t, withLists(welcoming(), &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "x"}}, Page: mcp.Page{NextCursor: &again}}), nil)
@@ -378,7 +377,7 @@ func TestRepeatedCursor(t *testing.T) {
 	}
 }
 
-// withLists answers tools/list in a way of its own.
+// withLists returns a handler that answers tools/list with res.
 func withLists(h mcp.Handler, res mcp.Result) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodListTools {
@@ -388,8 +387,8 @@ func withLists(h mcp.Handler, res mcp.Result) mcp.Handler {
 	})
 }
 
-// fakeServer is a server that is made of one function: what it answers to a message, ""
-// for nothing. It ends when the function says so.
+// fakeServer returns a transport to a server that responds to each message with the answer
+// of a function, if it is not "". The server ends when more is false.
 func fakeServer(respond func(method, id string) (answer string, more bool)) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		client, server := transport.Pipe()
@@ -418,8 +417,7 @@ func fakeServer(respond func(method, id string) (answer string, more bool)) tran
 	})
 }
 
-// T61: whatever an old server does when it is asked for discovery, its client ends
-// up in a session, and soon.
+// T61: whatever a legacy server does on server/discover, the client soon has a session.
 func TestProbe(t *testing.T) {
 	legacy := func(method, id string) string {
 		switch method {
@@ -477,7 +475,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// T6, T39: what a server does wrong fails the call, and nothing else.
+// T6, T39: an invalid response fails its call, and nothing else.
 func TestBadServer(t *testing.T) {
 	discovered := `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
 	answer := ""
@@ -533,8 +531,8 @@ func TestCloseInCallback(t *testing.T) {
 	}
 }
 
-// T46: a call made with a handler's context carries nothing of the request that the
-// handler serves.
+// T46: a call made with a handler's context contains nothing of the request that the handler
+// serves.
 func TestNothingLeaks(t *testing.T) {
 	upstream := mcp.NewMux("upstream", "v1", nil)
 	upstream.Tool("see", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {

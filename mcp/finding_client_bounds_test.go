@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// asksFor is a modern server that answers every request of a method with n questions.
+// asksFor returns a modern server that answers every request of a method with n questions.
 func asksFor(method string, n int) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method != method {
@@ -33,7 +33,7 @@ func asksFor(method string, n int) mcp.Handler {
 	})
 }
 
-// counting is a client whose model counts how often, and how often at once, it is asked.
+// counting is a client whose model counts its calls, and how many are made at once.
 func counting(opts *mcp.ClientOptions) (counted *mcp.ClientOptions, asked, most *atomic.Int64) {
 	var now atomic.Int64
 	asked, most = new(atomic.Int64), new(atomic.Int64)
@@ -51,7 +51,7 @@ func counting(opts *mcp.ClientOptions) (counted *mcp.ClientOptions, asked, most 
 	return counted, asked, most
 }
 
-// A server cannot make its client ask as much as it likes, nor about anything but what
+// A server cannot ask its client any number of questions, nor ask about other methods than
 // the specification allows.
 func TestFindingS14QuestionsAreBounded(t *testing.T) {
 	for _, test := range []struct {
@@ -90,8 +90,7 @@ func TestFindingS14QuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// What a server may ask about one call has the same bounds in both eras: how often, and
-// how much at once.
+// The number of rounds and of questions at once is bounded in the same way in both eras.
 func TestFindingW10BoundsOfBothErasAgree(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("often", mcp.ToolFunc(func(ctx context.Context, in struct{ N int }) (string, error) {
@@ -127,8 +126,8 @@ func TestFindingW10BoundsOfBothErasAgree(t *testing.T) {
 	}
 }
 
-// When a client cannot answer, the outcome is the same in both eras: a tool has failed,
-// and says why. Anything else is an error.
+// When a client cannot answer, the outcome is the same in both eras: a failed tool result
+// with the reason, or an error for other methods.
 func TestFindingW10OutcomesOfUnansweredQuestions(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	ask := func(ctx context.Context) (string, error) {
@@ -168,8 +167,8 @@ func TestFindingW10OutcomesOfUnansweredQuestions(t *testing.T) {
 	}
 }
 
-// An answer that cannot be encoded, such as a nil block of content, costs the question
-// and not the process of the client.
+// An answer that cannot be encoded, such as a nil block of content, fails the question and
+// does not crash the client.
 func TestFindingCM14TypedNilInAnAnswer(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -188,7 +187,7 @@ func TestFindingCM14TypedNilInAnAnswer(t *testing.T) {
 	}
 }
 
-// A server cannot send its client's user to anything but a page, nor hide where it is.
+// A server can send the user only to web pages, and cannot hide their host.
 func TestFindingS26URLsOfQuestions(t *testing.T) {
 	for url, fine := range map[string]bool{
 		"https://example.com/a?b=c":        true,
@@ -254,7 +253,7 @@ func TestFindingS26URLsOfQuestions(t *testing.T) {
 	}
 }
 
-// endlessLists is a server of pages without items whose cursors are ever new.
+// endlessLists returns a server of empty pages, each with a new cursor.
 func endlessLists(pages *atomic.Int64) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		switch req.Method {
@@ -269,8 +268,8 @@ func endlessLists(pages *atomic.Int64) mcp.Handler {
 	})
 }
 
-// A list whose cursors are ever new has an end at the client, with an error; so has the
-// walk that a call makes through it.
+// A client stops reading a list whose cursors are always new, with an error. So does a call
+// that looks for its tool.
 func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	var pages atomic.Int64
 	for most, want := range map[int]int64{0: 1000, 7: 7} {
@@ -292,7 +291,7 @@ func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), tool("hello", "")); !errors.Is(err, mcp.ErrTooManyPages) || pages.Load() > 100 {
 		t.Errorf("the call ended with %v after %d pages", err, pages.Load())
 	}
-	// The bound can be taken off.
+	// The bound can be removed.
 	c = connect(t, endlessLists(&pages), &mcp.ClientOptions{Version: mcp.LatestVersion, MaxPages: -1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -20,9 +20,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// childProgram is a server on a byte stream, as programs are: it needs a while to start, and
-// takes one message after the other. Respond returns what it answers, "" for nothing, and
-// whether it goes on.
+// childProgram is a server on a byte stream, such as a command: it needs time to start, and
+// handles one message after the other. Respond returns its answer, "" for none, and whether
+// it goes on.
 type childProgram struct {
 	start   time.Duration // until it reads
 	exit    time.Duration // that Close takes
@@ -32,7 +32,7 @@ type childProgram struct {
 	heard []string // methods, in order, "start" among them
 }
 
-// slowStream is a stream whose Close takes its time, as that of a program does.
+// slowStream is a stream whose Close takes time, as that of a command does.
 type slowStream struct {
 	transport.Stream
 	exit time.Duration
@@ -71,7 +71,7 @@ func (p *childProgram) transport() transport.Transport {
 	})
 }
 
-// note notes what was heard, and returns how often the program was started.
+// note records a message, and returns how often the program was started.
 func (p *childProgram) note(method string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func refusalFor(id string, code int, data string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"%s}}`, id, code, data)
 }
 
-// speaksModern, speaksBoth and speaksLegacy answer the questions of one who connects.
+// speaksModern, speaksBoth and speaksLegacy answer the requests of a client that connects.
 func speaksModern(_ int, method, id string) (string, bool) {
 	switch method {
 	case mcp.MethodDiscover:
@@ -131,8 +131,8 @@ func speaksLegacy(_ int, method, id string) (string, bool) {
 	return refusalFor(id, -32601, ""), true
 }
 
-// The era of a server is what it answers. How long that takes does not matter, and nothing
-// is started twice that need not be.
+// The answers of a server decide its era. How long they take does not matter, and a program is
+// started again only if necessary.
 func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 	silentAbout := func(silent string, respond func(int, string, string) (string, bool)) func(int, string, string) (string, bool) {
 		return func(start int, method, id string) (string, bool) {
@@ -212,7 +212,7 @@ func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 	}
 }
 
-// What was a guess is found out anew; what a server has said is remembered.
+// A guessed era is probed again; an era that the server has stated is remembered.
 func TestFindingI1GuessIsNotRemembered(t *testing.T) {
 	for name, test := range map[string]struct {
 		respond   func(int, string, string) (string, bool)
@@ -243,7 +243,7 @@ func TestFindingI1GuessIsNotRemembered(t *testing.T) {
 	}
 }
 
-// A server that says nothing at all is given up, with an error that says so.
+// Connecting to a server that never answers fails, with an error that says so.
 func TestFindingW18SilentServer(t *testing.T) {
 	for _, version := range []string{"", mcp.Version20260728, mcp.Version20251125} {
 		synctest.Test(t, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestFindingW18SilentServer(t *testing.T) {
 	}
 }
 
-// Why there is no connection is said once, and in the words of the one who knows.
+// The error of connecting contains each reason once, as the server stated it.
 func TestFindingU14PlainErrors(t *testing.T) {
 	exits := &childProgram{respond: func(int, string, string) (string, bool) { return "", false }}
 	refuses := &childProgram{respond: func(_ int, method, id string) (string, bool) {
@@ -285,8 +285,8 @@ func (f failingTransport) Connect(context.Context, transport.Receiver) (transpor
 	return nil, f.err
 }
 
-// earlyTransport is a transport that hands over messages before Connect returns, in the goroutine
-// of Connect and in another.
+// earlyTransport is a transport that delivers messages before Connect returns, in the
+// goroutine of Connect and in another.
 type earlyTransport struct {
 	transport.Transport
 	said []string
@@ -307,8 +307,8 @@ func (h earlyTransport) Connect(ctx context.Context, receive transport.Receiver)
 	return h.Transport.Connect(ctx, receive)
 }
 
-// What a server says before its client knows the connection is dealt with when the
-// connection is whole: nothing crashes, and nothing is lost.
+// Messages that come before Transport.Connect returns are handled when the connection is
+// complete: nothing crashes, and no message is lost.
 func TestFindingCH1EarlyMessages(t *testing.T) {
 	for _, version := range []string{"", mcp.Version20251125} {
 		answered := make(chan string, 8)
@@ -354,7 +354,7 @@ func TestFindingCH1EarlyMessages(t *testing.T) {
 	}
 }
 
-// Nobody is asked anything by a server before it is known what it is.
+// The questions of a server are not answered before the handshake.
 func TestFindingCH1NoQuestionsBeforeTheHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32

@@ -20,14 +20,14 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// notifierFunc is somebody who is told something.
+// notifierFunc is a function as a Notifier.
 type notifierFunc func(method string) error
 
 func (f notifierFunc) Notify(_ context.Context, method string, _ json.RawMessage) error {
 	return f(method)
 }
 
-// What waits for a function that is slow is bounded by its size, too.
+// Notifications that wait for a slow function are bounded by their size as well.
 func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
 	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
 		synctest.Test(t, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// Somebody who listens through a connection and does not read keeps nobody waiting:
-// neither others who listen, nor the client's own functions.
+// A subscriber that does not read delays neither other subscribers nor the client's own
+// functions.
 func TestFindingCM16SlowListener(t *testing.T) {
 	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
 		synctest.Test(t, func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestFindingCM16SlowListener(t *testing.T) {
 	}
 }
 
-// A listener that is so slow that changes are dropped is told, at last, that everything may
-// have changed: no change is missed for good.
+// A subscriber so slow that changes are dropped is told in the end that everything may have
+// changed, so that it misses no change.
 func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sent = 6000
@@ -163,8 +163,8 @@ func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 	})
 }
 
-// Mutation 34: the clock of a call stands still while a person is asked. Progress
-// does not start it.
+// Mutation 34: the timeout of a call is paused while the user is asked. Progress does not
+// resume it.
 func TestProgressWhileTheUserThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := transport.Pipe()
@@ -208,7 +208,7 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 	})
 }
 
-// Mutation 36: a call that a lost session had no effect on is made again once.
+// Mutation 36: a call that failed because the session was lost is made once more.
 func TestLostSessionOneRetry(t *testing.T) {
 	calls := 0
 	transport := mcptest.Faulty(memory(t, remarking()), func(_ int, m *transport.Outgoing) mcptest.Fault {
@@ -224,7 +224,8 @@ func TestLostSessionOneRetry(t *testing.T) {
 	}
 }
 
-// Mutation 37: who subscribes while the last one before unsubscribes is subscribed anew.
+// Mutation 37: a subscription made while the last one before is being ended is made at the
+// server again.
 func TestSubscribeWhileAnotherLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var subscribed atomic.Int32

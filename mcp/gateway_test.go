@@ -14,10 +14,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// bothEras are a version of each.
+// bothEras are one version of each era.
 var bothEras = []string{mcp.Version20260728, mcp.Version20251125}
 
-// gateway mounts a connection to a server under "b_".
+// gateway returns a mux with a connection to a server mounted under "b_".
 func gateway(t *testing.T, server mcp.Handler, version string) *mcp.Mux {
 	t.Helper()
 	gw := mcp.NewMux("gateway", "v1", nil)
@@ -50,7 +50,7 @@ func TestGatewayEras(t *testing.T) {
 	}
 }
 
-// Cancelling goes all the way.
+// A cancellation reaches the server behind the gateway.
 func TestGatewayCancel(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -76,7 +76,7 @@ func TestGatewayCancel(t *testing.T) {
 	}
 }
 
-// T38: what a gateway does not know, it does not touch.
+// T38: a gateway passes on unchanged what it does not know.
 func TestGatewayPassesThrough(t *testing.T) {
 	const big = "9007199254740993"
 	server := mcp.NewMux("server", "v1", nil)
@@ -121,7 +121,7 @@ func TestGatewayPassesThrough(t *testing.T) {
 	}
 }
 
-// Lists and changes of what is mounted are the gateway's.
+// The gateway's lists contain what is mounted, and its subscriptions the changes.
 func TestGatewayChanges(t *testing.T) {
 	for _, back := range bothEras {
 		server := welcoming()

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// pinged is a client of the legacy era that answers pings, or does not.
+// pinged is a legacy client that answers pings or does not.
 type pinged struct {
 	session *legacyserver.Session
 	answer  func(n int) string // the member of the response to the nth ping, "" for silence
@@ -48,8 +48,8 @@ const (
 	unknown = `"error":{"code":-32601,"message":"no ping here"}`
 )
 
-// T53: any answer is a sign of life, one miss is forgiven, and nobody is taken for
-// dead who cannot be asked.
+// T53: any response counts as an answer, one missed ping is ignored, and a client that cannot
+// be pinged is not considered dead.
 func TestKeepAlive(t *testing.T) {
 	for _, test := range []struct {
 		name   string
