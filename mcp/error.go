@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -192,3 +195,82 @@ func toWire(err error) *transport.Error {
 	e := asError(err)
 	return &transport.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }
+
+// Codes of refusals that the specification leaves to applications. They lie outside
+// its range, and are the numbers that HTTP has for the same.
+const (
+	CodeInsufficientScope = 403
+	CodeTimeout           = 408
+	CodeTooLarge          = 413
+	CodeRateLimited       = 429
+)
+
+// A ScopeError says which scopes the caller of a request would need. It is the
+// cause of [InsufficientScope]; over HTTP it becomes a challenge, with which a
+// client can ask its user for more (basic/authorization#scope-challenge-handling).
+type ScopeError struct {
+	Required []string // all that the operation needs, also what was granted
+}
+
+func (e *ScopeError) Error() string {
+	return "mcp: the operation needs the scopes " + strings.Join(e.Required, " ")
+}
+
+// InsufficientScope is the error for a caller who was not granted what an operation
+// needs. required are all scopes that it needs, not only those that are missing.
+func InsufficientScope(required ...string) *Error {
+	e := Errorf(CodeInsufficientScope, "the caller was not granted the scopes that this needs: %s", strings.Join(required, " "))
+	e.Cause = &ScopeError{required}
+	return e.WithData(map[string][]string{"requiredScopes": required})
+}
+
+// retryData is the data of [RateLimited].
+type retryData struct {
+	RetryAfterMs *int64 `json:"retryAfterMs"`
+}
+
+// RateLimited is the error for a caller who asks too often or when there is too
+// much to do. after is when it may try again, rounded up to milliseconds; negative
+// counts as zero.
+func RateLimited(after time.Duration, format string, args ...any) *Error {
+	ms := max(0, int64((after+time.Millisecond-1)/time.Millisecond))
+	return Errorf(CodeRateLimited, "%s", fmt.Sprintf(format, args...)).WithData(retryData{&ms})
+}
+
+// RetryAfter reports when the peer who answered with err may be asked again, if err
+// is one of [RateLimited], also one that came over a wire.
+func RetryAfter(err error) (time.Duration, bool) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Code != CodeRateLimited {
+		return 0, false
+	}
+	var data retryData
+	if unmarshal(e.Data, &data) != nil || data.RetryAfterMs == nil {
+		return 0, false
+	}
+	const most = int64(24 * time.Hour / time.Millisecond) // keeps a peer's mistake from overflowing
+	return time.Duration(min(max(0, *data.RetryAfterMs), most)) * time.Millisecond, true
+}
+
+// An OutputError is returned by [Conn.CallTool] if the structured content of a result
+// does not conform to the output schema of the tool, or could not be validated.
+//
+// Err wraps a [*jsonschema.ValidationError] if the content does not conform. Otherwise
+// nothing is known of it: Err says that the schema cannot be compiled (it refers to
+// another document, or names an unknown dialect, say), or it wraps
+// [jsonschema.ErrTooMuchWork] or the cause of the context's end.
+type OutputError struct {
+	Tool   string
+	Result *CallToolResult // as the server sent it, for callers that do without the check
+	Err    error
+}
+
+func (e *OutputError) Error() string {
+	if _, invalid := errors.AsType[*jsonschema.ValidationError](e.Err); invalid {
+		return fmt.Sprintf("mcp: the output of %q does not fit its schema: %v", e.Tool, e.Err)
+	}
+	return fmt.Sprintf("mcp: the output of %q could not be validated: %v", e.Tool, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *OutputError) Unwrap() error { return e.Err }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -249,3 +250,60 @@ func RequestFrom(ctx context.Context) *Request {
 	req, _ := ctx.Value(requestKey{}).(*Request)
 	return req
 }
+
+// Meta is a _meta object: metadata by key, each value raw JSON so that nothing
+// is lost on the way. Keys follow the grammar of basic/index#meta.
+type Meta map[string]json.RawMessage
+
+// Get decodes the value under key into v, a pointer. It reports false if there
+// is none, or none that fits.
+func (m Meta) Get(key string, v any) bool {
+	raw, ok := m[key]
+	return ok && unmarshal(raw, v) == nil
+}
+
+// Set encodes v as the value under key, making the map if it is nil. It panics
+// if v cannot be encoded, which is a mistake of the program.
+func (m *Meta) Set(key string, v any) {
+	raw, err := marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("mcp: _meta value for %q: %v", key, err))
+	}
+	if *m == nil {
+		*m = Meta{}
+	}
+	(*m)[key] = raw
+}
+
+// The _meta keys of the specification.
+const (
+	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
+	MetaLogLevel           = "io.modelcontextprotocol/logLevel"
+	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
+	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
+	MetaProgressToken      = "progressToken"
+)
+
+// withoutKey returns m without a key, unchanged if it does not have it.
+func withoutKey(m Meta, key string) Meta {
+	if _, ok := m[key]; !ok {
+		return m
+	}
+	m = maps.Clone(m)
+	delete(m, key)
+	return m
+}
+
+// An ID is a JSON-RPC id or a progress token: a string or an integer, kept byte for
+// byte as its sender wrote it. IDs are comparable. The zero ID means that there is
+// none: a [Request] with a zero ID is a notification. See [transport.ID] for its
+// methods.
+type ID = transport.ID
+
+// StringID returns the ID that is the string s.
+func StringID(s string) ID { return transport.StringID(s) }
+
+// IntID returns the ID that is the integer n.
+func IntID(n int64) ID { return transport.IntID(n) }

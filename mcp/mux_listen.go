@@ -1,0 +1,368 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/pause"
+)
+
+// listen serves subscriptions/listen: it acknowledges the part of the filter that the
+// server can serve, and then sends notifications until the client or the transport ends
+// the request. Everything but listening to mounts happens on the goroutine of the request.
+func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
+	s, err := g.subscribe(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := req.sendAcknowledgement(ctx, s.accepted); err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			// Changes that came together with the end may be missed by a subscription that
+			// replaces this one. A client that cancelled gets nothing more.
+			if !wasCancelled(ctx) {
+				_ = s.sendVisible(context.WithoutCancel(ctx)) // if it fails, the client is gone
+			}
+			return req.listenResult(ctx)
+		case ack := <-s.mounts.acks:
+			s.mounts.catchUp(ack)
+		case <-s.listener.remounted:
+			s.mounts.refresh(ctx)
+		case <-s.listener.wake:
+			if err := s.sendVisible(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// muxSubscription is a subscription at a mux, with those at its mounts.
+type muxSubscription struct {
+	registry *registry
+	req      *Request
+	accepted SubscriptionFilter
+	listener *listener
+	mounts   *mountListeners
+}
+
+// subscribe adds a listener, which receives all changes from now on.
+func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscription, error) {
+	var p ListenParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.Notifications.check(g.opts.MaxSubscriptions); err != nil {
+		return nil, err
+	}
+	accepted := g.accept(ctx, req, &p.Notifications)
+	l := newListener(req.Principal, &accepted)
+	if err := g.hub.add(l); err != nil {
+		return nil, err
+	}
+	mounts := newMountListeners(g, req, accepted, l)
+	accepted.ResourceSubscriptions = mounts.start(ctx)
+	return &muxSubscription{g, req, accepted, l, mounts}, nil
+}
+
+func (s *muxSubscription) close() {
+	s.mounts.stop()
+	s.registry.hub.remove(s.listener)
+}
+
+// accept returns the part of a filter that this server can serve: the lists that it
+// announces changes of, and the resources that the caller may subscribe to.
+func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) (accepted SubscriptionFilter) {
+	s := g.load()
+	caps := *s.capabilities
+	s.addMounted(ctx, func() *Request { return req.derive(MethodDiscover, nil) }, &caps)
+	accepted = caps.announcedLists(*f)
+	if caps.Resources == nil || !caps.Resources.Subscribe {
+		return accepted
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		if _, before := slices.BinarySearch(req.call.accepted, uri); before || g.maySubscribe(ctx, req, uri) {
+			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
+		}
+	}
+	return accepted
+}
+
+// sendVisible sends the changes that wait. A resource below a subscribed directory may
+// have a registration of its own, with other permissions: if the caller may not subscribe
+// to it, or it is gone, the directory stands for it.
+func (s *muxSubscription) sendVisible(ctx context.Context) error {
+	visible := changeSet{}
+	for c := range s.listener.drain() {
+		if covering, _ := s.listener.covering(c); covering != c && !s.registry.maySubscribe(ctx, s.req, c.URI) {
+			c = covering
+		}
+		visible.add(c)
+	}
+	return s.req.sendChanges(ctx, visible)
+}
+
+// subscriptionMeta returns the metadata of everything that is sent on the subscription
+// that the request began.
+func (r *Request) subscriptionMeta() (m Meta) {
+	m.Set(MetaSubscriptionID, r.ID)
+	return m
+}
+
+// sendAcknowledgement tells the sender of the request that its subscription has begun.
+func (r *Request) sendAcknowledgement(ctx context.Context, accepted SubscriptionFilter) error {
+	return r.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: accepted, Meta: r.subscriptionMeta()})
+}
+
+// sendChanges sends the notifications about changes to the sender of the request.
+func (r *Request) sendChanges(ctx context.Context, changes changeSet) error {
+	meta := r.subscriptionMeta()
+	for _, c := range changes.sorted() {
+		if err := r.Notify(ctx, c.Method, c.params(meta)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listenResult returns the result of a subscription whose context is done. It is an error
+// unless the server ended the subscription.
+func (r *Request) listenResult(ctx context.Context) (Result, error) {
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
+		return nil, cause
+	}
+	return &ListenResult{ResultBase{Meta: r.subscriptionMeta()}}, nil
+}
+
+// derive returns another request of the same caller, with its own stream of
+// notifications.
+func (r *Request) derive(method string, params json.RawMessage) *Request {
+	d := r.Clone()
+	d.call = &call{session: r.call.session}
+	d.Method, d.ID = method, ID{}
+	if err := d.setParams(params); err != nil {
+		panic("mcp: params made here are malformed: " + err.Error())
+	}
+	return d
+}
+
+// changesIn returns all changes that a filter covers.
+func changesIn(f *SubscriptionFilter) []Change {
+	everything := everythingIn(f)
+	return everything.sorted()
+}
+
+// hub passes changes to listeners. Publishing never waits for a listener: each keeps a
+// bounded set of changes that it has not sent yet.
+type hub struct {
+	interval  time.Duration // between two announcements of a change of one list
+	perCaller int           // listeners of one authenticated caller
+
+	mu        sync.Mutex // locked before that of a listener
+	listeners map[*listener]struct{}
+	callers   map[caller]int       // listeners of each authenticated caller
+	announced map[Change]time.Time // when the change of a list was announced last
+	scheduled map[Change]bool      // the next announcement is due at the end of the interval
+}
+
+func newHub(interval time.Duration, perCaller int) *hub {
+	return &hub{
+		interval: interval, perCaller: perCaller,
+		listeners: map[*listener]struct{}{}, callers: map[caller]int{},
+		announced: map[Change]time.Time{}, scheduled: map[Change]bool{},
+	}
+}
+
+// caller identifies an authenticated caller. It is zero for all others.
+type caller struct{ issuer, subject string }
+
+func callerOf(p *Principal) caller {
+	if p == nil {
+		return caller{}
+	}
+	return caller{p.Issuer, p.Subject}
+}
+
+// maxListeners is the default limit of open subscriptions of one authenticated caller.
+const maxListeners = 1000
+
+// maxSubscriptions is the default limit of the resources that one subscription names.
+const maxSubscriptions = 1000
+
+// add adds a listener. It fails if its caller is authenticated and has too many.
+func (h *hub) add(l *listener) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l.caller != (caller{}) {
+		if h.callers[l.caller] >= h.perCaller {
+			return RateLimited(time.Minute, "the caller has %d subscriptions open, which is the limit", h.perCaller)
+		}
+		h.callers[l.caller]++
+	}
+	h.listeners[l] = struct{}{}
+	return nil
+}
+
+func (h *hub) remove(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.listeners, l)
+	if h.callers[l.caller]--; h.callers[l.caller] <= 0 {
+		delete(h.callers, l.caller)
+	}
+}
+
+// publish announces a change, unless it is zero. If a list changes again within the
+// interval, that is announced once, at the end of the interval.
+func (h *hub) publish(c Change) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.publishLocked(c)
+}
+
+// publishMounts announces that a mux has other mounts: its listeners must listen to
+// them, and all lists have changed.
+func (h *hub) publishMounts() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		wake(l.remounted)
+	}
+	for _, list := range changeLists {
+		h.publishLocked(list.change)
+	}
+}
+
+func (h *hub) publishLocked(c Change) {
+	switch {
+	case c.Method == NotificationResourceUpdated:
+		h.announceLocked(c)
+		return
+	case c == (Change{}), len(h.listeners) == 0, h.scheduled[c]:
+		return
+	}
+	wait := h.interval - time.Since(h.announced[c])
+	if wait <= 0 {
+		h.announceLocked(c)
+		return
+	}
+	h.scheduled[c] = true
+	time.AfterFunc(wait, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.announceLocked(c)
+	})
+}
+
+func (h *hub) announceLocked(c Change) {
+	if c.Method != NotificationResourceUpdated {
+		h.announced[c], h.scheduled[c] = time.Now(), false
+	}
+	for l := range h.listeners {
+		l.add(c)
+	}
+}
+
+// maxUpdates bounds the changes that wait to be sent to a listener. Beyond it, the
+// subscribed URI stands for those below it.
+const maxUpdates = 1024
+
+// listener collects the changes that one subscription covers until they are sent.
+type listener struct {
+	caller      caller
+	covered     changeSet
+	directories bool          // some of the subscribed URIs cover what is below them
+	wake        chan struct{} // receives when there are changes to drain
+	remounted   chan struct{} // receives when there are other mounts
+
+	mu      sync.Mutex
+	pending changeSet
+}
+
+func newListener(p *Principal, f *SubscriptionFilter) *listener {
+	l := &listener{caller: callerOf(p), covered: everythingIn(f), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
+	for _, uri := range f.ResourceSubscriptions {
+		l.directories = l.directories || strings.HasSuffix(uri, "/")
+	}
+	return l
+}
+
+func (l *listener) add(c Change) {
+	covering, ok := l.covering(c)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) >= maxUpdates {
+		c = covering
+	}
+	l.pending.add(c)
+	wake(l.wake)
+}
+
+// covering returns the change subscribed to that covers c: c itself, or that of a
+// directory above it. Its cost does not depend on the number of subscribed URIs, because
+// publishing calls it for every listener.
+func (l *listener) covering(c Change) (covering Change, ok bool) {
+	if l.covered.has(c) {
+		return c, true
+	}
+	for end := 0; l.directories && end < len(c.URI); end++ {
+		if c.URI[end] != '/' {
+			continue
+		}
+		if directory := (Change{c.Method, c.URI[:end+1]}); l.covered.has(directory) {
+			return directory, true
+		}
+	}
+	return Change{}, false
+}
+
+// drain returns the changes that wait, and removes them.
+func (l *listener) drain() changeSet {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.pending
+	l.pending = nil
+	return s
+}
+
+// listenAgain calls listen, which serves one subscription, until ctx is done or the
+// server has no changes to announce. A subscription that ends otherwise, for example when
+// a server is replaced by another, is made again. What changed in between is not known:
+// if again is true, anything may have changed before the acknowledgement.
+func listenAgain(ctx context.Context, listen func(again bool) error) {
+	delay := firstPause
+	for again := false; ; again = true {
+		began := time.Now()
+		err := listen(again)
+		if CodeOf(err) == CodeMethodNotFound || errors.Is(err, ErrClosed) {
+			return
+		}
+		if time.Since(began) > maxPause {
+			delay = firstPause
+		}
+		if pause.For(ctx, delay) != nil {
+			return
+		}
+		delay = min(2*delay, maxPause)
+	}
+}
+
+// The pause before a subscription is made again: the first and the longest.
+const (
+	firstPause = time.Second
+	maxPause   = time.Minute
+)

@@ -1,0 +1,383 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// page is a part of a list.
+type page[D any] struct {
+	items []D
+	next  *string
+	cache Cacheable
+}
+
+// A source is a part of a list that somebody else keeps: a mount, or a template
+// that can list what it matches.
+type source[D any] struct {
+	key    string // sorts the sources, and names them in cursors
+	site   string
+	public bool // all that it gives may be cached for everybody
+	// fetch begins to fetch a page, and returns what waits for it.
+	fetch func(ctx context.Context, req *Request, cursor *string) (wait func() (page[D], error))
+}
+
+// list is what differs between the four lists of a mux.
+type list[D any] struct {
+	offered func(*ServerCapabilities) bool
+	own     func(*snapshot) []D
+	name    func(D) string
+	sources func(*snapshot) []source[D]
+	result  func(page[D], Page) Result
+}
+
+func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result, error) {
+	s := g.load()
+	sources := l.sources(s)
+	if !l.offered(s.capabilities) && len(sources) == 0 {
+		return nil, MethodNotFound(req.Method)
+	}
+	at, err := g.sealer.cursor(req)
+	if err != nil {
+		return nil, err
+	}
+	p := page[D]{cache: g.opts.ListCache}
+	for i := range sources {
+		if !sources[i].public {
+			p.cache.CacheScope = CachePrivate // it may have private parts, and all pages of a list are alike
+		}
+	}
+	next := l.addOwn(&p, l.own(s), at, g.opts.PageSize)
+	if next == nil {
+		if next, err = l.addSources(ctx, g, req, &p, sources, at); err != nil {
+			return nil, err
+		}
+	}
+	var cursor Page
+	if next != nil {
+		text := g.sealer.sealCursor(req, next)
+		cursor.NextCursor = &text
+	}
+	return l.result(p, cursor), nil
+}
+
+// addOwn takes the mux's own items after the cursor.
+func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cursor) {
+	if at.Source != nil {
+		return nil
+	}
+	i := 0
+	if at.After != "" {
+		var found bool
+		i, found = slices.BinarySearchFunc(sorted, at.After, func(d D, after string) int { return strings.Compare(l.name(d), after) })
+		if found {
+			i++
+		}
+	}
+	end := min(i+size, len(sorted))
+	p.items = append(make([]D, 0, end-i), sorted[i:end]...)
+	if end < len(sorted) {
+		return &cursor{After: l.name(sorted[end-1])}
+	}
+	return nil
+}
+
+// maxInnerCursor bounds the cursor of a source, which travels in that of the mux, and
+// comes back in a request. Without a bound one source could keep clients from those
+// after it.
+const maxInnerCursor = 64 << 10
+
+// addSources goes on with the sources until the page is full. What a source
+// gives as a page is taken whole.
+func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *page[D], sources []source[D], at *cursor) (*cursor, error) {
+	if len(sources) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx) // of those that were asked ahead and not needed
+	defer cancel()
+	var ahead []func() (page[D], error) // of the sources from here on
+	for i, src := range sources {
+		if at.Source != nil && src.key < *at.Source {
+			continue
+		}
+		if len(p.items) >= g.opts.PageSize {
+			return &cursor{Source: &src.key}, nil
+		}
+		var inner *string
+		if at.Source != nil && src.key == *at.Source {
+			inner = at.Inner
+		}
+		var part page[D]
+		var err error
+		if inner != nil {
+			part, err = src.fetch(ctx, req, inner)()
+		} else {
+			if ahead == nil {
+				ahead = fetchAll(ctx, req, sources[i:])
+			}
+			part, err = ahead[0]()
+			ahead = ahead[1:]
+		}
+		if err != nil {
+			if inner != nil && CodeOf(err) == CodeInvalidParams {
+				return nil, err // the cursor is no good
+			}
+			logSkipped(ctx, g, req, src.key, src.site, err)
+			continue
+		}
+		p.items = append(p.items, part.items...)
+		p.cache = p.cache.narrowed(part.cache)
+		if part.next == nil {
+			continue
+		}
+		if n := len(*part.next); n > maxInnerCursor {
+			logSkipped(ctx, g, req, src.key, src.site, Errorf(CodeInternalError, "its cursor has %d bytes, and the limit is %d", n, maxInnerCursor))
+			continue
+		}
+		return &cursor{Source: &src.key, Inner: part.next}, nil
+	}
+	return nil, nil
+}
+
+// fetchAll begins to fetch the first pages of all sources at once: they may be far
+// away, and none is to wait for another.
+func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []func() (page[D], error) {
+	waits := make([]func() (page[D], error), len(sources))
+	for i, src := range sources {
+		waits[i] = src.fetch(ctx, req, nil)
+	}
+	return waits
+}
+
+// logSkipped tells the operator that a source is missing from a list, rather
+// than to fail the whole list for it.
+func logSkipped(ctx context.Context, g *registry, req *Request, key, site string, err error) {
+	if code := CodeOf(err); code == CodeMethodNotFound || code == CodeInsufficientScope || ctx.Err() != nil {
+		return // there is no such list, or none for this caller
+	}
+	g.opts.Logger.WarnContext(ctx, "mcp: a part is missing from a list",
+		"method", req.Method, "part", key, "registered", site, "error", err)
+}
+
+// narrowed is the hints of a list that holds something with other hints.
+func (c Cacheable) narrowed(other Cacheable) Cacheable {
+	if other.CacheScope != CachePublic {
+		c.CacheScope = CachePrivate
+	}
+	switch {
+	case c.TTLMs == nil || other.TTLMs == nil:
+		c.TTLMs = nil
+	case *other.TTLMs < *c.TTLMs:
+		c.TTLMs = other.TTLMs
+	}
+	return c
+}
+
+var toolsList = list[*Tool]{
+	offered: func(c *ServerCapabilities) bool { return c.Tools != nil },
+	own:     func(s *snapshot) []*Tool { return s.toolList },
+	name:    func(t *Tool) string { return t.Name },
+	sources: func(s *snapshot) []source[*Tool] {
+		return mountSources(s, func(s *snapshot, m *mount, r *ListToolsResult) page[*Tool] {
+			return page[*Tool]{m.outerTools(s, r.Tools), r.NextCursor, r.Cacheable}
+		})
+	},
+	result: func(p page[*Tool], at Page) Result {
+		return &ListToolsResult{Tools: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+var promptsList = list[*Prompt]{
+	offered: func(c *ServerCapabilities) bool { return c.Prompts != nil },
+	own:     func(s *snapshot) []*Prompt { return s.promptList },
+	name:    func(p *Prompt) string { return p.Name },
+	sources: func(s *snapshot) []source[*Prompt] {
+		return mountSources(s, func(s *snapshot, m *mount, r *ListPromptsResult) page[*Prompt] {
+			return page[*Prompt]{m.outerPrompts(s, r.Prompts), r.NextCursor, r.Cacheable}
+		})
+	},
+	result: func(p page[*Prompt], at Page) Result {
+		return &ListPromptsResult{Prompts: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+var resourcesList = list[*Resource]{
+	offered: func(c *ServerCapabilities) bool { return c.Resources != nil },
+	own:     func(s *snapshot) []*Resource { return s.resourceList },
+	name:    func(r *Resource) string { return r.URI },
+	sources: func(s *snapshot) []source[*Resource] {
+		mounts := mountSources(s, func(_ *snapshot, m *mount, r *ListResourcesResult) page[*Resource] {
+			return page[*Resource]{m.outerResources(r.Resources), r.NextCursor, r.Cacheable}
+		})
+		return append(templateSources(s), mounts...)
+	},
+	result: func(p page[*Resource], at Page) Result {
+		return &ListResourcesResult{Resources: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+var templatesList = list[*ResourceTemplate]{
+	offered: func(c *ServerCapabilities) bool { return c.Resources != nil },
+	own:     func(s *snapshot) []*ResourceTemplate { return s.templateList },
+	name:    func(t *ResourceTemplate) string { return t.URITemplate },
+	sources: func(s *snapshot) []source[*ResourceTemplate] {
+		return mountSources(s, func(_ *snapshot, m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
+			return page[*ResourceTemplate]{m.outerTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
+		})
+	},
+	result: func(p page[*ResourceTemplate], at Page) Result {
+		return &ListResourceTemplatesResult{ResourceTemplates: p.items, Page: at, Cacheable: p.cache}
+	},
+}
+
+func (g *registry) listTools(ctx context.Context, req *Request) (Result, error) {
+	return toolsList.serve(ctx, g, req)
+}
+
+func (g *registry) listPrompts(ctx context.Context, req *Request) (Result, error) {
+	return promptsList.serve(ctx, g, req)
+}
+
+func (g *registry) listResources(ctx context.Context, req *Request) (Result, error) {
+	return resourcesList.serve(ctx, g, req)
+}
+
+func (g *registry) listTemplates(ctx context.Context, req *Request) (Result, error) {
+	return templatesList.serve(ctx, g, req)
+}
+
+// A ResourceLister is the Handler of a template that can list the resources
+// which its template matches; they then stand in resources/list.
+type ResourceLister interface {
+	Handler
+	// ListResources lists one page. The template is the one it is registered
+	// under; cursor is nil for the first page, otherwise one that a page before
+	// ended with, or anything else that a client made up. It is called for
+	// every resources/list and must return within a bounded time.
+	ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error)
+}
+
+// Keys of sources sort templates before mounts.
+const (
+	templateKey = "0"
+	mountKey    = "1"
+)
+
+func templateSources(s *snapshot) []source[*Resource] {
+	var sources []source[*Resource]
+	for _, e := range s.listers {
+		sources = append(sources, source[*Resource]{
+			key: templateKey + e.name, site: e.site, public: e.public,
+			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[*Resource], error) {
+				return func() (page[*Resource], error) {
+					res, err := listPage(ctx, e.handler, req, cursor)
+					if err != nil {
+						return page[*Resource]{}, err
+					}
+					r, ok := res.(*ListResourcesResult)
+					if !ok {
+						return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+					}
+					return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
+				}
+			},
+		})
+	}
+	return sources
+}
+
+// listPage asks h for a page of the list that req asks for.
+func listPage(ctx context.Context, h Handler, req *Request, cursor *string) (Result, error) {
+	inner, err := req.withCursor(cursor)
+	if err != nil {
+		return nil, err
+	}
+	return h.ServeMCP(contextWithRequest(ctx, inner), inner)
+}
+
+// withCursor returns a request for another page of the list.
+func (r *Request) withCursor(cursor *string) (*Request, error) {
+	return r.WithParams(&ListParams{Cursor: cursor, Meta: r.Meta()})
+}
+
+// alwaysPublic reports whether a lister is one of this package that says so.
+func alwaysPublic(l ResourceLister) bool {
+	known, ok := l.(interface{ cacheHints() Cacheable })
+	return ok && known.cacheHints().CacheScope == CachePublic
+}
+
+// mountSources makes a source of every mount whose list is an R.
+func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) page[D]) []source[D] {
+	var sources []source[D]
+	for _, m := range s.mounts {
+		sources = append(sources, source[D]{
+			key: mountKey + m.prefix, site: m.site,
+			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[D], error) {
+				asked, err := m.list(ctx, req, cursor)
+				return func() (page[D], error) {
+					if err != nil {
+						return page[D]{}, err
+					}
+					res, err := asked.wait()
+					if err != nil {
+						return page[D]{}, err
+					}
+					r, ok := res.(R)
+					if !ok {
+						return page[D]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
+					}
+					return take(s, m, r), nil
+				}
+			},
+		})
+	}
+	return sources
+}
+
+// cursor is where a list goes on. The own items of a mux come first, by name;
+// then those of its sources, each in its own order. It names items rather than
+// positions, so that a change to the list neither repeats nor skips any that
+// stayed.
+type cursor struct {
+	After  string  `json:"k,omitempty"` // the last own item that was listed
+	Source *string `json:"s,omitzero"`  // own items are done: the source to go on with
+	Inner  *string `json:"c,omitzero"`  // the cursor of that source
+}
+
+// sealCursor is c as text for the sender of req. It is sealed, for the items that it
+// names can be some that middleware hides.
+func (s *sealer) sealCursor(req *Request, c *cursor) string {
+	return s.ring.Seal(mustMarshal(c), s.listBinding(req))
+}
+
+// listBinding digests what must be the same for all pages of a list.
+func (s *sealer) listBinding(req *Request) []byte {
+	return digestParts(append(s.bindingOf(req), "cursor"))
+}
+
+// cursor is where the list that req asks for goes on.
+func (s *sealer) cursor(req *Request) (*cursor, error) {
+	c := new(cursor)
+	given := memberOf(req.Params(), "cursor")
+	switch {
+	case given == nil || string(given) == "null":
+		return c, nil
+	case given[0] != '"':
+		return nil, Errorf(CodeInvalidParams, "params.cursor must be a string")
+	}
+	raw, err := s.ring.Open(string(jsonscan.Unquote(given)), s.listBinding(req))
+	if err != nil || unmarshal(raw, c) != nil {
+		return nil, badCursor()
+	}
+	return c, nil
+}
+
+func badCursor() *Error {
+	return Errorf(CodeInvalidParams, "params.cursor is not one that this server gave out; start again without it")
+}
