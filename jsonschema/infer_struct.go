@@ -7,6 +7,7 @@ import (
 	"cmp"
 	jsonv1 "encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -298,9 +299,7 @@ func orNull(s *invopop.Schema) *invopop.Schema {
 	if s.Type != "" && s.Enum == nil && s.Const == nil && s.AnyOf == nil &&
 		s.OneOf == nil && s.AllOf == nil && s.Not == nil && s.If == nil {
 		types := map[string]any{"type": []string{s.Type, "null"}}
-		for name, value := range s.Extras {
-			types[name] = value
-		}
+		maps.Copy(types, s.Extras)
 		s.Type, s.Extras = "", types
 		return s
 	}

@@ -37,13 +37,12 @@ func newSerialQueue(maxCalls int, onPanic func(v any)) *serialQueue {
 	return q
 }
 
-// add adds a call that refers to size bytes, unless the queue is full or closed, and
-// reports whether it was added.
-func (q *serialQueue) add(size int, fn func()) bool {
+// add adds a call that refers to size bytes, unless the queue is full or closed.
+func (q *serialQueue) add(size int, fn func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return false
+		return
 	}
 	for q.isFullFor(size) {
 		if !q.dropping && q.onDrop != nil {
@@ -51,14 +50,13 @@ func (q *serialQueue) add(size int, fn func()) bool {
 		}
 		q.dropping = true
 		if !q.dropOldest {
-			return false
+			return
 		}
 		q.removeFirst()
 	}
 	q.waiting = append(q.waiting, queuedCall{fn, size})
 	q.bytes += size
 	q.run()
-	return true
 }
 
 func (q *serialQueue) isFullFor(size int) bool {

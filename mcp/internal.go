@@ -14,7 +14,7 @@ import (
 
 // Internal is for the transports of this module, which alone have a key. What it
 // returns can change at any time.
-func Internal(seam.Key) internals { return internals{} } //nolint:revive // the type is unexported because godoc is for people who write handlers
+func Internal(seam.Key) internals { return internals{} }
 
 // internals are the functions of this package that the server side of a transport
 // needs.

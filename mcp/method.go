@@ -66,10 +66,3 @@ var methodNames = func() map[string]string {
 // request or a notification. Others are those of extensions, and whatever a peer
 // makes up.
 func IsMethod(method string) bool { return methodNames[method] != "" }
-
-func internMethod(b []byte) string {
-	if m, ok := methodNames[string(b)]; ok {
-		return m
-	}
-	return string(b)
-}

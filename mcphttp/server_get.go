@@ -168,7 +168,7 @@ func (h *Handler) listen(r *http.Request, s *session, out *eventWriter, position
 	_ = s.legacy.Listen(l.ctx, originOf(r), l.stream, l.ready) // why it ended does not matter here
 }
 
-// finish ends the response. A GET that never had the stream ends as if it had had it.
+// finish ends the response. A GET that never had the stream ends as if it had got it.
 func (l *listener) finish() {
 	if l.heartbeat != nil {
 		l.heartbeat.stop()

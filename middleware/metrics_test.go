@@ -134,7 +134,7 @@ type counters struct{}
 
 func (counters) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {
 	if name == middleware.MetricRequests {
-		fmt.Println(name, labels, delta)
+		fmt.Println(name, labels, delta) //nolint:forbidigo // the example prints it
 	}
 }
 

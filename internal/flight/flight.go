@@ -68,7 +68,7 @@ func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) 
 	if c := g.calls[key]; c != nil {
 		return c
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // run cancels it, or the last caller that leaves
 	c := &call[V]{cancel: cancel, done: make(chan struct{})}
 	if g.calls == nil {
 		g.calls = map[K]*call[V]{}

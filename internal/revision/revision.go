@@ -15,9 +15,10 @@ const (
 	R202503          // 2025-03-26
 	R202506          // 2025-06-18
 	R202511          // 2025-11-25
-
-	Newest = R202511
 )
+
+// Newest is the newest of the older revisions.
+const Newest = R202511
 
 var names = [...]string{R202411: "2024-11-05", R202503: "2025-03-26", R202506: "2025-06-18", R202511: "2025-11-25"}
 
@@ -27,7 +28,7 @@ func (r Revision) String() string { return names[r] }
 // Parse returns the revision of a date, or None.
 func Parse(date string) Revision {
 	if i := slices.Index(names[1:], date); i >= 0 {
-		return Revision(i + 1) //nolint:gosec // there are four
+		return Revision(i + 1)
 	}
 	return None
 }
