@@ -37,24 +37,36 @@ func readmeCode(t *testing.T) []string {
 	return blocks
 }
 
-// The README begins with a program: examples/calculator, whose Example runs it,
-// after its imports.
-func TestReadmeBeginsWithTheCalculator(t *testing.T) {
-	_, program, ok := strings.Cut(readFile(t, "examples/calculator/main.go"), "\n)\n\n")
-	if !ok {
-		t.Fatal("examples/calculator/main.go has no imports")
+// programs are the files whose text the README shows whole, from the package clause on.
+var programs = []string{"examples/calculator/main.go", "examples/calculator/client/main.go"}
+
+// TestReadmePrograms checks that the README begins with a short program, and that it shows
+// programs which can be pasted into a main.go. Their Examples run them.
+func TestReadmePrograms(t *testing.T) {
+	var shown []string
+	for _, block := range readmeCode(t) {
+		if isProgram(block) {
+			shown = append(shown, block)
+		}
 	}
-	first := readmeCode(t)[0]
-	if first != program {
-		t.Errorf("the README begins with\n%s\nbut examples/calculator/main.go is\n%s", first, program)
+	if len(shown) != len(programs) {
+		t.Fatalf("the README shows %d programs, want %d", len(shown), len(programs))
 	}
-	if lines := strings.Count(first, "\n"); lines > 25 {
-		t.Errorf("the first program has %d lines, which is too long for a first look", lines)
+	for i, name := range programs {
+		text := readFile(t, name)
+		if want := text[strings.Index(text, "\npackage main\n")+1:]; shown[i] != want {
+			t.Errorf("the README shows\n%s\nbut %s is\n%s", shown[i], name, want)
+		}
+	}
+	if first := readmeCode(t)[0]; !isProgram(first) || strings.Count(first, "\n") > 40 {
+		t.Error("the README does not begin with a short program")
 	}
 }
 
-// Everything else stands, but for its indentation, in the code of an example with
-// an output, or of a test in a program.
+func isProgram(block string) bool { return strings.HasPrefix(block, "package main\n") }
+
+// TestReadmeIsTested checks that everything else, but for its indentation, is in the code of
+// an Example, or in the test of a program.
 func TestReadmeIsTested(t *testing.T) {
 	var tested []string
 	err := fs.WalkDir(os.DirFS(repository), ".", func(name string, d fs.DirEntry, err error) error {
@@ -69,8 +81,8 @@ func TestReadmeIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range readmeCode(t)[1:] {
-		found := false
+	for _, block := range readmeCode(t) {
+		found := isProgram(block)
 		for _, text := range tested {
 			found = found || strings.Contains(text, "\n"+unindented(block))
 		}

@@ -50,9 +50,10 @@ func ExampleOnce() {
 		Pay bool `json:"pay"`
 	}
 	price := 100
+	fetchPrice := func() (int, error) { return price, nil }
 	mux := mcp.NewMux("shop", "v1.0.0", nil)
 	mux.Tool("buy", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		quote, err := mcp.Once(ctx, "quote", func() (int, error) { return price, nil })
+		quote, err := mcp.Once(ctx, "quote", fetchPrice)
 		if err != nil {
 			return "", err
 		}

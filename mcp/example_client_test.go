@@ -31,13 +31,21 @@ func ExampleClient() {
 	}
 	defer conn.Close()
 	for tool, err := range conn.Tools(ctx, nil) {
-		fmt.Println(tool.Name, err)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(tool.Name)
 	}
 	out, err := mcp.Call[sum](ctx, conn, "add", operands{2, 3})
-	fmt.Println(out.Sum, err)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(out.Sum)
 	// Output:
-	// add <nil>
-	// 5 <nil>
+	// add
+	// 5
 }
 
 // A connection is a Handler, so a gateway is a mux with connections mounted. What a

@@ -6,7 +6,7 @@ package mcp_test
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"testing/fstest"
 
 	"github.com/go-psi/psi/mcp"
@@ -120,25 +120,29 @@ func ExampleMux_Mount() {
 // Middleware is written once and goes around whatever should have it: a mux, some
 // of its handlers, a single one.
 func ExampleMiddleware() {
-	shout := func(next mcp.Handler) mcp.Handler {
+	sign := func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			res, err := next.ServeMCP(ctx, req)
-			if r, ok := res.(*mcp.CallToolResult); ok {
-				return mcp.TextResult(strings.ToUpper(r.Content[0].(*mcp.TextContent).Text)), err
+			r, ok := res.(*mcp.CallToolResult)
+			if err != nil || !ok {
+				return res, err
 			}
-			return res, err
+			signed := *r // results are shared: change a copy
+			signed.Content = append(slices.Clone(r.Content), mcp.Text("yours, psi"))
+			return &signed, nil
 		})
 	}
 	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("hello", hello)
-	mux.With(shout).Tool("hello_loud", hello)
+	mux.With(sign).Tool("hello_signed", hello)
 
 	printCall(mux, "hello", `{}`)
-	printCall(mux, "hello_loud", `{}`)
+	printCall(mux, "hello_signed", `{}`)
 	// Output:
 	// hello
-	// HELLO
+	// hello
+	// yours, psi
 }
 
 // Which mux serves is decided for each request anew, here by who calls.

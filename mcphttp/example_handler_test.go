@@ -5,8 +5,10 @@ package mcphttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -75,7 +77,8 @@ func ExampleNewHandler() {
 // A web page cannot use the visitor's browser to reach a server that listens on
 // the visitor's machine, or trusts the visitor's network.
 func ExampleOptions() {
-	h := mcphttp.NewHandler(greeter("psi"), &mcphttp.Options{
+	mux := greeter("psi")
+	h := mcphttp.NewHandler(mux, &mcphttp.Options{
 		AllowedHosts:   []string{"mcp.example.com"},
 		AllowedOrigins: []string{"https://app.example.com"},
 	})
@@ -91,14 +94,18 @@ func ExampleOptions() {
 	// 403 Forbidden
 }
 
-// A Handler of three lines chooses the mux for each request.
-func ExampleRequestFrom() {
+// A short Handler chooses the mux for each request.
+func ExampleRequestFromContext() {
 	tenants := map[string]*mcp.Mux{"acme": greeter("acme"), "globex": greeter("globex")}
 	choose := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		return tenants[mcphttp.RequestFromContext(ctx).PathValue("tenant")].ServeMCP(ctx, req)
+		r := mcphttp.RequestFromContext(ctx) // nil on other transports
+		if r == nil || tenants[r.PathValue("tenant")] == nil {
+			return nil, mcp.Errorf(mcp.CodeMethodNotFound, "there is no such tenant")
+		}
+		return tenants[r.PathValue("tenant")].ServeMCP(ctx, req)
 	})
 	routes := http.NewServeMux()
-	routes.Handle("/{tenant}/mcp", onlyTenants(tenants, mcphttp.NewHandler(choose, nil)))
+	routes.Handle("/{tenant}/mcp", mcphttp.NewHandler(choose, nil))
 	server := httptest.NewServer(routes)
 	defer server.Close()
 
@@ -109,17 +116,6 @@ func ExampleRequestFrom() {
 	// hello, this is acme
 	// hello, this is globex
 	// 404 Not Found
-}
-
-// onlyTenants is middleware that refuses requests for unknown tenants.
-func onlyTenants(tenants map[string]*mcp.Mux, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if tenants[r.PathValue("tenant")] == nil {
-			http.NotFound(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // HTTP middleware authenticates; tools look up the caller.
@@ -146,14 +142,14 @@ func ExampleWithPrincipal() {
 
 func ExampleHandler_Shutdown() {
 	endpoint := mcphttp.NewHandler(greeter("psi"), nil)
-	server := httptest.NewServer(endpoint)
+	server := httptest.NewServer(endpoint).Config
 
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	err := endpoint.Shutdown(ctx) // first: it ends the streams that server.Shutdown would wait for
-	if err == nil {
-		err = server.Config.Shutdown(ctx)
+	// The endpoint first: it ends the streams that server.Shutdown would wait for.
+	if err := errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx)); err != nil {
+		log.Print(err)
 	}
-	fmt.Println(err)
-	// Output: <nil>
+	fmt.Println("stopped")
+	// Output: stopped
 }

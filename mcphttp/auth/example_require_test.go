@@ -25,11 +25,12 @@ func ExampleRequire() {
 	mux.Tool("read", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		return "a file of " + mcp.PrincipalFrom(ctx).Subject, nil
 	}, nil))
-	mux.With(middleware.RequireScopes("files:write")).
-		Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "written", nil }, nil))
+	writeFile := func(context.Context, struct{}) (string, error) { return "written", nil }
+	opts := &auth.JWTOptions{Keys: published()} // nil in a program
 
-	// In a program the options are nil, and the keys are fetched from the issuer.
-	tokens := auth.NewJWT(issuer, resource, &auth.JWTOptions{Keys: published()})
+	mux.With(middleware.RequireScopes("files:write")).Tool("write", mcp.ToolFunc(writeFile, nil))
+
+	tokens := auth.NewJWT(issuer, resource, opts) // with nil options, the keys are fetched from the issuer
 	protect := auth.Require(tokens, &auth.Options{Resource: resource, Scopes: []string{"files:read"}})
 
 	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
