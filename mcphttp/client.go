@@ -136,7 +136,10 @@ func (w *httpWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.
 	scope := w.newScope(ctx)
 	defer scope.end()
 	r, err := w.call(ctx, scope, m)
-	return r, scope.causeOf(err)
+	if err != nil {
+		return nil, scope.causeOf(err)
+	}
+	return r.Response()
 }
 
 func (w *httpWire) call(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
@@ -240,7 +243,7 @@ func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, p
 		return nil, fmt.Errorf("mcphttp: the server's answer: %w", err)
 	}
 	if r := w.deliverAll(body, id, id); r != nil {
-		return r.Response()
+		return r, nil
 	}
 	return nil, noMessageError(res, body)
 }

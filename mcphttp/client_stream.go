@@ -46,7 +46,7 @@ func (w *httpWire) readStream(scope *callScope, res *http.Response, want, about 
 	r, err := w.readEvents(res.Body, want, about, pos)
 	if r != nil {
 		scope.drain(res)
-		return r.Response()
+		return r, nil
 	}
 	closeBody(res)
 	return nil, err
