@@ -211,3 +211,26 @@ func testsOf(tree []source) map[string]bool {
 	}
 	return tests
 }
+
+// goFile is the name of a Go file, with as much of its path as the text has.
+var goFile = regexp.MustCompile(`\b(?:[a-z]+/)*[a-z_]+\.go\b`)
+
+// TestNamedFilesExist checks that the Go files which the pages about the code name exist.
+func TestNamedFilesExist(t *testing.T) {
+	tree, err := readTree(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"docs/architecture.md", "docs/decisions.md"} {
+		text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(page)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, name := range goFile.FindAllString(string(text), -1) {
+			if !slices.ContainsFunc(tree, func(s source) bool { return strings.HasSuffix("/"+s.path, "/"+name) }) {
+				t.Errorf("%s: there is no file %s", page, name)
+			}
+		}
+	}
+}
