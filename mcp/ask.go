@@ -22,7 +22,7 @@ var (
 	ErrCancelled = errors.New("mcp: the user cancelled the question")
 )
 
-// A Question is something to ask the client, made by [Form], [Link], [Sampling]
+// A Question is something to ask the client, made by [ElicitQuestion], [ElicitURLQuestion], [SampleQuestion]
 // or [RootsQuestion] and asked with [Ask].
 type Question interface {
 	// questionKey names the question within the handler's call.

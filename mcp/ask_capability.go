@@ -54,7 +54,7 @@ func checkCapability(req *Request, r InputRequest) error {
 		return Errorf(CodeInternalError, "a client cannot be asked %q", r.Method)
 	}
 	if missing != nil {
-		return MissingCapability(missing)
+		return newMissingCapabilityError(missing)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // [ErrDeclined] or [ErrCancelled].
 func Elicit[T any](ctx context.Context, key, message string) (T, error) {
 	var answer T
-	err := Ask(ctx, Form(key, message, &answer))
+	err := Ask(ctx, ElicitQuestion(key, message, &answer))
 	return answer, err
 }
 
@@ -24,13 +24,13 @@ func Elicit[T any](ctx context.Context, key, message string) (T, error) {
 // through the client, such as secrets. Nil means that the user agreed to go
 // there, not that anything was done there.
 func ElicitURL(ctx context.Context, key, message, url string) error {
-	return Ask(ctx, Link(key, message, url))
+	return Ask(ctx, ElicitURLQuestion(key, message, url))
 }
 
 // Sample asks the client's model to continue a conversation.
 func Sample(ctx context.Context, key string, params *CreateMessageParams) (*CreateMessageResult, error) {
 	result := new(CreateMessageResult)
-	if err := Ask(ctx, Sampling(key, params, result)); err != nil {
+	if err := Ask(ctx, SampleQuestion(key, params, result)); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -43,27 +43,27 @@ func Roots(ctx context.Context, key string) ([]Root, error) {
 	return roots, err
 }
 
-// Form is the question of [Elicit]; the answer goes to dst.
-func Form[T any](key, message string, dst *T) Question {
+// ElicitQuestion returns the question that [Elicit] asks. The answer is stored in dst.
+func ElicitQuestion[T any](key, message string, dst *T) Question {
 	return &formQuestion{key: key, message: message, form: formFor[T], dst: dst}
 }
 
-// FormSchema is a form whose schema is given, for fields that are known only at
-// run time. The answer goes to dst as an object.
-func FormSchema(key, message string, schema json.RawMessage, dst *json.RawMessage) Question {
+// ElicitSchemaQuestion returns the question for a form with the given schema, for fields
+// that are known only at run time. The answer, a JSON object, is stored in dst.
+func ElicitSchemaQuestion(key, message string, schema json.RawMessage, dst *json.RawMessage) Question {
 	return &formQuestion{key: key, message: message, dst: dst,
 		form: func() (*form, error) { return newForm(schema) }}
 }
 
-// Link is the question of [ElicitURL].
-func Link(key, message, url string) Question { return &linkQuestion{key, message, url} }
+// ElicitURLQuestion returns the question that [ElicitURL] asks.
+func ElicitURLQuestion(key, message, url string) Question { return &urlQuestion{key, message, url} }
 
-// Sampling is the question of [Sample]; the answer goes to dst.
-func Sampling(key string, params *CreateMessageParams, dst *CreateMessageResult) Question {
+// SampleQuestion returns the question that [Sample] asks. The answer is stored in dst.
+func SampleQuestion(key string, params *CreateMessageParams, dst *CreateMessageResult) Question {
 	return &samplingQuestion{key, params, dst}
 }
 
-// RootsQuestion is the question of [Roots]; the answer goes to dst.
+// RootsQuestion returns the question that [Roots] asks. The answer is stored in dst.
 func RootsQuestion(key string, dst *[]Root) Question { return &rootsQuestion{key, dst} }
 
 type formQuestion struct {
@@ -100,18 +100,18 @@ func (q *formQuestion) accept(raw json.RawMessage) error {
 	return decodeAnswer(q.key, answer.Content, q.dst)
 }
 
-type linkQuestion struct{ key, message, url string }
+type urlQuestion struct{ key, message, url string }
 
-func (q *linkQuestion) questionKey() string { return q.key }
+func (q *urlQuestion) questionKey() string { return q.key }
 
-func (q *linkQuestion) inputRequest() (InputRequest, error) {
+func (q *urlQuestion) inputRequest() (InputRequest, error) {
 	if u, err := url.Parse(q.url); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return InputRequest{}, fmt.Errorf("mcp: question %q: %.100q is not the URL of a page, https or http", q.key, q.url)
 	}
 	return inputRequest(MethodElicit, &ElicitParams{Mode: "url", Message: q.message, URL: q.url})
 }
 
-func (q *linkQuestion) accept(raw json.RawMessage) error {
+func (q *urlQuestion) accept(raw json.RawMessage) error {
 	_, err := acceptElicit(q.key, raw)
 	return err
 }

@@ -100,10 +100,10 @@ func TestAskSeveral(t *testing.T) {
 			roots   []mcp.Root
 		)
 		err := mcp.Ask(ctx,
-			mcp.Form("form", "Form?", &form),
-			mcp.FormSchema("given", "Given?", json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), &given),
-			mcp.Link("link", "Go there?", "https://example.com/"),
-			mcp.Sampling("sample", &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{
+			mcp.ElicitQuestion("form", "Form?", &form),
+			mcp.ElicitSchemaQuestion("given", "Given?", json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), &given),
+			mcp.ElicitURLQuestion("link", "Go there?", "https://example.com/"),
+			mcp.SampleQuestion("sample", &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{
 				{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("hello")}},
 			}}, &sampled),
 			mcp.RootsQuestion("roots", &roots),
@@ -280,7 +280,7 @@ func TestEndlessQuestions(t *testing.T) {
 		}
 	}, nil))
 	u := user(map[string]any{"Sure?": yes{true}})
-	u.Options.Version = mcp.Version20251125
+	u.Options.Version = "2025-11-25"
 	_, err := u.Connect(t, mux).CallTool(t.Context(), tool("ask", ""))
 	wantCode(t, err, mcp.CodeInternalError)
 }

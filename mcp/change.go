@@ -232,8 +232,8 @@ type ProgressParams struct {
 	Meta          Meta     `json:"_meta,omitempty"`
 }
 
-// LogParams are the params of notifications/message.
-type LogParams struct {
+// LoggingMessageParams are the params of notifications/message.
+type LoggingMessageParams struct {
 	Level  LoggingLevel `json:"level"`
 	Logger string       `json:"logger,omitempty"`
 	Data   any          `json:"data"`

@@ -73,7 +73,7 @@ type ClientOptions struct {
 	// Log is called for log messages, Notification for other notifications that belong
 	// neither to a call nor to a subscription made with [Conn.Listen]. Calls do not
 	// overlap. The functions may use the connection.
-	Log          func(ctx context.Context, c *Conn, p *LogParams)
+	Log          func(ctx context.Context, c *Conn, p *LoggingMessageParams)
 	Notification func(ctx context.Context, c *Conn, note *Request)
 
 	// LogLevel is the lowest level of log messages that the server sends. "" means that
@@ -222,7 +222,7 @@ func (c *Client) negotiate(ctx context.Context, t transport.Transport, version s
 			return conn, false, err
 		}
 	case version != "":
-		return nil, false, UnsupportedVersion(version)
+		return nil, false, newUnsupportedVersionError(version)
 	}
 	return c.probe(ctx, t)
 }

@@ -192,7 +192,7 @@ func (e badQuestionError) Unwrap() error { return e.error }
 // serveQuestion answers a question after the middleware.
 func (c *Conn) serveQuestion(ctx context.Context, req *Request) (Result, error) {
 	if !c.client.answers(InputRequest{Method: req.Method, Params: req.Params()}) {
-		return nil, badQuestionError{MethodNotFound(req.Method)}
+		return nil, badQuestionError{NewMethodNotFoundError(req.Method)}
 	}
 	switch req.Method {
 	case MethodElicit:

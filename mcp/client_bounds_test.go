@@ -24,7 +24,7 @@ func TestQuestionWithdrawnAtOnce(t *testing.T) {
 		causes := make(chan error, 1)
 		said := `[` + fmt.Sprintf(aQuestion, 1) + `,{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q1"}}]`
 		c := connectTo(t, asks(said, make(chan string, 8)), &mcp.ClientOptions{
-			Version: mcp.Version20251125,
+			Version: "2025-11-25",
 			Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				<-ctx.Done()
 				causes <- context.Cause(ctx)
@@ -54,7 +54,7 @@ func TestTooManyQuestions(t *testing.T) {
 		var open atomic.Int64
 		heard := make(chan string, asked)
 		c := connectTo(t, asks(`[`+strings.Join(all, ",")+`]`, heard), &mcp.ClientOptions{
-			Version: mcp.Version20251125, Logger: quiet().Logger,
+			Version: "2025-11-25", Logger: quiet().Logger,
 			Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				open.Add(1)
 				<-ctx.Done()
@@ -78,7 +78,7 @@ func TestGatewayForgetsCancelledCalls(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}, nil))
-		c := connect(t, gateway(t, server, mcp.Version20251125), nil)
+		c := connect(t, gateway(t, server, "2025-11-25"), nil)
 		for range 1100 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			_, err := c.CallTool(ctx, tool("b_wait", ""))

@@ -219,7 +219,7 @@ func (e *legacyClient) sendOnce(ctx context.Context, req *Request, id ID) (Resul
 	defer stop()
 	env := &transport.Outgoing{ID: id, Method: req.Method, Version: e.version(), Body: e.encode(id, req, token)}
 	res, err := e.conn.roundTrip(ctx, req, env)
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeLegacyResourceNotFound {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == revision.CodeResourceNotFound {
 		return nil, missingResource(e, req)
 	}
 	if r, ok := res.(*ListToolsResult); ok {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
 )
 
 // A pendingCall is a call to a legacy server that was forwarded. A question that the server
@@ -113,7 +114,7 @@ func (e *legacyClient) answerPending(ctx context.Context, p *pendingCall, req *R
 		if answer, ok := answers[key]; ok {
 			e.reply(ctx, id, answer, nil)
 		} else {
-			e.reply(ctx, id, nil, &Error{Code: CodeLegacyUserRejectedRequest, Message: "the question was not answered"})
+			e.reply(ctx, id, nil, &Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
 		}
 	}
 	return nil
@@ -155,7 +156,7 @@ func (p *pendingCall) withNotifications(ctx context.Context, req *Request) conte
 		ctx = WithProgress(ctx, func(progress *ProgressParams) { p.latest().notifyProgress(context.Background(), progress) })
 	}
 	if req.LogLevel() != "" {
-		ctx = context.WithValue(ctx, logKey{}, func(message *LogParams) { p.latest().notifyLog(context.Background(), message) })
+		ctx = context.WithValue(ctx, logKey{}, func(message *LoggingMessageParams) { p.latest().notifyLog(context.Background(), message) })
 	}
 	return ctx
 }

@@ -29,11 +29,11 @@ func TestClientLogLevel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan bool, 8)
 			log := new(bytes.Buffer)
-			opts := &mcp.ClientOptions{LogLevel: mcp.LogInfo, Version: mcp.Version20250618, Logger: slog.New(slog.NewTextHandler(log, nil))}
+			opts := &mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo, Version: "2025-06-18", Logger: slog.New(slog.NewTextHandler(log, nil))}
 			c, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
 				switch method {
 				case "initialize":
-					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"old","version":"1"}}}`, id, mcp.Version20250618, test.capabilities), true
+					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"old","version":"1"}}}`, id, "2025-06-18", test.capabilities), true
 				case "logging/setLevel":
 					asked <- true
 					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, test.answer), true
@@ -58,12 +58,12 @@ func TestClientLogLevel(t *testing.T) {
 
 // If it does not answer at all, connecting fails.
 func TestClientLogLevelUnanswered(t *testing.T) {
-	opts := &mcp.ClientOptions{LogLevel: mcp.LogInfo, Version: mcp.Version20250618}
+	opts := &mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo, Version: "2025-06-18"}
 	_, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
 		if method != "initialize" {
 			return "", method != "logging/setLevel" // it ends
 		}
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"logging":{}},"serverInfo":{"name":"old","version":"1"}}}`, id, mcp.Version20250618), true
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"logging":{}},"serverInfo":{"name":"old","version":"1"}}}`, id, "2025-06-18"), true
 	}))
 	if err == nil {
 		t.Error("there is a connection")

@@ -73,7 +73,7 @@ func (c *Conn) callFunction(note *Request) {
 	o := &c.client.opts
 	switch {
 	case note.Method == NotificationMessage && o.Log != nil:
-		var p LogParams
+		var p LoggingMessageParams
 		if note.Decode(&p) == nil {
 			o.Log(c.ctx, c, &p)
 		}
@@ -90,7 +90,7 @@ type logKey struct{}
 // whether the client's own function need not be called. If the stream and the message do
 // not name the call, the message is passed on only if it can be about one call alone.
 func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
-	var p LogParams
+	var p LoggingMessageParams
 	if note.Decode(&p) != nil {
 		return false
 	}
@@ -117,7 +117,7 @@ func (l LoggingLevel) reaches(lowest LoggingLevel) bool {
 
 // notifyLog passes a log message on to the sender of the request, if it wants messages of
 // that level.
-func (r *Request) notifyLog(ctx context.Context, p *LogParams) {
+func (r *Request) notifyLog(ctx context.Context, p *LoggingMessageParams) {
 	if r.LogLevel() == "" || !p.Level.reaches(r.LogLevel()) {
 		return
 	}
@@ -129,7 +129,7 @@ func (r *Request) notifyLog(ctx context.Context, p *LogParams) {
 
 // addProgressToken adds the progress token of the request, if it has one, to a log message.
 // Where all calls share a stream, nothing else says which call a message is about.
-func (r *Request) addProgressToken(p *LogParams) {
+func (r *Request) addProgressToken(p *LoggingMessageParams) {
 	if token := r.ProgressToken(); !token.IsZero() {
 		p.Meta.Set(MetaProgressToken, token)
 	}

@@ -19,10 +19,10 @@ func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Conte
 
 // A callListener receives the progress notifications and the log messages of one call.
 type callListener struct {
-	progress func(*ProgressParams) // nil if only the clock needs progress
-	log      func(*LogParams)      // nil if no log messages are wanted
-	clock    *callclock.Clock      // nil if the call has no timeout
-	queue    *serialQueue          // calls progress and log
+	progress func(*ProgressParams)       // nil if only the clock needs progress
+	log      func(*LoggingMessageParams) // nil if no log messages are wanted
+	clock    *callclock.Clock            // nil if the call has no timeout
+	queue    *serialQueue                // calls progress and log
 }
 
 // maxProgress is how many notifications of a call may wait. The newest are kept.
@@ -38,9 +38,9 @@ func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, sto
 	if l.progress == nil && !req.ProgressToken().IsZero() {
 		l.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
 	}
-	l.log, _ = ctx.Value(logKey{}).(func(*LogParams))
+	l.log, _ = ctx.Value(logKey{}).(func(*LoggingMessageParams))
 	if l.log == nil && req.LogLevel() != "" {
-		l.log = func(p *LogParams) { req.notifyLog(ctx, p) }
+		l.log = func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
 	}
 	if l.progress == nil && l.log == nil && l.clock == nil {
 		return ID{}, func() {}

@@ -84,7 +84,7 @@ func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (
 	}
 	if len(s.Accepted.ResourceSubscriptions) == 0 {
 		s.Close()
-		return nil, ResourceNotFound(uri)
+		return nil, NewResourceNotFoundError(uri)
 	}
 	return s, nil
 }

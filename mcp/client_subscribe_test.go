@@ -38,7 +38,7 @@ func reluctant() *mcp.Mux {
 func TestSubscribeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s spy
-		c := connectTo(t, s.on(memory(t, reluctant())), &mcp.ClientOptions{Version: mcp.Version20251125})
+		c := connectTo(t, s.on(memory(t, reluctant())), &mcp.ClientOptions{Version: "2025-11-25"})
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error)
 		go func() {
@@ -62,7 +62,7 @@ func TestSubscribeGivenUp(t *testing.T) {
 func TestSubscribeAfterOneWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := reluctant()
-		c := connect(t, mux, &mcp.ClientOptions{Version: mcp.Version20251125})
+		c := connect(t, mux, &mcp.ClientOptions{Version: "2025-11-25"})
 		ctx, cancel := context.WithCancel(t.Context())
 		go c.Subscribe(ctx, "res://b", func(string) {})
 		synctest.Wait()

@@ -148,7 +148,7 @@ func TestClientForms(t *testing.T) {
 		f, err := mcp.Elicit[form](ctx, "form", "Fill in.")
 		return fmt.Sprint(f), err
 	}, nil))
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		answer := &mcp.ElicitResult{}
 		c := connect(t, mux, &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return answer, nil
@@ -183,15 +183,15 @@ func TestClientAnswers(t *testing.T) {
 		var sample mcp.CreateMessageResult
 		var roots []mcp.Root
 		err := mcp.Ask(ctx,
-			mcp.Sampling("sample", &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("hi")}}}}, &sample),
+			mcp.SampleQuestion("sample", &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("hi")}}}}, &sample),
 			mcp.RootsQuestion("roots", &roots),
-			mcp.Link("link", "Go there.", "https://example.com"))
+			mcp.ElicitURLQuestion("link", "Go there.", "https://example.com"))
 		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("%s %s", sample.Model, roots[0].URI), nil
 	}, nil))
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		var seen sync.Map
 		c := connect(t, mux, &mcp.ClientOptions{
 			Version: version,
@@ -264,7 +264,7 @@ func TestConnUse(t *testing.T) {
 
 // A cancelled call is cancelled at the server, with the reason.
 func TestClientCancel(t *testing.T) {
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		mux := mcp.NewMux("waits", "v1", nil)
 		began, ended := make(chan struct{}), make(chan error, 1)
 		mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -335,7 +335,7 @@ func TestClientTimeout(t *testing.T) {
 
 // Subscriptions receive changes in both eras.
 func TestClientListen(t *testing.T) {
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		mux := welcoming()
 		mux.Resource("test://doc", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
 		c := connect(t, mux, &mcp.ClientOptions{Version: version})
@@ -462,7 +462,7 @@ func TestProbe(t *testing.T) {
 				if name == "silent" || name == "prints" {
 					most = 6 * time.Second
 				}
-				if took := time.Since(start); c.Version() != mcp.Version20250618 || took > most {
+				if took := time.Since(start); c.Version() != "2025-06-18" || took > most {
 					t.Errorf("the connection speaks %s after %v", c.Version(), took)
 				}
 				if err := c.Ping(t.Context()); err != nil {
@@ -516,7 +516,7 @@ func TestBadServer(t *testing.T) {
 
 // T12: a connection can be closed from its own callbacks.
 func TestCloseInCallback(t *testing.T) {
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		var c *mcp.Conn
 		c = connect(t, welcoming(), &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return nil, c.Close()
@@ -536,15 +536,15 @@ func TestCloseInCallback(t *testing.T) {
 func TestNothingLeaks(t *testing.T) {
 	upstream := mcp.NewMux("upstream", "v1", nil)
 	upstream.Tool("see", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		req := mcp.RequestFrom(ctx)
+		req := mcp.RequestFromContext(ctx)
 		return fmt.Sprint(req.Version(), req.LogLevel(), req.ProgressToken(), req.Header, req.Principal, req.ClientInfo().Name, req.ClientCapabilities().Elicitation), nil
 	}, nil))
 	up := connect(t, upstream, nil)
 	front := mcp.NewMux("front", "v1", nil)
 	front.Tool("pass", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return mcp.Call[string](ctx, up, "see", nil) }, nil))
-	c := connect(t, front, &mcp.ClientOptions{Version: mcp.Version20251125, LogLevel: mcp.LogDebug, Elicit: answering})
+	c := connect(t, front, &mcp.ClientOptions{Version: "2025-11-25", LogLevel: mcp.LoggingLevelDebug, Elicit: answering})
 	got, err := mcp.Call[string](mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {}), c, "pass", nil)
-	if want := fmt.Sprint(mcp.Version20260728, "", mcp.ID{}, map[string][]string(nil), (*mcp.Principal)(nil), "client", (*mcp.ElicitationCapability)(nil)); err != nil || got != want {
+	if want := fmt.Sprint("2026-07-28", "", mcp.ID{}, map[string][]string(nil), (*mcp.Principal)(nil), "client", (*mcp.ElicitationCapability)(nil)); err != nil || got != want {
 		t.Errorf("the upstream saw %q, want %q (%v)", got, want, err)
 	}
 }

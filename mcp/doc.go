@@ -40,7 +40,7 @@
 // # In a handler
 //
 // What a handler may need besides its arguments comes from its context:
-// [Progress], [Logger], [RequestFrom], [PrincipalFrom], [SessionFrom], and the
+// [Progress], [ClientLogger], [RequestFromContext], [PrincipalFromContext], [SessionFromContext], and the
 // questions to the user, [Elicit], [Sample], [Roots] and [Ask]. A handler that
 // asks runs again from its top when the answer is there; [Once] keeps what must
 // not be done twice.

@@ -269,7 +269,7 @@ func missingMeta(key string) error {
 // Its error is an [*Error] with CodeUnsupportedVersion.
 func (r *Request) checkVersion() error {
 	if !slices.Contains(ModernVersions(), r.peer.version) {
-		return UnsupportedVersion(r.peer.version)
+		return newUnsupportedVersionError(r.peer.version)
 	}
 	return nil
 }

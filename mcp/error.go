@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -19,17 +20,14 @@ import (
 // The error codes of JSON-RPC and of the specification (basic/index#error-codes).
 // Codes of an application's own lie outside -32768…-32000.
 const (
-	CodeParseError                = -32700
-	CodeInvalidRequest            = -32600
-	CodeMethodNotFound            = -32601
-	CodeInvalidParams             = -32602
-	CodeInternalError             = -32603
-	CodeHeaderMismatch            = -32020
-	CodeMissingCapability         = -32021
-	CodeUnsupportedVersion        = -32022
-	CodeURLElicitationRequired    = -32042 // 2025-11-25 only
-	CodeLegacyResourceNotFound    = -32002 // before 2026-07-28; this package maps it from and to CodeInvalidParams
-	CodeLegacyUserRejectedRequest = -1     // before 2026-07-28: a person refused to sample
+	CodeParseError         = -32700
+	CodeInvalidRequest     = -32600
+	CodeMethodNotFound     = -32601
+	CodeInvalidParams      = -32602
+	CodeInternalError      = -32603
+	CodeHeaderMismatch     = -32020
+	CodeMissingCapability  = -32021
+	CodeUnsupportedVersion = -32022
 )
 
 // An Error is the error of a response: what the peer is told. Handlers return
@@ -104,20 +102,20 @@ func asError(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
 }
 
-// Unknown is the error for a name that nothing is registered under: kind is
-// "tool", "prompt" or, in completion, "resource". Middleware that hides something
-// returns it, too.
-func Unknown(kind, name string) *Error {
+// NewUnknownNameError returns the error for a name that is not registered. The kind is
+// "tool", "prompt" or, in completion, "resource". Middleware that hides something returns
+// it as well.
+func NewUnknownNameError(kind, name string) *Error {
 	return Errorf(CodeInvalidParams, "unknown %s %q", kind, name)
 }
 
-// ResourceNotFound is the error for a URI that names nothing. In the legacy era
-// it has the code -32002.
-func ResourceNotFound(uri string) *Error {
+// NewResourceNotFoundError returns the error for a URI that names no resource. Clients of
+// older revisions get it with the code -32002.
+func NewResourceNotFoundError(uri string) *Error {
 	return Errorf(CodeInvalidParams, "resource %q not found", uri).WithData(map[string]string{"uri": uri})
 }
 
-// isResourceNotFound recognizes [ResourceNotFound] by its form, which is all that
+// isResourceNotFound recognizes [NewResourceNotFoundError] by its form, which is all that
 // is left of it after it came over a wire.
 func isResourceNotFound(err error) bool {
 	var e *Error
@@ -127,24 +125,24 @@ func isResourceNotFound(err error) bool {
 	var data struct {
 		URI string `json:"uri"`
 	}
-	return (e.Code == CodeInvalidParams || e.Code == CodeLegacyResourceNotFound) && unmarshal(e.Data, &data) == nil && data.URI != ""
+	return (e.Code == CodeInvalidParams || e.Code == revision.CodeResourceNotFound) && unmarshal(e.Data, &data) == nil && data.URI != ""
 }
 
-// MethodNotFound is the error for a method that is not served.
-func MethodNotFound(method string) *Error {
+// NewMethodNotFoundError returns the error for a method that is not served.
+func NewMethodNotFoundError(method string) *Error {
 	return Errorf(CodeMethodNotFound, "method %q not found", method)
 }
 
-// MissingCapability is the error for a request that can be served only to a
-// client that declares more capabilities than it did.
-func MissingCapability(required *ClientCapabilities) *Error {
+// newMissingCapabilityError returns the error for a request that only a client with more
+// capabilities than it declared can be served.
+func newMissingCapabilityError(required *ClientCapabilities) *Error {
 	return Errorf(CodeMissingCapability, "the client did not declare a capability that this request needs").
 		WithData(map[string]*ClientCapabilities{"requiredCapabilities": required})
 }
 
-// UnsupportedVersion is the error for a request that names a version which is
-// not served to such requests.
-func UnsupportedVersion(requested string) *Error {
+// newUnsupportedVersionError returns the error for a request that names a revision which
+// is not served to such requests.
+func newUnsupportedVersionError(requested string) *Error {
 	return Errorf(CodeUnsupportedVersion, "protocol version %q is not supported", requested).
 		WithData(map[string]any{"supported": ModernVersions(), "requested": requested})
 }
@@ -206,7 +204,7 @@ const (
 )
 
 // A ScopeError says which scopes the caller of a request would need. It is the
-// cause of [InsufficientScope]; over HTTP it becomes a challenge, with which a
+// cause of [NewInsufficientScopeError]; over HTTP it becomes a challenge, with which a
 // client can ask its user for more (basic/authorization#scope-challenge-handling).
 type ScopeError struct {
 	Required []string // all that the operation needs, also what was granted
@@ -216,29 +214,29 @@ func (e *ScopeError) Error() string {
 	return "mcp: the operation needs the scopes " + strings.Join(e.Required, " ")
 }
 
-// InsufficientScope is the error for a caller who was not granted what an operation
-// needs. required are all scopes that it needs, not only those that are missing.
-func InsufficientScope(required ...string) *Error {
+// NewInsufficientScopeError returns the error for a caller who lacks a scope that the
+// operation needs. Required lists all scopes of the operation, not only the missing ones.
+func NewInsufficientScopeError(required ...string) *Error {
 	e := Errorf(CodeInsufficientScope, "the caller was not granted the scopes that this needs: %s", strings.Join(required, " "))
 	e.Cause = &ScopeError{required}
 	return e.WithData(map[string][]string{"requiredScopes": required})
 }
 
-// retryData is the data of [RateLimited].
+// retryData is the data of [NewRateLimitedError].
 type retryData struct {
 	RetryAfterMs *int64 `json:"retryAfterMs"`
 }
 
-// RateLimited is the error for a caller who asks too often or when there is too
-// much to do. after is when it may try again, rounded up to milliseconds; negative
-// counts as zero.
-func RateLimited(after time.Duration, format string, args ...any) *Error {
+// NewRateLimitedError returns the error for a caller who sends too many requests, or for
+// an overloaded server. The caller may try again after that time, which is rounded up to
+// milliseconds; a negative one counts as zero.
+func NewRateLimitedError(after time.Duration, format string, args ...any) *Error {
 	ms := max(0, int64((after+time.Millisecond-1)/time.Millisecond))
 	return Errorf(CodeRateLimited, "%s", fmt.Sprintf(format, args...)).WithData(retryData{&ms})
 }
 
 // RetryAfter reports when the peer who answered with err may be asked again, if err
-// is one of [RateLimited], also one that came over a wire.
+// is one of [NewRateLimitedError], also one that came over a wire.
 func RetryAfter(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != CodeRateLimited {

@@ -87,7 +87,7 @@ func ExampleMuxOptions() {
 			var in struct {
 				Name string `json:"name"`
 			}
-			err = mcp.Ask(ctx, mcp.Form("name", "Who are you?", &in))
+			err = mcp.Ask(ctx, mcp.ElicitQuestion("name", "Who are you?", &in))
 			return "a nice " + day + " to you, " + in.Name, err
 		}, nil))
 		return mux

@@ -124,9 +124,9 @@ func ExampleConn_Subscribe() {
 }
 
 // A server that has too much to do says when to come back.
-func ExampleRateLimited() {
+func ExampleNewRateLimitedError() {
 	busy := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
-		return nil, mcp.RateLimited(30*time.Second, "all printers are busy")
+		return nil, mcp.NewRateLimitedError(30*time.Second, "all printers are busy")
 	})
 	mux := mcp.NewMux("printer", "v1.0.0", nil)
 	mux.Tool("print", busy)

@@ -43,19 +43,19 @@ func ExampleProgress() {
 
 // Messages for the client are logged with log/slog. The client says from which level on
 // it wants them.
-func ExampleLogger() {
+func ExampleClientLogger() {
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		log := mcp.Logger(ctx)
+		log := mcp.ClientLogger(ctx)
 		log.Debug("opened", "file", "a.csv")
 		log.Warn("skipped", "line", 17)
 		return "done", nil
 	}, nil))
 	ctx := context.Background()
-	logged := make(chan *mcp.LogParams, 10)
+	logged := make(chan *mcp.LoggingMessageParams, 10)
 	conn, err := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		LogLevel: mcp.LogInfo,
-		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+		LogLevel: mcp.LoggingLevelInfo,
+		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
 	}).Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		fmt.Println(err)
@@ -71,20 +71,20 @@ func ExampleLogger() {
 }
 
 // A loop that logs much is heard once a minute.
-func ExampleNewLogHandler() {
+func ExampleNewClientLogHandler() {
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		log := slog.New(mcp.NewLogHandler(ctx, &mcp.LogOptions{Name: "rows", MinInterval: time.Minute}))
+		log := slog.New(mcp.NewClientLogHandler(ctx, &mcp.ClientLogOptions{Name: "rows", MinInterval: time.Minute}))
 		for row := range 1000 {
 			log.Info("read", "row", row)
 		}
 		return "done", nil
 	}, nil))
 	ctx := context.Background()
-	logged := make(chan *mcp.LogParams, 10)
+	logged := make(chan *mcp.LoggingMessageParams, 10)
 	conn, err := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		LogLevel: mcp.LogInfo,
-		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+		LogLevel: mcp.LoggingLevelInfo,
+		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
 	}).Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		fmt.Println(err)

@@ -52,7 +52,7 @@ func ExampleAsk() {
 			To string `json:"to"`
 		}
 		var folders []mcp.Root
-		if err := mcp.Ask(ctx, mcp.Form("trip", "Where to?", &trip), mcp.RootsQuestion("folders", &folders)); err != nil {
+		if err := mcp.Ask(ctx, mcp.ElicitQuestion("trip", "Where to?", &trip), mcp.RootsQuestion("folders", &folders)); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("the plan for %s goes to %s", trip.To, folders[0].URI), nil
@@ -75,12 +75,12 @@ func ExampleAsk() {
 }
 
 // The fields of a form may be known only at run time.
-func ExampleFormSchema() {
+func ExampleElicitSchemaQuestion() {
 	mux := mcp.NewMux("survey", "v1.0.0", nil)
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		schema := json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string","enum":["red","blue"]}},"required":["colour"]}`)
 		var answers json.RawMessage
-		err := mcp.Ask(ctx, mcp.FormSchema("survey", "Which one?", schema, &answers))
+		err := mcp.Ask(ctx, mcp.ElicitSchemaQuestion("survey", "Which one?", schema, &answers))
 		return string(answers), err
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{

@@ -36,13 +36,13 @@ func ExampleMux_Group() {
 }
 
 // Who calls is known from the context, and never an argument.
-func ExamplePrincipalFrom() {
+func ExamplePrincipalFromContext() {
 	notes := map[string]string{"ada": "milk"}
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
 	mux.Tool("read", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		caller := mcp.PrincipalFrom(ctx)
+		caller := mcp.PrincipalFromContext(ctx)
 		if caller == nil || !caller.HasScope("notes:read") {
-			return "", mcp.InsufficientScope("notes:read")
+			return "", mcp.NewInsufficientScopeError("notes:read")
 		}
 		return notes[caller.Subject], nil
 	}, nil))

@@ -80,7 +80,7 @@ const pathVariable = "path"
 // directories of its own, and hide those and what is below them.
 //
 // What is not there, hidden or not below the file system's root is
-// [ResourceNotFound], however its URI is written: with dots, with encoded
+// [NewResourceNotFoundError], however its URI is written: with dots, with encoded
 // slashes, with backslashes. So is any path that has a symbolic link in it, if
 // fsys implements [fs.ReadLinkFS], as os.DirFS and what fs.Sub makes of it do. Any
 // other file system is taken at its word: if it follows links, as a wrapper around
@@ -144,10 +144,10 @@ func newFileServer(opts *FileServerOptions) *fileServer {
 // subscribe lets callers subscribe to what they can read. Roots are not compared: a
 // client cannot be asked for them while it listens.
 func (s *fileServer) subscribe(ctx context.Context, uri string) error {
-	value := RequestFrom(ctx).PathValue(pathVariable)
+	value := RequestFromContext(ctx).PathValue(pathVariable)
 	name, ok := s.nameOf(uri, value)
 	if !ok {
-		return ResourceNotFound(uri)
+		return NewResourceNotFoundError(uri)
 	}
 	f, info, err := s.tree.open(name)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error)
 	uri := req.Name()
 	name, ok := s.nameOf(uri, req.PathValue(pathVariable))
 	if !ok {
-		return nil, ResourceNotFound(uri)
+		return nil, NewResourceNotFoundError(uri)
 	}
 	if s.opts.WithinRoots {
 		roots, err := Roots(ctx, "roots")
@@ -190,7 +190,7 @@ func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error)
 			return nil, err
 		}
 		if !withinRoots(uri, roots) {
-			return nil, ResourceNotFound(uri)
+			return nil, NewResourceNotFoundError(uri)
 		}
 	}
 	part := &ResourceContents{URI: uri}
@@ -218,7 +218,7 @@ func (s *fileServer) read(name string, onlyDir bool, part *ResourceContents) err
 
 // fileNotFound tells a log why.
 func fileNotFound(uri string, why error) *Error {
-	e := ResourceNotFound(uri)
+	e := NewResourceNotFoundError(uri)
 	e.Cause = why
 	return e
 }

@@ -76,7 +76,7 @@ func namesOf(resources []*mcp.Resource) []string {
 }
 
 func isNotFound(err error, uri string) bool {
-	want := mcp.ResourceNotFound(uri)
+	want := mcp.NewResourceNotFoundError(uri)
 	var got *mcp.Error
 	if e, ok := err.(*mcp.Error); ok { //nolint:errorlint // it must be the error itself
 		got = e

@@ -32,7 +32,7 @@ func TestFindingCH4(t *testing.T) {
 	mux.Tool("a", once("a"))
 	mux.Tool("b", once("b"))
 	call := func(ctx context.Context, name string) (string, error) {
-		req, err := mcp.RequestFrom(ctx).WithParams(tool(name, "{}"))
+		req, err := mcp.RequestFromContext(ctx).WithParams(tool(name, "{}"))
 		if err != nil {
 			return "", err
 		}

@@ -104,7 +104,7 @@ func TestFindingW10BoundsOfBothErasAgree(t *testing.T) {
 	mux.Tool("much", mcp.ToolFunc(func(ctx context.Context, in struct{ N int }) (string, error) {
 		answers, questions := make([]namedField, in.N), []mcp.Question{}
 		for i := range answers {
-			questions = append(questions, mcp.Form(fmt.Sprint("q", i), fmt.Sprint("Number ", i, "?"), &answers[i]))
+			questions = append(questions, mcp.ElicitQuestion(fmt.Sprint("q", i), fmt.Sprint("Number ", i, "?"), &answers[i]))
 		}
 		return "done", mcp.Ask(ctx, questions...)
 	}, nil))
@@ -236,7 +236,7 @@ func TestFindingS26URLsOfQuestions(t *testing.T) {
 				s.answer(call, "done")
 			}
 		})
-		for version, transport := range map[string]transport.Transport{mcp.LatestVersion: memory(t, modern), mcp.Version20251125: legacy} {
+		for version, transport := range map[string]transport.Transport{mcp.LatestVersion: memory(t, modern), "2025-11-25": legacy} {
 			seen := ""
 			c := connectTo(t, transport, &mcp.ClientOptions{Version: version, ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				seen = "seen " + p.URL

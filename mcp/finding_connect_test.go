@@ -149,26 +149,26 @@ func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 		starts  int
 		took    time.Duration
 	}{
-		{"modern", &childProgram{respond: speaksModern}, mcp.Version20260728, 1, 0},
-		{"modern, slow", &childProgram{respond: speaksModern, start: 3 * time.Second}, mcp.Version20260728, 1, 3 * time.Second},
-		{"modern, downloaded first", &childProgram{respond: speaksModern, start: time.Minute}, mcp.Version20260728, 1, time.Minute},
-		{"both", &childProgram{respond: speaksBoth}, mcp.Version20260728, 1, 0},
-		{"both, slow", &childProgram{respond: speaksBoth, start: 3 * time.Second}, mcp.Version20260728, 1, 3 * time.Second},
-		{"both, downloaded first", &childProgram{respond: speaksBoth, start: time.Minute}, mcp.Version20260728, 1, time.Minute},
-		{"legacy", &childProgram{respond: speaksLegacy}, mcp.Version20251125, 1, 0},
-		{"legacy, slow", &childProgram{respond: speaksLegacy, start: 3 * time.Second}, mcp.Version20251125, 1, 3 * time.Second},
-		{"legacy, downloaded first", &childProgram{respond: speaksLegacy, start: time.Minute}, mcp.Version20251125, 1, time.Minute},
-		{"legacy and silent", &childProgram{respond: silentAbout(mcp.MethodDiscover, speaksLegacy)}, mcp.Version20251125, 1, 6 * time.Second},
+		{"modern", &childProgram{respond: speaksModern}, "2026-07-28", 1, 0},
+		{"modern, slow", &childProgram{respond: speaksModern, start: 3 * time.Second}, "2026-07-28", 1, 3 * time.Second},
+		{"modern, downloaded first", &childProgram{respond: speaksModern, start: time.Minute}, "2026-07-28", 1, time.Minute},
+		{"both", &childProgram{respond: speaksBoth}, "2026-07-28", 1, 0},
+		{"both, slow", &childProgram{respond: speaksBoth, start: 3 * time.Second}, "2026-07-28", 1, 3 * time.Second},
+		{"both, downloaded first", &childProgram{respond: speaksBoth, start: time.Minute}, "2026-07-28", 1, time.Minute},
+		{"legacy", &childProgram{respond: speaksLegacy}, "2025-11-25", 1, 0},
+		{"legacy, slow", &childProgram{respond: speaksLegacy, start: 3 * time.Second}, "2025-11-25", 1, 3 * time.Second},
+		{"legacy, downloaded first", &childProgram{respond: speaksLegacy, start: time.Minute}, "2025-11-25", 1, time.Minute},
+		{"legacy and silent", &childProgram{respond: silentAbout(mcp.MethodDiscover, speaksLegacy)}, "2025-11-25", 1, 6 * time.Second},
 		{"legacy, exits", &childProgram{respond: func(_ int, method, id string) (string, bool) {
 			answer, _ := speaksLegacy(0, method, id)
 			return answer, method != mcp.MethodDiscover
-		}}, mcp.Version20251125, 2, 0},
+		}}, "2025-11-25", 2, 0},
 		{"legacy, takes the first message for the handshake", &childProgram{exit: time.Second, respond: func(start int, method, id string) (string, bool) {
 			if start == 1 {
 				return refusalFor(id, -32600, ""), true
 			}
 			return speaksLegacy(0, method, id)
-		}}, mcp.Version20251125, 2, 0},
+		}}, "2025-11-25", 2, 0},
 		{"modern, with a bad start", &childProgram{respond: func() func(int, string, string) (string, bool) {
 			bad := true
 			return func(_ int, method, id string) (string, bool) {
@@ -178,7 +178,7 @@ func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 				}
 				return speaksModern(0, method, id)
 			}
-		}()}, mcp.Version20260728, 1, 0},
+		}()}, "2026-07-28", 1, 0},
 		{"both, answers the second question first", &childProgram{start: 10 * time.Second, respond: func() func(int, string, string) (string, bool) {
 			first := ""
 			return func(_ int, method, id string) (string, bool) {
@@ -188,7 +188,7 @@ func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 				}
 				return `[` + resultFor(id, openedLegacy) + `,` + first + `]`, true
 			}
-		}()}, mcp.Version20260728, 1, 10 * time.Second},
+		}()}, "2026-07-28", 1, 10 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestFindingI1GuessIsNotRemembered(t *testing.T) {
 
 // Connecting to a server that never answers fails, with an error that says so.
 func TestFindingW18SilentServer(t *testing.T) {
-	for _, version := range []string{"", mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"", "2026-07-28", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &childProgram{respond: func(int, string, string) (string, bool) { return "", true }}
 			start := time.Now()
@@ -310,7 +310,7 @@ func (h earlyTransport) Connect(ctx context.Context, receive transport.Receiver)
 // Messages that come before Transport.Connect returns are handled when the connection is
 // complete: nothing crashes, and no message is lost.
 func TestFindingCH1EarlyMessages(t *testing.T) {
-	for _, version := range []string{"", mcp.Version20251125} {
+	for _, version := range []string{"", "2025-11-25"} {
 		answered := make(chan string, 8)
 		server := transport.FromStream(func(context.Context) (transport.Stream, error) {
 			near, far := transport.Pipe()

@@ -85,7 +85,7 @@ func (s *oldServer) answer(id json.RawMessage, text string) {
 func throughGateway(t *testing.T, transport transport.Transport) (gw *mcp.Mux, call func(ctx context.Context, who, name string) (mcp.Result, error)) {
 	t.Helper()
 	gw = mcp.NewMux("gateway", "v1", quiet())
-	gw.Mount("b_", connectTo(t, transport, &mcp.ClientOptions{Version: mcp.Version20251125, Forward: true, Logger: quiet().Logger}))
+	gw.Mount("b_", connectTo(t, transport, &mcp.ClientOptions{Version: "2025-11-25", Forward: true, Logger: quiet().Logger}))
 	return gw, func(ctx context.Context, who, name string) (mcp.Result, error) {
 		req := receivedFrom(t, who, name)
 		return core.Serve(ctx, gw, req, nil, quiet().Logger)

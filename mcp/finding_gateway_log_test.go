@@ -24,7 +24,7 @@ func chatty() *mcp.Mux {
 		As string `json:"as,omitempty"`
 	}) (string, error) {
 		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-			mcp.Logger(ctx).Log(ctx, level, in.As+" says "+level.String())
+			mcp.ClientLogger(ctx).Log(ctx, level, in.As+" says "+level.String())
 		}
 		return "done", nil
 	}, nil))
@@ -36,7 +36,7 @@ type listener struct{ heard chan string }
 
 func newListener() *listener { return &listener{make(chan string, 100)} }
 
-func (l *listener) take(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) {
+func (l *listener) take(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
 	l.heard <- fmt.Sprint(p.Level, " ", p.Data.(map[string]any)["msg"])
 }
 
@@ -64,9 +64,9 @@ func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
 					level mcp.LoggingLevel
 					want  []string
 				}{
-					{mcp.LogError, []string{"error ada says ERROR"}},
-					{mcp.LogInfo, []string{"info ada says INFO", "warning ada says WARN", "error ada says ERROR"}},
-					{mcp.LogWarning, []string{"warning ada says WARN", "error ada says ERROR"}},
+					{mcp.LoggingLevelError, []string{"error ada says ERROR"}},
+					{mcp.LoggingLevelInfo, []string{"info ada says INFO", "warning ada says WARN", "error ada says ERROR"}},
+					{mcp.LoggingLevelWarning, []string{"warning ada says WARN", "error ada says ERROR"}},
 					{"", nil},
 				} {
 					for _, front := range bothEras {
@@ -104,7 +104,7 @@ func TestFindingI5LogMessagesAreTheCallers(t *testing.T) {
 				ready.Done()
 				ready.Wait()
 				both <- struct{}{}
-				mcp.Logger(ctx).Info("of " + in.As)
+				mcp.ClientLogger(ctx).Info("of " + in.As)
 				<-both
 				return "done", nil
 			}, nil))
@@ -112,7 +112,7 @@ func TestFindingI5LogMessagesAreTheCallers(t *testing.T) {
 			var calls sync.WaitGroup
 			for _, who := range []string{"ada", "bob"} {
 				heard := newListener()
-				c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LogDebug, Log: heard.take})
+				c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LoggingLevelDebug, Log: heard.take})
 				calls.Go(func() {
 					ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {})
 					if _, err := mcp.Call[string](ctx, c, "b_talk", map[string]string{"as": who}); err != nil {
@@ -142,11 +142,11 @@ func TestFindingI5S5UnclearMessagesGoToNoCaller(t *testing.T) {
 				s.sayf(`"method":"notifications/message","params":{"level":"debug","data":{"msg":"detail"}}`)
 				s.answer(m.ID, "done")
 			}
-		}), &mcp.ClientOptions{Version: mcp.Version20251125, Forward: true, LogLevel: mcp.LogWarning, Log: own.take, Logger: quiet().Logger})
+		}), &mcp.ClientOptions{Version: "2025-11-25", Forward: true, LogLevel: mcp.LoggingLevelWarning, Log: own.take, Logger: quiet().Logger})
 		gw := mcp.NewMux("gateway", "v1", quiet())
 		gw.Mount("b_", conn)
 		heard := newListener()
-		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LogDebug, Log: heard.take})
+		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LoggingLevelDebug, Log: heard.take})
 		ctx, leave := context.WithCancel(t.Context())
 		go func() { _, _ = core.Serve(ctx, gw, receivedFrom(t, "alice", "b_waits"), nil, nil) }()
 		synctest.Wait()

@@ -68,19 +68,19 @@ func (s *site) asStranger() mcp.Handler {
 			if known {
 				return mcp.TextResult(text), nil
 			}
-			return nil, mcp.Unknown("tool", req.Name())
+			return nil, mcp.NewUnknownNameError("tool", req.Name())
 		case mcp.MethodGetPrompt:
 			if known {
 				return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{mcp.UserMessage(mcp.Text(text))}}, nil
 			}
-			return nil, mcp.Unknown("prompt", req.Name())
+			return nil, mcp.NewUnknownNameError("prompt", req.Name())
 		case mcp.MethodReadResource:
 			if known {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: text}}}, nil
 			}
-			return nil, mcp.ResourceNotFound(req.Name())
+			return nil, mcp.NewResourceNotFoundError(req.Name())
 		}
-		return nil, mcp.MethodNotFound(req.Method)
+		return nil, mcp.NewMethodNotFoundError(req.Method)
 	})
 }
 

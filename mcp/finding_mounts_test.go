@@ -38,7 +38,7 @@ func stranger(lists map[string]string) mcp.Handler {
 			res := &mcp.EmptyResult{}
 			return res, json.Unmarshal([]byte(list), &res.Extra)
 		}
-		return nil, mcp.MethodNotFound(req.Method)
+		return nil, mcp.NewMethodNotFoundError(req.Method)
 	})
 }
 

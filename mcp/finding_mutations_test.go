@@ -23,7 +23,7 @@ func TestFindingMutation24(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("list", mcp.ToolFunc(func(context.Context, none) ([]int, error) { return []int{1, 2}, nil }, nil))
 	for version, want := range map[string]string{
-		mcp.LatestVersion: "[1,2]", mcp.Version20251125: "", mcp.Version20250618: "", mcp.Version20250326: "",
+		mcp.LatestVersion: "[1,2]", "2025-11-25": "", "2025-06-18": "", "2025-03-26": "",
 	} {
 		c := (&mcptest.Client{Options: mcp.ClientOptions{Version: version}}).Connect(t, mux)
 		res, err := c.CallTool(t.Context(), tool("list", ""))
@@ -155,7 +155,7 @@ func TestFindingMutation86(t *testing.T) {
 
 // A batch has up to a hundred messages.
 func TestFindingMutation20(t *testing.T) {
-	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], mcp.Version20251125, mcp.Version20250326, 1), eras[1].open[1]}, eras[1].meta}
+	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], "2025-11-25", "2025-03-26", 1), eras[1].open[1]}, eras[1].meta}
 	p := newPeer(t, hello(), march)
 	batch := func(n int) string {
 		pings := make([]string, n)

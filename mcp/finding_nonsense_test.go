@@ -49,7 +49,7 @@ func TestFindingW2BatchOfNothing(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
-			c, far := connectToStream(t, &mcp.ClientOptions{Version: mcp.Version20251125, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			c, far := connectToStream(t, &mcp.ClientOptions{Version: "2025-11-25", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			if err := far.Write(t.Context(), []byte(batch)); err != nil {
@@ -80,7 +80,7 @@ func TestFindingW2NonsenseIsLoggedSparsely(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
-			c, far := connectToStream(t, &mcp.ClientOptions{Version: mcp.Version20251125, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			c, far := connectToStream(t, &mcp.ClientOptions{Version: "2025-11-25", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			for range 10_000 {
 				if err := far.Write(t.Context(), []byte(nonsense)); err != nil {
 					t.Fatal(err)

@@ -29,13 +29,13 @@ func (f notifierFunc) Notify(_ context.Context, method string, _ json.RawMessage
 
 // Notifications that wait for a slow function are bounded by their size as well.
 func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
 			const size, sent = 1 << 20, 30
 			mux := mcp.NewMux("m", "v1", quiet())
 			mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 				for range sent {
-					if err := mcp.RequestFrom(ctx).Notify(ctx, "notifications/talk", map[string]string{"text": strings.Repeat("x", size)}); err != nil {
+					if err := mcp.RequestFromContext(ctx).Notify(ctx, "notifications/talk", map[string]string{"text": strings.Repeat("x", size)}); err != nil {
 						return "", err
 					}
 				}
@@ -63,11 +63,11 @@ func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
 // A subscriber that does not read delays neither other subscribers nor the client's own
 // functions.
 func TestFindingCM16SlowListener(t *testing.T) {
-	for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
 			mux := mcp.NewMux("m", "v1", quiet())
 			mux.Tool("remark", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-				return "", mcp.RequestFrom(ctx).Notify(ctx, "notifications/remark", none{})
+				return "", mcp.RequestFromContext(ctx).Notify(ctx, "notifications/remark", none{})
 			}, nil))
 			own := make(chan string, 8)
 			opts := quietClient(version)
@@ -141,7 +141,7 @@ func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 				return nil, context.Cause(ctx)
 			})
 		})
-		c := connect(t, mux, quietClient(mcp.Version20260728))
+		c := connect(t, mux, quietClient("2026-07-28"))
 		slow := make(chan struct{})
 		var told, last int
 		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:a", "r:last"}}, func(ch mcp.Change) {
@@ -194,7 +194,7 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 				}
 			}
 		}()
-		opts := quietClient(mcp.Version20251125)
+		opts := quietClient("2025-11-25")
 		opts.CallTimeout = time.Minute
 		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			<-time.After(time.Hour)
@@ -217,7 +217,7 @@ func TestLostSessionOneRetry(t *testing.T) {
 		}
 		return mcptest.Fault{LoseSession: m.Method == mcp.MethodCallTool}
 	})
-	c := connectTo(t, transport, quietClient(mcp.Version20251125))
+	c := connectTo(t, transport, quietClient("2025-11-25"))
 	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"})
 	if !errors.Is(err, mcp.ErrSessionLost) || calls != 2 {
 		t.Errorf("after %d calls: %v", calls, err)
@@ -242,7 +242,7 @@ func TestSubscribeWhileAnotherLeaves(t *testing.T) {
 			}
 			return resultFor(id, `{}`), true
 		}}
-		c := connectTo(t, p.transport(), quietClient(mcp.Version20251125))
+		c := connectTo(t, p.transport(), quietClient("2025-11-25"))
 		first, err := c.Subscribe(t.Context(), "r:a", func(string) {})
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,7 @@ func TestFindingU3(t *testing.T) {
 		ID     string `json:"id"`
 	}) (string, error) {
 		reads.Add(1)
-		if mcp.PrincipalFrom(ctx).Subject != in.Tenant {
+		if mcp.PrincipalFromContext(ctx).Subject != in.Tenant {
 			return "", fs.ErrNotExist
 		}
 		return "note " + in.ID, nil
@@ -111,8 +111,8 @@ func TestFindingU3(t *testing.T) {
 	}) (string, error) {
 		return "", fmt.Errorf("this must not be read")
 	}, &mcp.Resource{Subscribe: func(ctx context.Context, uri string) error {
-		if tenant := mcp.RequestFrom(ctx).PathValue("tenant"); tenant != mcp.PrincipalFrom(ctx).Subject || uri != "own://"+tenant {
-			return mcp.ResourceNotFound(uri)
+		if tenant := mcp.RequestFromContext(ctx).PathValue("tenant"); tenant != mcp.PrincipalFromContext(ctx).Subject || uri != "own://"+tenant {
+			return mcp.NewResourceNotFoundError(uri)
 		}
 		return nil
 	}}))
@@ -141,7 +141,7 @@ func TestFindingCM18(t *testing.T) {
 			if granted {
 				client.Principal = scoped("secret")
 			}
-			for _, version := range []string{mcp.LatestVersion, mcp.Version20251125} {
+			for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
 				client.Options.Version = version
 				c := client.Connect(t, mux)
 				_, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}})
@@ -249,7 +249,7 @@ func TestFindingS9Sessions(t *testing.T) {
 	opts.MaxSubscriptions = 2
 	mux := mcp.NewMux("m", "v1", opts)
 	mux.Resource("notes://{id}", reads("note"))
-	c := (&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20251125}}).Connect(t, mux)
+	c := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2025-11-25"}}).Connect(t, mux)
 	s, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://1", "notes://2", "notes://3"}})
 	if !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"notes://1", "notes://2"}) {
 		t.Fatalf("got %+v", s.Accepted)

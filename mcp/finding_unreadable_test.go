@@ -53,7 +53,7 @@ func answeringWith(format string) transport.Transport {
 // An answer that cannot be read fails its call, and is logged. It is not waited for.
 func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	for name, format := range unreadableAnswers {
-		for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
+		for _, version := range []string{"2026-07-28", "2025-11-25"} {
 			t.Run(name+" "+version, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var log bytes.Buffer
@@ -81,7 +81,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 func TestFindingCH2IDsByValue(t *testing.T) {
 	for _, format := range []string{`%s.0`, `%se0`, `%s0e-1`} {
 		synctest.Test(t, func(t *testing.T) {
-			c := connectTo(t, answeringWith(`{"jsonrpc":"2.0","id":`+format+`,"result":{"resultType":"complete","content":[]}}`), quietClient(mcp.Version20260728))
+			c := connectTo(t, answeringWith(`{"jsonrpc":"2.0","id":`+format+`,"result":{"resultType":"complete","content":[]}}`), quietClient("2026-07-28"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "x"}); err != nil {
@@ -100,7 +100,7 @@ func quietClient(version string) *mcp.ClientOptions {
 func TestFindingCH2UnreadableQuestion(t *testing.T) {
 	heard := make(chan string, 8)
 	said := `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"\ud83d"}}`
-	c := connectTo(t, asks(said, heard), quietClient(mcp.Version20251125))
+	c := connectTo(t, asks(said, heard), quietClient("2025-11-25"))
 	defer c.Close()
 	if got := <-heard; !strings.Contains(got, `"id":"q1"`) || !strings.Contains(got, "-32700") {
 		t.Errorf("it was answered with %s", got)

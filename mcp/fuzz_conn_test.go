@@ -140,7 +140,7 @@ const serverCaps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true}
 // hostileOptions are those of a client that can be asked everything, that leaves
 // answers to its callers, or that passes questions on.
 func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
-	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, LogLevel: mcp.LogDebug, MaxRounds: 4}
+	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, LogLevel: mcp.LoggingLevelDebug, MaxRounds: 4}
 	switch mode % 3 {
 	case 1:
 		o.Forward = true
@@ -168,7 +168,7 @@ func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
 		return res, nil
 	}
 	o.SampleTools, o.Roots = mode&4 != 0, []mcp.Root{{URI: "file:///home"}}
-	o.Log = func(context.Context, *mcp.Conn, *mcp.LogParams) {}
+	o.Log = func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) {}
 	o.Notification = func(context.Context, *mcp.Conn, *mcp.Request) {}
 	return o
 }

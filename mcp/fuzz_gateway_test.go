@@ -156,7 +156,7 @@ func (w *watched) answer(data []byte) []byte {
 	result := `{"resultType":"complete","content":[],"messages":[],"contents":[],"completion":{"values":[]}}`
 	switch m.Method {
 	case "initialize":
-		result = `{"protocolVersion":"` + mcp.Version20251125 + `","capabilities":{},"serverInfo":{"name":"behind","version":"1"}}`
+		result = `{"protocolVersion":"` + "2025-11-25" + `","capabilities":{},"serverInfo":{"name":"behind","version":"1"}}`
 	case mcp.MethodDiscover:
 		result = `{"resultType":"complete","supportedVersions":["` + mcp.LatestVersion + `"],"capabilities":{}}`
 	default:
@@ -172,7 +172,7 @@ func (w *watched) answer(data []byte) []byte {
 func FuzzGatewaySees(f *testing.F) {
 	mounted, old, modern := newWatched("a mux"), newWatched("a legacy server"), newWatched("a modern server")
 	mounted.inMux()
-	old.overPipe(f, mcp.Version20251125)
+	old.overPipe(f, "2025-11-25")
 	modern.overPipe(f, mcp.LatestVersion)
 	methods := []string{mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource, mcp.MethodComplete}
 	seedGateway(f)

@@ -143,7 +143,7 @@ func addTools(mux *mcp.Mux) {
 	}, nil))
 	mux.Tool("talks", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		mcp.Progress(ctx, 1, 2, "half")
-		mcp.Logger(ctx).Info("hello", "a", 1)
+		mcp.ClientLogger(ctx).Info("hello", "a", 1)
 		mcp.Progress(ctx, 2, 2, "")
 		return "done", nil
 	}, nil))
@@ -186,8 +186,8 @@ func addAskingTools(mux *mcp.Mux) {
 			roots []mcp.Root
 			form  json.RawMessage
 		)
-		return roots, mcp.Ask(ctx, mcp.Form("k", "Sure?", &ok), mcp.RootsQuestion("r", &roots),
-			mcp.FormSchema("f", "More?", json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1},"e":{"type":"array","items":{"type":"string","enum":["a","b"]}}},"required":["n"]}`), &form))
+		return roots, mcp.Ask(ctx, mcp.ElicitQuestion("k", "Sure?", &ok), mcp.RootsQuestion("r", &roots),
+			mcp.ElicitSchemaQuestion("f", "More?", json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1},"e":{"type":"array","items":{"type":"string","enum":["a","b"]}}},"required":["n"]}`), &form))
 	})
 }
 
@@ -296,7 +296,7 @@ func odd(r *rand.Rand) any {
 		nil, true, false, "", " ", "a", "\x00", "é\u2028", "null", "$ref", "../..", "=?base64?YQ==?=", strings.Repeat("x", 300), strings.Repeat("%", 40),
 		json.Number("0"), json.Number("-0"), json.Number("-1"), json.Number("1.5"), json.Number("1.0"), json.Number("9007199254740993"), json.Number("1e400"), json.Number("18446744073709551616"),
 		[]any{}, []any{nil}, []any{[]any{map[string]any{}}}, map[string]any{}, map[string]any{"": nil}, map[string]any{"type": "text"}, map[string]any{"a": []any{json.Number("1")}},
-		mcp.LatestVersion, mcp.Version20250326, "accept", "input_required", "text", "resource", "file:///", "psi-1",
+		mcp.LatestVersion, "2025-03-26", "accept", "input_required", "text", "resource", "file:///", "psi-1",
 	}
 	return copied(values[r.IntN(len(values))])
 }

@@ -204,7 +204,7 @@ func (p *legacyPeer) checkQuestion(req *transport.Message) {
 		ok = true
 	case mcp.MethodElicit:
 		ok = caps.Elicitation.AllowsForm() && params.Mode != "url" || caps.Elicitation.AllowsURL() && params.Mode == "url" && params.ElicitationID != ""
-		if params.Mode != "" && state.Version < mcp.Version20251125 {
+		if params.Mode != "" && state.Version < "2025-11-25" {
 			ok = false
 		}
 	case mcp.MethodCreateMessage:
@@ -259,14 +259,14 @@ func legacyScripts() []string {
 	}
 	batch := `[` + call(1, "hello") + `,` + call(2, "ask") + `,{"jsonrpc":"2.0","method":"notifications/x"},7,` + call(2, "talks") + `,{"jsonrpc":"2.0","id":3,"method":"ping"}]`
 	return append(all,
-		opening(mcp.Version20250326, allCaps)+batch+legacyAnswers,
-		opening(mcp.Version20250326, `{}`)+batch+"\n[]\n[[]]",
-		opening(mcp.Version20251125, allCaps)+call(5, "ask-all")+"\n"+`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"enough"}}`+legacyAnswers,
-		opening(mcp.Version20251125, allCaps)+call(5, "ask")+"\n"+call(5, "ask")+"\n"+call(6, "sample")+legacyAnswers,
-		opening(mcp.Version20241105, `{"sampling":{}}`)+call(5, "ask")+"\n"+call(6, "sample")+"\n"+`{"jsonrpc":"2.0","id":"$","error":{"code":-32603,"message":"no"}}`,
-		opening(mcp.Version20250618, `{"elicitation":{}}`)+call(5, "ask-at-once")+"\n"+call(6, "visit")+"\n"+call(7, "ask")+`
+		opening("2025-03-26", allCaps)+batch+legacyAnswers,
+		opening("2025-03-26", `{}`)+batch+"\n[]\n[[]]",
+		opening("2025-11-25", allCaps)+call(5, "ask-all")+"\n"+`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"enough"}}`+legacyAnswers,
+		opening("2025-11-25", allCaps)+call(5, "ask")+"\n"+call(5, "ask")+"\n"+call(6, "sample")+legacyAnswers,
+		opening("2024-11-05", `{"sampling":{}}`)+call(5, "ask")+"\n"+call(6, "sample")+"\n"+`{"jsonrpc":"2.0","id":"$","error":{"code":-32603,"message":"no"}}`,
+		opening("2025-06-18", `{"elicitation":{}}`)+call(5, "ask-at-once")+"\n"+call(6, "visit")+"\n"+call(7, "ask")+`
 {"jsonrpc":"2.0","id":"psi-1","result":{"action":"accept","content":{"ok":"not a boolean"}}}`,
-		call(1, "hello")+"\n"+legacySamples[0].message(2, "")+"\n"+opening("2027-01-01", `{}`)+opening(mcp.Version20250618, `{}`)+
+		call(1, "hello")+"\n"+legacySamples[0].message(2, "")+"\n"+opening("2027-01-01", `{}`)+opening("2025-06-18", `{}`)+
 			legacySamples[2].message(3, "")+"\n"+legacySamples[3].message(4, "")+"\n"+legacySamples[1].message(5, ""),
 	)
 }

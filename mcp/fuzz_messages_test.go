@@ -178,7 +178,7 @@ func checkEra(t *testing.T, version string, data []byte, members map[string]json
 		return
 	}
 	unknown := []string{"resultType", "ttlMs", "cacheScope", "inputRequests", "requestState"}
-	if version < mcp.Version20250618 {
+	if version < "2025-06-18" {
 		unknown = append(unknown, "structuredContent")
 	}
 	for _, name := range unknown {
@@ -189,7 +189,7 @@ func checkEra(t *testing.T, version string, data []byte, members map[string]json
 	var blocks []struct{ Type string }
 	_ = json.Unmarshal(members["content"], &blocks)
 	for _, b := range blocks {
-		if b.Type == "audio" && version < mcp.Version20250326 || b.Type == "resource_link" && version < mcp.Version20250618 {
+		if b.Type == "audio" && version < "2025-03-26" || b.Type == "resource_link" && version < "2025-06-18" {
 			t.Errorf("a result of %s has a block of the type %s", version, b.Type)
 		}
 	}

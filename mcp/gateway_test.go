@@ -15,7 +15,7 @@ import (
 )
 
 // bothEras are one version of each era.
-var bothEras = []string{mcp.Version20260728, mcp.Version20251125}
+var bothEras = []string{"2026-07-28", "2025-11-25"}
 
 // gateway returns a mux with a connection to a server mounted under "b_".
 func gateway(t *testing.T, server mcp.Handler, version string) *mcp.Mux {

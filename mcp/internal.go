@@ -100,7 +100,7 @@ func (internals) ParseLoggingLevel(raw json.RawMessage) (LoggingLevel, error) {
 // AsError returns the error that a peer is told for err.
 func (internals) AsError(err error) *Error { return asError(err) }
 
-// IsResourceNotFound reports whether err is [ResourceNotFound], also that of another
+// IsResourceNotFound reports whether err is [NewResourceNotFoundError], also that of another
 // server.
 func (internals) IsResourceNotFound(err error) bool { return isResourceNotFound(err) }
 

@@ -55,7 +55,7 @@ func TestUnknownVersionOfServer(t *testing.T) {
 	s := &serverScript{reply: func(_, id string) string {
 		return resultFor(id, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"old","version":"1"}}`)
 	}}
-	_, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: mcp.Version20251125}).Connect(t.Context(), s.transport())
+	_, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: "2025-11-25"}).Connect(t.Context(), s.transport())
 	if err == nil || !strings.Contains(err.Error(), "1999-01-01") || s.count("notifications/initialized") != 0 {
 		t.Errorf("connecting: %v, after %q", err, s.heard)
 	}
@@ -67,7 +67,7 @@ func TestHandshakeIsNotCancelled(t *testing.T) {
 		s := &serverScript{reply: func(string, string) string { return "" }}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: mcp.Version20251125}).Connect(ctx, s.transport()); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: "2025-11-25"}).Connect(ctx, s.transport()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("connecting: %v", err)
 		}
 		synctest.Wait()
@@ -170,8 +170,8 @@ func asks(said string, heard chan<- string) transport.Transport {
 // PING-01, ROOT-04, SAMP-02, ELI-02: what a client of the legacy era answers, and what
 // it cannot be asked.
 func TestWhatClientsAnswer(t *testing.T) {
-	full := talkative(mcp.Version20251125)
-	bare := &mcp.ClientOptions{Version: mcp.Version20251125, Logger: full.Logger}
+	full := talkative("2025-11-25")
+	bare := &mcp.ClientOptions{Version: "2025-11-25", Logger: full.Logger}
 	for _, test := range []struct {
 		opts                 *mcp.ClientOptions
 		method, params, want string
@@ -367,7 +367,7 @@ func TestUnansweredIsNotRetried(t *testing.T) {
 
 // ROOT-03: a change of roots is told in the era that has a word for it.
 func TestRootsChange(t *testing.T) {
-	for version, want := range map[string]int{mcp.Version20260728: 0, mcp.Version20251125: 2} {
+	for version, want := range map[string]int{"2026-07-28": 0, "2025-11-25": 2} {
 		var s spy
 		c := connectTo(t, s.on(memory(t, welcoming())), talkative(version))
 		if err := errors.Join(c.AddRoots(t.Context(), mcp.Root{URI: "file:///b"}), c.RemoveRoots(t.Context(), "file:///home")); err != nil {

@@ -22,7 +22,7 @@ func TestCancelledIsSilent(t *testing.T) {
 	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		<-ctx.Done()
 		mcp.Progress(ctx, 1, 2, "late")
-		mcp.Logger(ctx).Error("late")
+		mcp.ClientLogger(ctx).Error("late")
 		_, err := mcp.Elicit[yes](ctx, "k", "Late?")
 		return "late", err
 	}, nil))
@@ -83,7 +83,7 @@ func TestSubscriptionHearsNoLogs(t *testing.T) {
 	mux := everything(quiet())
 	mux.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			mcp.Logger(ctx).Error("said")
+			mcp.ClientLogger(ctx).Error("said")
 			mcp.Progress(ctx, 1, 2, "made")
 			return next.ServeMCP(ctx, req)
 		})
@@ -203,9 +203,9 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 	type lists struct {
 		C []string `json:"c" jsonschema:"enum=a,enum=b"`
 	}
-	link := func(url string) mcp.Question { return mcp.Link("k", "?", url) }
+	link := func(url string) mcp.Question { return mcp.ElicitURLQuestion("k", "?", url) }
 	sample := func(messages ...*mcp.SamplingMessage) mcp.Question {
-		return mcp.Sampling("k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: messages, Tools: nil}, new(mcp.CreateMessageResult))
+		return mcp.SampleQuestion("k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: messages, Tools: nil}, new(mcp.CreateMessageResult))
 	}
 	says := func(role mcp.Role, content ...mcp.Content) *mcp.SamplingMessage {
 		return &mcp.SamplingMessage{Role: role, Content: content}
@@ -215,12 +215,12 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 		version  string
 		question mcp.Question
 	}{
-		"no URL":                        {mcp.Version20260728, link("not a url")},
-		"a script":                      {mcp.Version20260728, link("javascript:alert(1)")},
-		"a list of enums in 2025-06-18": {mcp.Version20250618, mcp.Form("k", "?", new(lists))},
-		"a result among other blocks":   {mcp.Version20260728, sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"), result))},
-		"a use without its result":      {mcp.Version20260728, sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a")))},
-		"several blocks in 2025-06-18":  {mcp.Version20250618, sample(says(mcp.RoleUser, mcp.Text("a"), mcp.Text("b")))},
+		"no URL":                        {"2026-07-28", link("not a url")},
+		"a script":                      {"2026-07-28", link("javascript:alert(1)")},
+		"a list of enums in 2025-06-18": {"2025-06-18", mcp.ElicitQuestion("k", "?", new(lists))},
+		"a result among other blocks":   {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"), result))},
+		"a use without its result":      {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a")))},
+		"several blocks in 2025-06-18":  {"2025-06-18", sample(says(mcp.RoleUser, mcp.Text("a"), mcp.Text("b")))},
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { return "", mcp.Ask(ctx, test.question) }, nil))
@@ -228,7 +228,7 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 		era := eras[0]
 		if test.version != mcp.LatestVersion {
 			era = eras[1]
-			open := strings.Replace(era.open[0], mcp.Version20251125, test.version, 1)
+			open := strings.Replace(era.open[0], "2025-11-25", test.version, 1)
 			era.open = []string{strings.Replace(open, `{"elicitation":{}}`, caps, 1), era.open[1]}
 		}
 		era.meta = strings.Replace(era.meta, `{"elicitation":{}}`, caps, 1)

@@ -163,7 +163,7 @@ func TestResultOrError(t *testing.T) {
 // RPC-11: the handshake does not hide in a batch.
 func TestInitializeInABatch(t *testing.T) {
 	p := newPeer(t, everything(quiet()), wireEra{})
-	p.send("[" + strings.Replace(eras[1].open[0], mcp.Version20251125, mcp.Version20250326, 1) + "]")
+	p.send("[" + strings.Replace(eras[1].open[0], "2025-11-25", "2025-03-26", 1) + "]")
 	if got := p.receive(); !strings.Contains(got, `"error"`) || strings.Contains(got, "serverInfo") {
 		t.Errorf("got %s", got)
 	}
@@ -382,14 +382,14 @@ func TestLinksOnTheWire(t *testing.T) {
 	}, nil))
 	const url = `{"elicitation":{"url":{}}}`
 	for version, want := range map[string][]string{
-		mcp.Version20260728: {`"mode":"url","message":"?","url":"https://example.com/"}`},
-		mcp.Version20251125: {`"mode":"url","message":"?","url":"https://example.com/"`, `"elicitationId":"`},
-		mcp.Version20250618: {`-32021`, `"requiredCapabilities"`},
+		"2026-07-28": {`"mode":"url","message":"?","url":"https://example.com/"}`},
+		"2025-11-25": {`"mode":"url","message":"?","url":"https://example.com/"`, `"elicitationId":"`},
+		"2025-06-18": {`-32021`, `"requiredCapabilities"`},
 	} {
 		era := eras[0]
 		if version != mcp.LatestVersion {
 			era = eras[1]
-			open := strings.Replace(era.open[0], mcp.Version20251125, version, 1)
+			open := strings.Replace(era.open[0], "2025-11-25", version, 1)
 			era.open = []string{strings.Replace(open, `{"elicitation":{}}`, url, 1), era.open[1]}
 		}
 		era.meta = strings.Replace(era.meta, `{"elicitation":{}}`, url, 1)

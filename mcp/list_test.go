@@ -150,7 +150,7 @@ func TestCacheHints(t *testing.T) {
 		if err != nil || *res.TTLMs != test.ttl || res.CacheScope != test.scope {
 			t.Errorf("got %+v, %v; want %d %s", res.Cacheable, err, test.ttl, test.scope)
 		}
-		old := (&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20251125}}).Connect(t, test.mux)
+		old := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2025-11-25"}}).Connect(t, test.mux)
 		if res, err = old.ListTools(t.Context(), nil); err != nil || res.TTLMs != nil || res.CacheScope != "" || res.ResultType != "" {
 			t.Errorf("the legacy era got %+v, %v", res, err)
 		}
@@ -200,7 +200,7 @@ func TestResultHead(t *testing.T) {
 	if err != nil || res.ResultType != mcp.ResultComplete || !res.Meta.Get(mcp.MetaServerInfo, &info) || info.Name != "m" {
 		t.Errorf("got %+v, %v", res, err)
 	}
-	old := (&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20241105}}).Connect(t, mux)
+	old := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2024-11-05"}}).Connect(t, mux)
 	if res, err = old.CallTool(t.Context(), tool("t", "")); err != nil || res.ResultType != "" || res.Meta != nil {
 		t.Errorf("the legacy era got %+v, %v", res, err)
 	}

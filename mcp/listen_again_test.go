@@ -100,7 +100,7 @@ func TestListenToWhoCannotTell(t *testing.T) {
 			if req.Method == mcp.MethodListen {
 				refused++
 			}
-			return nil, mcp.MethodNotFound(req.Method)
+			return nil, mcp.NewMethodNotFoundError(req.Method)
 		})
 		ending := mcp.NewMux("ending", "v1", quiet())
 		ending.Tool("a", says("a"))

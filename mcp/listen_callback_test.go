@@ -20,7 +20,7 @@ import (
 func remarking() *mcp.Mux {
 	mux := mcp.NewMux("test", "v1", quiet())
 	mux.Tool("remark", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		return "", mcp.RequestFrom(ctx).Notify(ctx, "notifications/remark", struct{}{})
+		return "", mcp.RequestFromContext(ctx).Notify(ctx, "notifications/remark", struct{}{})
 	}, nil))
 	return mux
 }

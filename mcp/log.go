@@ -20,14 +20,14 @@ type LoggingLevel string
 
 // The logging levels, ascending.
 const (
-	LogDebug     LoggingLevel = "debug"
-	LogInfo      LoggingLevel = "info"
-	LogNotice    LoggingLevel = "notice"
-	LogWarning   LoggingLevel = "warning"
-	LogError     LoggingLevel = "error"
-	LogCritical  LoggingLevel = "critical"
-	LogAlert     LoggingLevel = "alert"
-	LogEmergency LoggingLevel = "emergency"
+	LoggingLevelDebug     LoggingLevel = "debug"
+	LoggingLevelInfo      LoggingLevel = "info"
+	LoggingLevelNotice    LoggingLevel = "notice"
+	LoggingLevelWarning   LoggingLevel = "warning"
+	LoggingLevelError     LoggingLevel = "error"
+	LoggingLevelCritical  LoggingLevel = "critical"
+	LoggingLevelAlert     LoggingLevel = "alert"
+	LoggingLevelEmergency LoggingLevel = "emergency"
 )
 
 // The slog levels of the logging levels that slog has no name for.
@@ -42,14 +42,14 @@ var loggingLevels = [...]struct {
 	name  LoggingLevel
 	level slog.Level
 }{
-	{LogDebug, slog.LevelDebug},
-	{LogInfo, slog.LevelInfo},
-	{LogNotice, LevelNotice},
-	{LogWarning, slog.LevelWarn},
-	{LogError, slog.LevelError},
-	{LogCritical, LevelCritical},
-	{LogAlert, LevelAlert},
-	{LogEmergency, LevelEmergency},
+	{LoggingLevelDebug, slog.LevelDebug},
+	{LoggingLevelInfo, slog.LevelInfo},
+	{LoggingLevelNotice, LevelNotice},
+	{LoggingLevelWarning, slog.LevelWarn},
+	{LoggingLevelError, slog.LevelError},
+	{LoggingLevelCritical, LevelCritical},
+	{LoggingLevelAlert, LevelAlert},
+	{LoggingLevelEmergency, LevelEmergency},
 }
 
 var loggingLevelNames = func() string {
@@ -86,7 +86,7 @@ func (l LoggingLevel) Level() (slog.Level, bool) {
 
 // loggingLevelOf is the highest logging level that is not above level.
 func loggingLevelOf(level slog.Level) LoggingLevel {
-	name := LogDebug
+	name := LoggingLevelDebug
 	for _, known := range loggingLevels {
 		if level >= known.level {
 			name = known.name
@@ -95,8 +95,8 @@ func loggingLevelOf(level slog.Level) LoggingLevel {
 	return name
 }
 
-// LogOptions configure [NewLogHandler]. Nil means the zero LogOptions.
-type LogOptions struct {
+// ClientLogOptions configure [NewClientLogHandler]. Nil means the zero ClientLogOptions.
+type ClientLogOptions struct {
 	// Name is the name of the logger, shown to the client.
 	Name string
 	// MinInterval is the least time between two messages about one request.
@@ -105,15 +105,15 @@ type LogOptions struct {
 	MinInterval time.Duration
 }
 
-// Logger is a logger whose messages go to the client that sent the request of
-// ctx, if it wants any. What must not reach the client does not belong there.
-func Logger(ctx context.Context) *slog.Logger { return slog.New(NewLogHandler(ctx, nil)) }
+// ClientLogger returns a logger whose messages are sent to the client that made the request
+// of ctx, if the client asked for log messages. Do not log secrets with it.
+func ClientLogger(ctx context.Context) *slog.Logger { return slog.New(NewClientLogHandler(ctx, nil)) }
 
-// NewLogHandler makes the handler of a [Logger]. A record becomes a
-// notifications/message whose data is an object of the message, as "msg", and
-// the attributes.
-func NewLogHandler(ctx context.Context, opts *LogOptions) slog.Handler {
-	h := &logHandler{req: RequestFrom(ctx)}
+// NewClientLogHandler returns the handler of a [ClientLogger]. A record is sent as a
+// notifications/message whose data is an object with the message, as "msg", and the
+// attributes.
+func NewClientLogHandler(ctx context.Context, opts *ClientLogOptions) slog.Handler {
+	h := &logHandler{req: RequestFromContext(ctx)}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -130,7 +130,7 @@ type logState struct {
 
 type logHandler struct {
 	req    *Request
-	opts   LogOptions
+	opts   ClientLogOptions
 	groups []string
 	attrs  []scopedAttr
 }
@@ -190,7 +190,7 @@ func (h *logHandler) send(ctx context.Context, level slog.Level, data map[string
 		data["dropped"] = c.logs.dropped
 	}
 	c.logs = logState{last: now}
-	params := &LogParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data}
+	params := &LoggingMessageParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data}
 	h.req.addProgressToken(params)
 	raw, err := marshal(params)
 	if err != nil {

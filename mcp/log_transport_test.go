@@ -27,7 +27,7 @@ func TestLogTransport(t *testing.T) {
 				t.Errorf("%s: the log lacks %q:\n%s", version, want, log.String())
 			}
 		}
-		if version == mcp.Version20260728 && !strings.Contains(log.String(), "(redacted)") {
+		if version == "2026-07-28" && !strings.Contains(log.String(), "(redacted)") {
 			t.Errorf("the state stands in the log:\n%s", log.String())
 		}
 	}

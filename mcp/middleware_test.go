@@ -196,7 +196,7 @@ func TestMiddlewareChangesRequest(t *testing.T) {
 		})
 	})
 	mux.Tool("other", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		return mcp.RequestFrom(ctx).Name(), nil
+		return mcp.RequestFromContext(ctx).Name(), nil
 	}, nil))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if got := mustCall(t, c, "one", ""); got != "other" {

@@ -243,11 +243,11 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 // where the error is that there is no such name.
 func outerError(err error, kind, inner, outer string) error {
 	if kind == "resource" && isResourceNotFound(err) {
-		return ResourceNotFound(outer)
+		return NewResourceNotFoundError(outer)
 	}
 	e, ok := errors.AsType[*Error](err)
-	if unknown := Unknown(kind, inner); ok && e.Code == unknown.Code && e.Message == unknown.Message {
-		return Unknown(kind, outer)
+	if unknown := NewUnknownNameError(kind, inner); ok && e.Code == unknown.Code && e.Message == unknown.Message {
+		return NewUnknownNameError(kind, outer)
 	}
 	return err
 }

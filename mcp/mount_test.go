@@ -319,7 +319,7 @@ func TestMountChangesGoUp(t *testing.T) {
 func TestMountKeepsErrorsOfTools(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Tool("look", mcp.ToolFunc(func(context.Context, none) (string, error) {
-		return "", mcp.ResourceNotFound("notes://lost")
+		return "", mcp.NewResourceNotFoundError("notes://lost")
 	}, nil))
 	outer := mcp.NewMux("outer", "v1", quiet())
 	outer.Mount("in_", inner)

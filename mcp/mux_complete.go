@@ -46,7 +46,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	}
 	s := g.load()
 	if s.capabilities.Completions == nil && len(s.mounts) == 0 {
-		return nil, MethodNotFound(req.Method)
+		return nil, NewMethodNotFoundError(req.Method)
 	}
 	if p.Argument.Name == "" {
 		return nil, Errorf(CodeInvalidParams, "params.argument.name is missing")
@@ -67,7 +67,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf(kind, name); m != nil {
 		return m.complete(ctx, req, &p, kind, name)
 	}
-	return nil, Unknown(kind, name)
+	return nil, NewUnknownNameError(kind, name)
 }
 
 // completable is the entry of a template, by the template or a URI that it matches.

@@ -206,7 +206,7 @@ func (h *hub) add(l *listener) error {
 	defer h.mu.Unlock()
 	if l.caller != (caller{}) {
 		if h.callers[l.caller] >= h.perCaller {
-			return RateLimited(time.Minute, "the caller has %d subscriptions open, which is the limit", h.perCaller)
+			return NewRateLimitedError(time.Minute, "the caller has %d subscriptions open, which is the limit", h.perCaller)
 		}
 		h.callers[l.caller]++
 	}

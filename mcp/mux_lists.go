@@ -41,7 +41,7 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 	s := g.load()
 	sources := l.sources(s)
 	if !l.offered(s.capabilities) && len(sources) == 0 {
-		return nil, MethodNotFound(req.Method)
+		return nil, NewMethodNotFoundError(req.Method)
 	}
 	at, err := g.sealer.cursor(req)
 	if err != nil {

@@ -387,5 +387,5 @@ func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if req.IsNotification() {
 		return nil, nil
 	}
-	return nil, MethodNotFound(req.Method)
+	return nil, NewMethodNotFoundError(req.Method)
 }

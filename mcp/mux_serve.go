@@ -63,7 +63,7 @@ func (g *registry) readResource(ctx context.Context, req *Request) (Result, erro
 		return m.serveNamed(ctx, req, "resource")
 	}
 	if s.capabilities.Resources != nil && req.Name() != "" {
-		return nil, ResourceNotFound(req.Name())
+		return nil, NewResourceNotFoundError(req.Name())
 	}
 	return nil, unknown(s.capabilities.Resources != nil, req, "resource")
 }
@@ -73,13 +73,13 @@ func (g *registry) readResource(ctx context.Context, req *Request) (Result, erro
 func unknown(offered bool, req *Request, kind string) error {
 	switch {
 	case !offered:
-		return MethodNotFound(req.Method)
+		return NewMethodNotFoundError(req.Method)
 	case req.subject().to == 0 && kind == "resource":
 		return Errorf(CodeInvalidParams, "params.uri is missing")
 	case req.subject().to == 0:
 		return Errorf(CodeInvalidParams, "params.name is missing")
 	}
-	return Unknown(kind, req.Name())
+	return NewUnknownNameError(kind, req.Name())
 }
 
 func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {

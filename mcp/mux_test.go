@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )
@@ -75,7 +76,7 @@ func TestUnknownOnTheWire(t *testing.T) {
 
 	// That a resource is missing has a code of its own in the legacy era, which clients
 	// translate.
-	for era, missing := range map[*wireEra]int{&eras[0]: mcp.CodeInvalidParams, &eras[1]: mcp.CodeLegacyResourceNotFound} {
+	for era, missing := range map[*wireEra]int{&eras[0]: mcp.CodeInvalidParams, &eras[1]: revision.CodeResourceNotFound} {
 		p := newPeer(t, mux, *era)
 		p.send(era.request("1", mcp.MethodReadResource, `"uri":"note://b"`))
 		if got := p.read().Error; mcp.CodeOf(got) != missing || string(got.Data) != `{"uri":"note://b"}` {

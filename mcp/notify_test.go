@@ -84,7 +84,7 @@ func TestProgressToken(t *testing.T) {
 func TestLogLevels(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		log := slog.New(mcp.NewLogHandler(ctx, &mcp.LogOptions{Name: "db"}))
+		log := slog.New(mcp.NewClientLogHandler(ctx, &mcp.ClientLogOptions{Name: "db"}))
 		for _, level := range []slog.Level{
 			slog.LevelDebug, slog.LevelInfo, mcp.LevelNotice, slog.LevelWarn,
 			slog.LevelError, mcp.LevelCritical, mcp.LevelAlert, mcp.LevelEmergency,
@@ -95,10 +95,10 @@ func TestLogLevels(t *testing.T) {
 	}, nil))
 	all := []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 	for i, level := range all {
-		logged := make(chan *mcp.LogParams, len(all))
+		logged := make(chan *mcp.LoggingMessageParams, len(all))
 		client := &mcptest.Client{Options: mcp.ClientOptions{
 			LogLevel: mcp.LoggingLevel(level),
-			Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+			Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
 		}}
 		client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 			mustCall(t, c, "log", "")
@@ -128,21 +128,21 @@ func TestLogLevels(t *testing.T) {
 func TestLogSilence(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		mcp.Logger(ctx).Error("never mind")
+		mcp.ClientLogger(ctx).Error("never mind")
 		return "", nil
 	}, nil))
-	client := &mcptest.Client{Options: mcp.ClientOptions{Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { t.Errorf("got %+v", p) }}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { t.Errorf("got %+v", p) }}}
 	mustCall(t, client.Connect(t, mux), "log", "") // a message that was not asked for fails the test
 }
 
 func TestLogData(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		mcp.Logger(ctx).With("a", 1).WithGroup("g").With("b", errors.New("bad")).
+		mcp.ClientLogger(ctx).With("a", 1).WithGroup("g").With("b", errors.New("bad")).
 			Info("hello", "c", time.Second, slog.Group("h", "d", true), "f", func() {})
 		return "", nil
 	}, nil))
-	_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LogInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
+	_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestLogMinInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-			log := slog.New(mcp.NewLogHandler(ctx, &mcp.LogOptions{MinInterval: time.Second}))
+			log := slog.New(mcp.NewClientLogHandler(ctx, &mcp.ClientLogOptions{MinInterval: time.Second}))
 			for range 5 {
 				log.Info("tick")
 			}
@@ -167,7 +167,7 @@ func TestLogMinInterval(t *testing.T) {
 			log.Info("tick")
 			return "", nil
 		}, nil))
-		_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LogInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
+		_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,9 +34,9 @@ func (p *Principal) Is(other *Principal) bool {
 	return p.Issuer == other.Issuer && p.Subject == other.Subject
 }
 
-// PrincipalFrom is the caller of the request that ctx belongs to, or nil.
-func PrincipalFrom(ctx context.Context) *Principal {
-	if req := RequestFrom(ctx); req != nil {
+// PrincipalFromContext returns the caller of the request that ctx belongs to, or nil.
+func PrincipalFromContext(ctx context.Context) *Principal {
+	if req := RequestFromContext(ctx); req != nil {
 		return req.Principal
 	}
 	return nil

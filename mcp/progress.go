@@ -15,7 +15,7 @@ type progressState struct {
 // if the client did not ask for progress, if done is not greater than before, or
 // after the handler has returned.
 func Progress(ctx context.Context, done, total float64, message string) {
-	req := RequestFrom(ctx)
+	req := RequestFromContext(ctx)
 	if req == nil || req.ProgressToken().IsZero() {
 		return
 	}

@@ -239,14 +239,14 @@ func (c *requestContext) Value(key any) any {
 }
 
 func contextWithRequest(ctx context.Context, req *Request) context.Context {
-	if RequestFrom(ctx) == req {
+	if RequestFromContext(ctx) == req {
 		return ctx
 	}
 	return &requestContext{ctx, req}
 }
 
-// RequestFrom is the request that ctx was made for, or nil.
-func RequestFrom(ctx context.Context) *Request {
+// RequestFromContext returns the request that a handler serves with ctx, or nil.
+func RequestFromContext(ctx context.Context) *Request {
 	req, _ := ctx.Value(requestKey{}).(*Request)
 	return req
 }

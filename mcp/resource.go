@@ -189,7 +189,7 @@ func (f *resourceFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Res
 	}
 	out, err := f.fn(ctx, in)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ResourceNotFound(req.Name())
+		return nil, NewResourceNotFoundError(req.Name())
 	}
 	if err != nil {
 		return nil, err

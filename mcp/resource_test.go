@@ -75,7 +75,7 @@ func TestTemplateVariables(t *testing.T) {
 		return fmt.Sprintf("%s/%d/%t", in.Name, in.ID, in.Draft), nil
 	}, nil))
 	mux.Resource("raw://{+path}", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		if mcp.RequestFrom(ctx) != req {
+		if mcp.RequestFromContext(ctx) != req {
 			t.Error("the context has another request")
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: req.PathValue("path") + "|" + req.PathValue("other")}}}, nil

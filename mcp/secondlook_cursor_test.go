@@ -19,7 +19,7 @@ func TestSecondLookLongCursor(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Mount("a_", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method != mcp.MethodListTools {
-			return nil, mcp.MethodNotFound(req.Method)
+			return nil, mcp.NewMethodNotFoundError(req.Method)
 		}
 		return &mcp.ListToolsResult{Page: mcp.Page{NextCursor: &long}, Tools: []*mcp.Tool{{Name: "t", InputSchema: []byte(`{"type":"object"}`)}}}, nil
 	}))

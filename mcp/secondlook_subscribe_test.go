@@ -70,7 +70,7 @@ func TestSecondLookSubscribeCancelled(t *testing.T) {
 			<-ctx.Done()
 			close(left)
 		case 3: // by the next request, if that is served before the first has ended
-			return nil, mcp.ResourceNotFound("notes://hangs")
+			return nil, mcp.NewResourceNotFoundError("notes://hangs")
 		}
 		return &mcp.ReadResourceResult{}, nil
 	}))

@@ -24,9 +24,9 @@ type session interface {
 	Done() <-chan struct{}
 }
 
-// SessionFrom returns the session of the request that ctx belongs to, or nil.
-func SessionFrom(ctx context.Context) *Session {
-	if req := RequestFrom(ctx); req != nil {
+// SessionFromContext returns the session of the request that ctx belongs to, or nil.
+func SessionFromContext(ctx context.Context) *Session {
+	if req := RequestFromContext(ctx); req != nil {
 		return req.call.session
 	}
 	return nil

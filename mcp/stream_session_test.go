@@ -21,7 +21,7 @@ func TestSessionEndsWithItsStream(t *testing.T) {
 		var session *mcp.Session
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("keep", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-			session = mcp.SessionFrom(ctx)
+			session = mcp.SessionFromContext(ctx)
 			return "", nil
 		}, nil))
 		p := servePeer(t, mux, eras[1], nil)

@@ -159,11 +159,11 @@ func TestCloseFromAHandler(t *testing.T) {
 func TestSessionCloseFromAHandler(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("leave", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		mcp.SessionFrom(ctx).Close()
+		mcp.SessionFromContext(ctx).Close()
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}, nil))
-	(&mcptest.Client{Options: mcp.ClientOptions{Version: mcp.Version20251125}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+	(&mcptest.Client{Options: mcp.ClientOptions{Version: "2025-11-25"}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if !slices.Contains(mcp.LegacyVersions(), c.Version()) {
 			t.Skip("no sessions")
 		}
@@ -387,9 +387,9 @@ func TestInitialize(t *testing.T) {
 
 func TestVersionNegotiation(t *testing.T) {
 	for asked, want := range map[string]string{
-		mcp.Version20241105: mcp.Version20241105, mcp.Version20250326: mcp.Version20250326,
-		mcp.Version20250618: mcp.Version20250618, mcp.Version20251125: mcp.Version20251125,
-		"2023-01-01": mcp.Version20251125, mcp.Version20260728: mcp.Version20251125,
+		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26",
+		"2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
+		"2023-01-01": "2025-11-25", "2026-07-28": "2025-11-25",
 	} {
 		p := newPeer(t, hello(), wireEra{})
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + asked + `","capabilities":{},"clientInfo":{"name":"p","version":"v1"}}}`)
@@ -410,7 +410,7 @@ func TestVersionNegotiation(t *testing.T) {
 
 // Batches are what 2025-03-26 alone has.
 func TestBatches(t *testing.T) {
-	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], mcp.Version20251125, mcp.Version20250326, 1), eras[1].open[1]}, eras[1].meta}
+	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], "2025-11-25", "2025-03-26", 1), eras[1].open[1]}, eras[1].meta}
 	p := newPeer(t, hello(), march)
 	p.send(`[` + march.request("1", "tools/call", `"name":"hello"`) + `,{"jsonrpc":"2.0","method":"notifications/x"},` + march.request("2", "ping", "") + `,7]`)
 	got := p.receive()

@@ -253,9 +253,9 @@ func TestLargeIntegers(t *testing.T) {
 	child.Tool("echo", mcp.ToolFunc(func(ctx context.Context, in struct {
 		N int64 `json:"n"`
 	}) (*mcp.CallToolResult, error) {
-		res := mcp.TextResult(string(mcp.RequestFrom(ctx).Arguments()))
+		res := mcp.TextResult(string(mcp.RequestFromContext(ctx).Arguments()))
 		res.StructuredContent = json.RawMessage(fmt.Sprintf(`{"n":%d}`, in.N))
-		res.Meta = mcp.Meta{"example.com/n": mcp.RequestFrom(ctx).Meta()["example.com/n"]}
+		res.Meta = mcp.Meta{"example.com/n": mcp.RequestFromContext(ctx).Meta()["example.com/n"]}
 		return res, nil
 	}, nil))
 	mux := mcp.NewMux("m", "v1", quiet())

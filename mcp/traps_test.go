@@ -23,17 +23,17 @@ func TestTrap43ClientCallbacksPanic(t *testing.T) {
 			_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1})
 			return err
 		},
-		"log":      func(ctx context.Context) error { mcp.Logger(ctx).Error("said"); return nil },
+		"log":      func(ctx context.Context) error { mcp.ClientLogger(ctx).Error("said"); return nil },
 		"progress": func(ctx context.Context) error { mcp.Progress(ctx, 1, 2, "made"); return nil },
 	} {
 		mux.Tool(name, mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { return name, ask(ctx) }, nil))
 	}
 	opts := &mcp.ClientOptions{
-		LogLevel:     mcp.LogDebug,
+		LogLevel:     mcp.LoggingLevelDebug,
 		Elicit:       func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("elicit") },
 		ElicitURL:    func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("url") },
 		Sample:       func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { panic("sample") },
-		Log:          func(context.Context, *mcp.Conn, *mcp.LogParams) { panic("log") },
+		Log:          func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) { panic("log") },
 		Notification: func(context.Context, *mcp.Conn, *mcp.Request) { panic("changed") },
 	}
 	(&mcptest.Client{Options: *opts}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {

@@ -111,13 +111,13 @@ func TestAdvisoryGHSA_6prh_2h8m_c8cw(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &link{Conn: w, t: t, got: make(chan received, 100)}
-	l.handshake(mcp.Version20251125)
-	l.call(toolCall(1, mcp.Version20251125, "hello"))
+	l.handshake("2025-11-25")
+	l.call(toolCall(1, "2025-11-25", "hello"))
 	gone.Store(true)
-	if r, err := l.Call(t.Context(), toolCall(2, mcp.Version20251125, "hello")); err == nil {
+	if r, err := l.Call(t.Context(), toolCall(2, "2025-11-25", "hello")); err == nil {
 		t.Errorf("the call was answered with %+v", r)
 	}
-	_ = l.Send(t.Context(), &transport.Outgoing{Method: "notifications/cancelled", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)})
+	_ = l.Send(t.Context(), &transport.Outgoing{Method: "notifications/cancelled", Version: "2025-11-25", Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)})
 	_ = l.Close()
 	if got := elsewhere.knows(); len(got) > 0 {
 		t.Errorf("another origin got %q", got)
@@ -140,7 +140,7 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 			server := httptest.NewServer(&redirecting{Handler: old, status: status, to: elsewhere.URL, when: when})
 			w, err := mcphttp.NewSSETransport(server.URL, opts).Connect(ctx, func(transport.Message, mcp.ID) {})
 			if err == nil {
-				_, err = w.Call(ctx, opening(0, mcp.Version20241105))
+				_, err = w.Call(ctx, opening(0, "2024-11-05"))
 				_ = w.Close()
 			}
 			if err == nil {

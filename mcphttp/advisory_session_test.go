@@ -30,7 +30,7 @@ func users(t *testing.T, opts *mcphttp.Options) *site {
 	opts.Logger = quiet
 	mux := tools()
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		return "you are " + mcp.PrincipalFrom(ctx).Subject, nil
+		return "you are " + mcp.PrincipalFromContext(ctx).Subject, nil
 	}, nil))
 	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Options: opts})
 	t.Cleanup(func() { shutDown(router) })
@@ -46,11 +46,11 @@ func users(t *testing.T, opts *mcphttp.Options) *site {
 func (s *site) enter(user string) header {
 	s.t.Helper()
 	h := header{"X-User": user}
-	res := s.at(http.MethodPost, "/mcp", initialize(mcp.Version20251125), h)
+	res := s.at(http.MethodPost, "/mcp", initialize("2025-11-25"), h)
 	if res.status != http.StatusOK {
 		s.t.Fatalf("initialize: %d %s", res.status, res.body)
 	}
-	h = with(h, header{"Mcp-Session-Id": res.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": mcp.Version20251125})
+	h = with(h, header{"Mcp-Session-Id": res.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"})
 	s.at(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, h)
 	return h
 }
@@ -117,7 +117,7 @@ func TestAdvisoryCVE_2026_52869(t *testing.T) {
 		r.URL = endpoint
 		return whole(t, s.do(r)).status
 	}
-	send("ann", initialize(mcp.Version20241105))
+	send("ann", initialize("2024-11-05"))
 	stream.message()
 	send("ann", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	for _, user := range []string{"bob", ""} {
@@ -179,7 +179,7 @@ func TestAdvisoryMadeUpSession(t *testing.T) {
 	s := users(t, nil)
 	own := s.enter("ann")["Mcp-Session-Id"]
 	for _, id := range []string{strings.Repeat("A", len(own)), own[:len(own)-1] + "_", own + "A", strings.ToLower(own) + "-", "mcp-session-550e8400-e29b-41d4-a716-446655440000"} {
-		h := header{"X-User": "ann", "Mcp-Session-Id": id, "MCP-Protocol-Version": mcp.Version20251125}
+		h := header{"X-User": "ann", "Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25"}
 		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 			if res := s.at(method, "/mcp", call(1, "whoami"), h); res.status != http.StatusNotFound {
 				t.Errorf("%s with %q: %d %s", method, id, res.status, res.body)
@@ -193,9 +193,9 @@ func TestAdvisoryMadeUpSession(t *testing.T) {
 func TestAdvisoryCVE_2026_67430(t *testing.T) {
 	handler := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 20})
 	s := serve(t, handler)
-	first := s.open(mcp.Version20251125)
+	first := s.open("2025-11-25")
 	for range 200 {
-		s.open(mcp.Version20251125)
+		s.open("2025-11-25")
 	}
 	if n := len(slices.Collect(handler.Sessions())); n > 20 {
 		t.Errorf("%d sessions are open, want 20", n)
@@ -211,7 +211,7 @@ func TestAdvisoryCVE_2026_59951(t *testing.T) {
 		handler := newHandler(t, tools(), nil) // the defaults
 		s := serve(t, handler)
 		for range 100 {
-			s.open(mcp.Version20251125)
+			s.open("2025-11-25")
 		}
 		<-time.After(time.Hour)
 		if n := len(slices.Collect(handler.Sessions())); n != 0 {
@@ -227,7 +227,7 @@ func TestAdvisoryCVE_2026_63128(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := newHandler(t, tools(), nil)
 		s := serve(t, handler)
-		good := initialize(mcp.Version20251125)
+		good := initialize("2025-11-25")
 		for _, body := range []string{
 			"", "{", "[]", "null", `{"jsonrpc":"2.0"}`, call(1, "hello"), `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 			`{"jsonrpc":"2.0","method":"initialize","params":{}}`, `{"jsonrpc":"2.0","id":1,"method":"initialize"}`,
@@ -250,7 +250,7 @@ func TestAdvisoryCVE_2026_63128(t *testing.T) {
 		if n := len(slices.Collect(handler.Sessions())); n != 0 {
 			t.Errorf("%d sessions", n)
 		}
-		s.open(mcp.Version20251125)
+		s.open("2025-11-25")
 		if n := len(slices.Collect(handler.Sessions())); n != 1 {
 			t.Errorf("%d sessions, want the one that was opened", n)
 		}
@@ -279,7 +279,7 @@ func TestAdvisoryCVE_2026_25536(t *testing.T) {
 		mine := fmt.Sprintf("client-%d.", i)
 		body, h := modern("tools/call", "secret", fmt.Sprintf(`"name":"secret","arguments":{"mine":%q}`, mine))
 		if i%2 == 1 {
-			h = s.open(mcp.Version20251125)
+			h = s.open("2025-11-25")
 			body = strings.Replace(call(1, "secret"), `"_meta"`, fmt.Sprintf(`"arguments":{"mine":%q},"_meta"`, mine), 1)
 		}
 		wg.Go(func() {

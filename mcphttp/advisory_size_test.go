@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -112,7 +111,7 @@ func TestAdvisoryCVE_2025_53365(t *testing.T) {
 	mux := tools()
 	began, ended := waiting(mux)
 	s := serve(t, newHandler(t, mux, nil))
-	legacy := s.open(mcp.Version20251125)
+	legacy := s.open("2025-11-25")
 	body, h := callModern("wait")
 	listen, hl := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
 	leave := func(method, body string, h header, when func()) {

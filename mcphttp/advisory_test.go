@@ -142,7 +142,7 @@ func TestAdvisoryCVE_2026_35568(t *testing.T) {
 // session that is open is reached by another name, either.
 func TestAdvisoryCVE_2026_42559(t *testing.T) {
 	s, ran := launching(t, nil)
-	h := s.open(mcp.Version20251125)
+	h := s.open("2025-11-25")
 	s.refuses(with(h, header{"Host": "evil.example"}))
 	if res := s.at(http.MethodPost, "/mcp", call(1, "launch"), h); res.status != http.StatusOK || ran.Load() != 1 {
 		t.Errorf("in the session: %d %s", res.status, res.body)
@@ -193,13 +193,13 @@ func TestAdvisoryCVE_2026_9739(t *testing.T) {
 func TestAdvisoryCVE_2026_33252(t *testing.T) {
 	s, ran := launching(t, nil)
 	body, h := callModern("launch")
-	legacy := s.open(mcp.Version20251125)
+	legacy := s.open("2025-11-25")
 	for _, kind := range []string{"text/plain", "text/plain; charset=utf-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "application/jsonx", "text/plain; application/json"} {
 		for name, res := range map[string]reply{
 			"modern":             s.at(http.MethodPost, "/mcp", body, with(h, header{"Content-Type": kind})),
 			"modern, no headers": s.at(http.MethodPost, "/mcp", body, header{"Content-Type": kind}),
 			"legacy":             s.at(http.MethodPost, "/mcp", call(1, "launch"), with(legacy, header{"Content-Type": kind})),
-			"handshake":          s.at(http.MethodPost, "/mcp", initialize(mcp.Version20251125), header{"Content-Type": kind}),
+			"handshake":          s.at(http.MethodPost, "/mcp", initialize("2025-11-25"), header{"Content-Type": kind}),
 		} {
 			if res.status != http.StatusUnsupportedMediaType || res.header.Get("Mcp-Session-Id") != "" {
 				t.Errorf("%s as %q: %d %s, want 415", name, kind, res.status, res.body)

@@ -70,7 +70,7 @@ func TestConnFindsEra(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conn.Close()
-				if took := time.Since(start); took >= 3*time.Second || conn.Version() != mcp.Version20251125 {
+				if took := time.Since(start); took >= 3*time.Second || conn.Version() != "2025-11-25" {
 					t.Errorf("after %v it speaks %s", took, conn.Version())
 				}
 				res, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "hello"})
@@ -98,9 +98,9 @@ func TestConnUnauthorized(t *testing.T) {
 // answered alike.
 func TestConnEveryServer(t *testing.T) {
 	servers := map[string]func(*testing.T) http.Handler{
-		mcp.Version20260728: func(t *testing.T) http.Handler { return newHandler(t, tools(), nil) },
-		mcp.Version20251125: func(t *testing.T) http.Handler { return legacyOnly(newHandler(t, tools(), nil), answers(400, "")) },
-		mcp.Version20241105: func(*testing.T) http.Handler {
+		"2026-07-28": func(t *testing.T) http.Handler { return newHandler(t, tools(), nil) },
+		"2025-11-25": func(t *testing.T) http.Handler { return legacyOnly(newHandler(t, tools(), nil), answers(400, "")) },
+		"2024-11-05": func(*testing.T) http.Handler {
 			return mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Logger: quiet})
 		},
 	}
@@ -122,7 +122,7 @@ func TestConnEveryServer(t *testing.T) {
 				if err != nil || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "Ada Lovelace") {
 					t.Errorf("%s: %+v, %v", conn.Version(), res, err)
 				}
-				if version != mcp.Version20241105 && conn.Version() != version {
+				if version != "2024-11-05" && conn.Version() != version {
 					t.Errorf("it speaks %s", conn.Version())
 				}
 			})

@@ -93,7 +93,7 @@ func TestTransportRefusals(t *testing.T) {
 			if errors.Is(kind, transport.ErrNotUnderstood) || test.status == 500 {
 				kind = nil
 			}
-			check(mcp.Version20251125, test.legacy, kind)
+			check("2025-11-25", test.legacy, kind)
 		})
 	}
 }

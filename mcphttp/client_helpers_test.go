@@ -120,7 +120,7 @@ func toolCall(id int64, version, tool string) *transport.Outgoing {
 }
 
 // both are a version of either era.
-var both = []string{mcp.LatestVersion, mcp.Version20251125}
+var both = []string{mcp.LatestVersion, "2025-11-25"}
 
 // visits keeps the requests that a handler gets.
 type visits struct {

@@ -101,7 +101,7 @@ func (s *clientSession) header(version string) http.Header {
 		h.Set(headerSession, s.id)
 	}
 	switch version {
-	case "", mcp.Version20241105, mcp.Version20250326:
+	case "", "2024-11-05", "2025-03-26":
 	default:
 		h.Set(headerVersion, version)
 	}

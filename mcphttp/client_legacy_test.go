@@ -28,20 +28,20 @@ func TestTransportLegacy(t *testing.T) {
 		v := &visits{Handler: newHandler(t, mux, nil)}
 		s := serve(t, v)
 		l := s.link(nil)
-		l.handshake(mcp.Version20251125)
+		l.handshake("2025-11-25")
 		synctest.Wait()
 		mux.Tool("new", mcp.HandlerFunc(nil))
 		if n := l.next(); n.Method == "" || n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
 			t.Errorf("after a change came %+v about %q", n.Message, n.about)
 		}
 		answered := make(chan *transport.Message, 1)
-		go func() { answered <- l.call(toolCall(3, mcp.Version20251125, "ask")) }()
+		go func() { answered <- l.call(toolCall(3, "2025-11-25", "ask")) }()
 		for _, name := range []string{"Ada", "Lovelace"} {
 			q := l.next()
 			if q.Method == "" || q.Method != mcp.MethodElicit || q.about != mcp.IntID(3) {
 				t.Fatalf("received %+v about %q", q.Message, q.about)
 			}
-			l.send(&transport.Outgoing{ID: q.ID, Version: mcp.Version20251125, Body: fmt.Appendf(nil,
+			l.send(&transport.Outgoing{ID: q.ID, Version: "2025-11-25", Body: fmt.Appendf(nil,
 				`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
 		}
 		if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
@@ -57,7 +57,7 @@ func TestTransportLegacy(t *testing.T) {
 		if res := s.post(call(4, "hello"), header{"Mcp-Session-Id": session}); res.StatusCode != http.StatusNotFound {
 			t.Errorf("after Close the session answers %d", res.StatusCode)
 		}
-		if _, err := l.Call(t.Context(), toolCall(5, mcp.Version20251125, "hello")); !errors.Is(err, mcp.ErrClosed) {
+		if _, err := l.Call(t.Context(), toolCall(5, "2025-11-25", "hello")); !errors.Is(err, mcp.ErrClosed) {
 			t.Errorf("a call after Close: %v", err)
 		}
 		if <-l.Done(); !errors.Is(l.Err(), mcp.ErrClosed) || l.Close() != nil {
@@ -69,7 +69,7 @@ func TestTransportLegacy(t *testing.T) {
 // The version stands in the header where the revision has one, and never on
 // initialize; the session does everywhere after.
 func TestTransportLegacyHeaders(t *testing.T) {
-	for _, version := range []string{mcp.Version20250326, mcp.Version20250618, mcp.Version20251125} {
+	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
 			v := &visits{Handler: newHandler(t, tools(), nil)}
 			l := serve(t, v).link(nil)
@@ -78,7 +78,7 @@ func TestTransportLegacyHeaders(t *testing.T) {
 			synctest.Wait()
 			_ = l.Close()
 			want := version
-			if version == mcp.Version20250326 {
+			if version == "2025-03-26" {
 				want = ""
 			}
 			if len(v.all) != 5 {
@@ -105,18 +105,18 @@ func TestTransportSessionLost(t *testing.T) {
 		server.Store(newHandler(t, tools(), nil))
 		v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { server.Load().ServeHTTP(w, r) })}
 		l := serve(t, v).link(nil)
-		l.handshake(mcp.Version20251125)
+		l.handshake("2025-11-25")
 		synctest.Wait()
 		mux := tools()
 		server.Swap(newHandler(t, mux, nil)).Shutdown(t.Context())
-		if _, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "hello")); !errors.Is(err, mcp.ErrSessionLost) {
+		if _, err := l.Call(t.Context(), toolCall(1, "2025-11-25", "hello")); !errors.Is(err, mcp.ErrSessionLost) {
 			t.Fatalf("a call in a session that is lost: %v", err)
 		}
-		if err := l.Send(t.Context(), &transport.Outgoing{Method: "notifications/progress", Version: mcp.Version20251125, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}); !errors.Is(err, mcp.ErrSessionLost) {
+		if err := l.Send(t.Context(), &transport.Outgoing{Method: "notifications/progress", Version: "2025-11-25", Body: []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}); !errors.Is(err, mcp.ErrSessionLost) {
 			t.Errorf("a notification in a session that is lost: %v", err)
 		}
-		l.handshake(mcp.Version20251125)
-		l.call(toolCall(2, mcp.Version20251125, "hello"))
+		l.handshake("2025-11-25")
+		l.call(toolCall(2, "2025-11-25", "hello"))
 		openings := v.of(http.MethodPost, `"initialize"`)
 		if len(openings) != 2 || openings[1].header.Get("Mcp-Session-Id") != "" {
 			t.Errorf("%d handshakes, the last with the header %v", len(openings), openings[len(openings)-1].header)
@@ -138,7 +138,7 @@ func TestConnSessionLost(t *testing.T) {
 		replace(newHandler(t, tools(), nil))
 		v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*server.Load()).ServeHTTP(w, r) })}
 		s := serve(t, v)
-		conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: mcp.Version20251125, Logger: quiet}).
+		conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: "2025-11-25", Logger: quiet}).
 			Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
 		if err != nil {
 			t.Fatal(err)
@@ -172,15 +172,15 @@ func TestTransportKeepsSession(t *testing.T) {
 		say(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	}}}
 	l := serve(t, v).link(nil)
-	l.handshake(mcp.Version20251125)
+	l.handshake("2025-11-25")
 	for _, code := range []int64{400, 401, 403, 405, 429, 500, 502, 503} {
 		status.Store(code)
-		if _, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "a")); err == nil || errors.Is(err, mcp.ErrSessionLost) {
+		if _, err := l.Call(t.Context(), toolCall(1, "2025-11-25", "a")); err == nil || errors.Is(err, mcp.ErrSessionLost) {
 			t.Errorf("after %d: %v", code, err)
 		}
 	}
 	status.Store(0)
-	l.call(toolCall(1, mcp.Version20251125, "a"))
+	l.call(toolCall(1, "2025-11-25", "a"))
 	calls := v.of(http.MethodPost, "tools/call")
 	if got := calls[len(calls)-1].header.Get("Mcp-Session-Id"); got != "s" {
 		t.Errorf("the session is %q now", got)
@@ -195,11 +195,11 @@ func TestTransportCancelLegacy(t *testing.T) {
 		began, stopped := waiting(mux)
 		v := &visits{Handler: newHandler(t, mux, nil)}
 		l := serve(t, v).link(nil)
-		l.handshake(mcp.Version20251125)
+		l.handshake("2025-11-25")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("a minute is enough"))
 		defer cancel()
 		start := time.Now()
-		_, err := l.Call(ctx, toolCall(5, mcp.Version20251125, "wait"))
+		_, err := l.Call(ctx, toolCall(5, "2025-11-25", "wait"))
 		if !errors.Is(err, context.Cause(ctx)) || time.Since(start) != time.Minute {
 			t.Errorf("after %v the call failed with %v", time.Since(start), err)
 		}
@@ -224,7 +224,7 @@ func TestTransportCancelUnanswered(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		if _, err := l.Call(ctx, toolCall(5, mcp.Version20251125, "wait")); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+		if _, err := l.Call(ctx, toolCall(5, "2025-11-25", "wait")); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
@@ -260,10 +260,10 @@ func TestTransportClose(t *testing.T) {
 					t.Fatal(err)
 				}
 				l = &link{t: t, Conn: wire}
-				l.handshake(mcp.Version20251125)
+				l.handshake("2025-11-25")
 				failed := make(chan error, 1)
 				go func() {
-					_, err := l.Call(t.Context(), toolCall(1, mcp.Version20251125, "a"))
+					_, err := l.Call(t.Context(), toolCall(1, "2025-11-25", "a"))
 					failed <- err
 				}()
 				if <-time.After(10 * time.Second); !inside {

@@ -34,12 +34,12 @@ func TestSSETransport(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.handshake(mcp.Version20241105)
+				l.handshake("2024-11-05")
 				answered := make(chan *transport.Message, 1)
-				go func() { answered <- l.call(toolCall(3, mcp.Version20241105, "ask")) }()
+				go func() { answered <- l.call(toolCall(3, "2024-11-05", "ask")) }()
 				for _, name := range []string{"Ada", "Lovelace"} {
 					q := l.next()
-					l.send(&transport.Outgoing{ID: q.ID, Version: mcp.Version20241105, Body: fmt.Appendf(nil,
+					l.send(&transport.Outgoing{ID: q.ID, Version: "2024-11-05", Body: fmt.Appendf(nil,
 						`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
 				}
 				if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
@@ -51,7 +51,7 @@ func TestSSETransport(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				if _, err := l.Call(ctx, toolCall(4, mcp.Version20241105, "wait")); !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := l.Call(ctx, toolCall(4, "2024-11-05", "wait")); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("a call that took too long: %v", err)
 				}
 				<-began
@@ -84,10 +84,10 @@ func TestSSETransportStreamEnds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.handshake(mcp.Version20241105)
+				l.handshake("2024-11-05")
 				failed := make(chan error, 1)
 				go func() {
-					_, err := l.Call(t.Context(), toolCall(4, mcp.Version20241105, "wait"))
+					_, err := l.Call(t.Context(), toolCall(4, "2024-11-05", "wait"))
 					failed <- err
 				}()
 				synctest.Wait()
@@ -96,7 +96,7 @@ func TestSSETransportStreamEnds(t *testing.T) {
 					t.Errorf("a call that waited: %v", err)
 				}
 				<-l.Done()
-				if _, err := l.Call(t.Context(), toolCall(5, mcp.Version20241105, "hello")); !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(l.Err(), err) {
+				if _, err := l.Call(t.Context(), toolCall(5, "2024-11-05", "hello")); !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(l.Err(), err) {
 					t.Errorf("a later call: %v; the connection ended with %v", err, l.Err())
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -188,7 +188,7 @@ func TestTransportNoFallback(t *testing.T) {
 				})}
 				l := serve(t, v).link(nil)
 				start := time.Now()
-				r, err := l.Call(t.Context(), opening(0, mcp.Version20251125))
+				r, err := l.Call(t.Context(), opening(0, "2025-11-25"))
 				var status *mcphttp.StatusError
 				if (err == nil) != (r != nil && r.Error != nil && r.Error.Code == mcp.CodeUnsupportedVersion) || err != nil && !errors.As(err, &status) {
 					t.Errorf("initialize: %+v, %v", r, err)
@@ -230,11 +230,11 @@ func TestSSETransportPost(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		l.call(toolCall(7, mcp.Version20241105, "late"))
-		if r := l.call(toolCall(8, mcp.Version20241105, "bad")); r.Error == nil || r.Error.Code != mcp.CodeInvalidParams {
+		l.call(toolCall(7, "2024-11-05", "late"))
+		if r := l.call(toolCall(8, "2024-11-05", "bad")); r.Error == nil || r.Error.Code != mcp.CodeInvalidParams {
 			t.Errorf("bad: %+v", r)
 		}
-		if _, err := l.Call(t.Context(), toolCall(9, mcp.Version20241105, "gone")); !errors.Is(err, mcp.ErrSessionLost) {
+		if _, err := l.Call(t.Context(), toolCall(9, "2024-11-05", "gone")); !errors.Is(err, mcp.ErrSessionLost) {
 			t.Errorf("gone: %v", err)
 		}
 		if _, err := l.Call(t.Context(), toolCall(10, mcp.LatestVersion, "modern")); !errors.Is(err, transport.ErrNotUnderstood) {
@@ -272,7 +272,7 @@ func TestSSETransportStream(t *testing.T) {
 		for id, fine := range []bool{1: true, 2: false, 3: true} {
 			if id > 0 {
 				wg.Go(func() {
-					if r, err := l.Call(t.Context(), toolCall(int64(id), mcp.Version20241105, "a")); (err == nil) != fine {
+					if r, err := l.Call(t.Context(), toolCall(int64(id), "2024-11-05", "a")); (err == nil) != fine {
 						t.Errorf("%d: %+v, %v", id, r, err)
 					}
 				})

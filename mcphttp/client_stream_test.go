@@ -97,8 +97,8 @@ func TestTransportComesBack(t *testing.T) {
 				s := &test.server
 				v := &visits{Handler: s.handler()}
 				l := serve(t, v).link(nil)
-				l.handshake(mcp.Version20251125)
-				l.call(toolCall(7, mcp.Version20251125, "a"))
+				l.handshake("2025-11-25")
+				l.call(toolCall(7, "2025-11-25", "a"))
 				var waits []time.Duration
 				for i := range s.times[1:] {
 					waits = append(waits, s.times[i+1].Sub(s.times[i]))
@@ -139,8 +139,8 @@ func TestTransportGivesUp(t *testing.T) {
 				s := &resumption{first: "id: a\ndata:\n\n", gets: []func(http.ResponseWriter, *http.Request){test.get}}
 				v := &visits{Handler: s.handler()}
 				l := serve(t, v).link(nil)
-				l.handshake(mcp.Version20251125)
-				_, err := l.Call(t.Context(), toolCall(7, mcp.Version20251125, "a"))
+				l.handshake("2025-11-25")
+				_, err := l.Call(t.Context(), toolCall(7, "2025-11-25", "a"))
 				if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, mcp.ErrSessionLost) {
 					t.Errorf("the call failed with %v", err)
 				}
@@ -165,8 +165,8 @@ func TestTransportComesBackToHandler(t *testing.T) {
 			return "done", nil
 		}, nil))
 		l := serve(t, newHandler(t, mux, nil)).link(nil)
-		l.handshake(mcp.Version20251125)
-		if r := l.call(toolCall(7, mcp.Version20251125, "long")); !strings.Contains(string(r.Result), "done") {
+		l.handshake("2025-11-25")
+		if r := l.call(toolCall(7, "2025-11-25", "long")); !strings.Contains(string(r.Result), "done") {
 			t.Errorf("%s %v", r.Result, r.Error)
 		}
 		if n := l.next(); n.Method != "notifications/progress" || n.about != mcp.IntID(7) {
@@ -183,9 +183,9 @@ func TestTransportNoStream(t *testing.T) {
 				say(w, `{"jsonrpc":"2.0","id":7,"result":{}}`)
 			}}}
 			l := serve(t, v).link(nil)
-			l.handshake(mcp.Version20251125)
+			l.handshake("2025-11-25")
 			<-time.After(time.Hour)
-			l.call(toolCall(7, mcp.Version20251125, "a"))
+			l.call(toolCall(7, "2025-11-25", "a"))
 			<-time.After(time.Hour)
 			if n := len(v.of(http.MethodGet, "")); n != 1 {
 				t.Errorf("after %d it was asked %d times", status, n)
@@ -217,7 +217,7 @@ func TestTransportOwnStream(t *testing.T) {
 		}
 		l := serve(t, v).link(nil)
 		start := time.Now()
-		l.handshake(mcp.Version20251125)
+		l.handshake("2025-11-25")
 		for i := range 3 {
 			if n := l.next(); !n.about.IsZero() || time.Since(start) != time.Duration(i)*3*time.Second {
 				t.Errorf("received %+v about %q after %v", n.Message, n.about, time.Since(start))
@@ -228,7 +228,7 @@ func TestTransportOwnStream(t *testing.T) {
 		if got := fmt.Sprint(last); got != "[ 1 2 3 3 3 3 3 3]" {
 			t.Errorf("the stream was taken up after %v", got)
 		}
-		l.call(toolCall(7, mcp.Version20251125, "a"))
+		l.call(toolCall(7, "2025-11-25", "a"))
 		synctest.Wait()
 		if len(last) != 10 {
 			t.Errorf("it was asked for %d times", len(last))
@@ -243,7 +243,7 @@ func TestTransportOwnStreamTooLong(t *testing.T) {
 			stream(w, notification(strings.Repeat("x", 1<<20))+notification("short"))
 			<-r.Context().Done()
 		}}).link(&mcphttp.TransportOptions{MaxMessage: 1 << 10})
-		l.handshake(mcp.Version20251125)
+		l.handshake("2025-11-25")
 		if n := l.next(); !errors.Is(n.Err, mcphttp.ErrMessageTooLong) {
 			t.Errorf("received %+v for what is too long", n)
 		}

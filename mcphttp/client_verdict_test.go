@@ -43,11 +43,11 @@ func TestVerdict(t *testing.T) {
 		version string
 		most    int64 // requests to connect and close
 	}{
-		{"not known", old, mcp.Version20251125, 5},
-		{"known to be old", old, mcp.Version20251125, 4},
+		{"not known", old, "2025-11-25", 5},
+		{"known to be old", old, "2025-11-25", 4},
 		{"old no more", onlyModern, mcp.LatestVersion, 3},
 		{"known to be modern", onlyModern, mcp.LatestVersion, 1},
-		{"old again", old, mcp.Version20251125, 6},
+		{"old again", old, "2025-11-25", 6},
 	} {
 		current.Store(&step.server)
 		requests.Store(0)

@@ -30,7 +30,7 @@ func TestRequestFromIsNeverNil(t *testing.T) {
 		r := mcphttp.RequestFromContext(ctx)
 		if r == nil {
 			t.Errorf("%s came without an HTTP request", req.Method)
-			return nil, mcp.MethodNotFound(req.Method)
+			return nil, mcp.NewMethodNotFoundError(req.Method)
 		}
 		return tenants[r.PathValue("tenant")].ServeMCP(ctx, req)
 	})

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -34,7 +33,7 @@ func crossSite(t *testing.T) *site {
 func TestCORSOnEveryStatus(t *testing.T) {
 	s := crossSite(t)
 	page := header{"Origin": app, "Authorization": "Bearer x"}
-	session := with(page, header{"Mcp-Session-Id": s.do(s.request(t.Context(), "POST", initialize(mcp.Version20251125), page)).Header.Get("Mcp-Session-Id")})
+	session := with(page, header{"Mcp-Session-Id": s.do(s.request(t.Context(), "POST", initialize("2025-11-25"), page)).Header.Get("Mcp-Session-Id")})
 	body, modernHeader := callModern("scope")
 	for _, c := range []struct {
 		status       int
@@ -78,7 +77,7 @@ func TestCORSPreflight(t *testing.T) {
 func TestCORSRefuses(t *testing.T) {
 	s := crossSite(t)
 	for _, origin := range []string{"https://evil.example", "null", "https://app.example.com.evil.example", "http://app.example.com", "https://app.example.com:444"} {
-		res := s.post(initialize(mcp.Version20251125), header{"Origin": origin, "Authorization": "Bearer x"})
+		res := s.post(initialize("2025-11-25"), header{"Origin": origin, "Authorization": "Bearer x"})
 		if res.StatusCode != http.StatusForbidden || res.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %d %v", origin, res.StatusCode, res.Header)
 		}

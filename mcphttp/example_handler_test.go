@@ -22,7 +22,7 @@ import (
 func greeter(whom string) *mcp.Mux {
 	mux := mcp.NewMux(whom, "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		if p := mcp.PrincipalFrom(ctx); p != nil {
+		if p := mcp.PrincipalFromContext(ctx); p != nil {
 			return fmt.Sprintf("hello %s, this is %s", p.Subject, whom), nil
 		}
 		return "hello, this is " + whom, nil

@@ -84,7 +84,7 @@ func ExampleCloseStream() {
 	server := httptest.NewServer(mcphttp.NewHandler(mux, &mcphttp.Options{Retry: time.Millisecond}))
 	defer server.Close()
 
-	for _, version := range []string{mcp.LatestVersion, mcp.Version20251125} {
+	for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
 		client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Version: version})
 		ctx := context.Background()
 		conn, err := client.Connect(ctx, mcphttp.NewTransport(server.URL, nil))
@@ -106,7 +106,7 @@ func ExampleCloseStream() {
 func ExampleWithChallenge() {
 	mux := mcp.NewMux("files", "v1.0.0", nil)
 	mux.Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
-		return "", mcp.InsufficientScope("files:write")
+		return "", mcp.NewInsufficientScopeError("files:write")
 	}, nil))
 	authenticated := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -179,7 +179,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				r, err := l.Call(ctx, toolCall(7, mcp.Version20241105, "a"))
+				r, err := l.Call(ctx, toolCall(7, "2024-11-05", "a"))
 				if !errors.Is(err, mcp.ErrUnreadable) {
 					t.Errorf("the call returned %+v, %v", r, err)
 				}
@@ -257,7 +257,7 @@ func TestFindingS27W13ReconnectingHasAFloor(t *testing.T) {
 				l := serve(t, script{session: "s", get: func(w http.ResponseWriter, _ *http.Request) {
 					stream(w, fmt.Sprintf(test.event, gets.Add(1)))
 				}}).link(nil)
-				l.handshake(mcp.Version20251125)
+				l.handshake("2025-11-25")
 				<-time.After(10 * time.Minute)
 				if n := int(gets.Load()); n > test.most || n < test.most-10 {
 					t.Errorf("it came back %d times", n)

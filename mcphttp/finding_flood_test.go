@@ -41,7 +41,7 @@ func TestFindingS27LostSessionsHaveAFloor(t *testing.T) {
 					w.WriteHeader(pings)
 				}
 			}))
-			conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: quiet, Version: mcp.Version20251125}).
+			conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: quiet, Version: "2025-11-25"}).
 				Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
 			if err != nil {
 				t.Fatal(err)

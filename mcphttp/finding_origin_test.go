@@ -24,7 +24,7 @@ func scopes(t *testing.T) (*site, *mcp.Mux) {
 		if values := req.Header["X-Scope"]; len(values) > 0 {
 			header = values[0]
 		}
-		return mcp.TextResult(fmt.Sprintf("%v by %s", mcp.PrincipalFrom(ctx).Scopes, header)), nil
+		return mcp.TextResult(fmt.Sprintf("%v by %s", mcp.PrincipalFromContext(ctx).Scopes, header)), nil
 	}))
 	mux.Prompt("letter", mcp.HandlerFunc(nil))
 	admin := mux.With(middleware.RequireScopes("admin"))
@@ -59,7 +59,7 @@ func (s *site) enterAs(version, scope string) header {
 // those of the one that opened the session.
 func TestFindingS3Batch(t *testing.T) {
 	s, _ := scopes(t)
-	admin := s.enterAs(mcp.Version20250326, "admin")
+	admin := s.enterAs("2025-03-26", "admin")
 	reader := with(admin, header{"X-Scope": "read"})
 	batch := "[" + call(1, "wipe") + "," + call(2, "whoami") + "]"
 	if res := s.at(http.MethodPost, "/mcp", batch, reader); strings.Contains(res.body, "wiped") || !strings.Contains(res.body, "[read] by read") {
@@ -88,7 +88,7 @@ func TestFindingS3BatchSSE(t *testing.T) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
-	send("admin", initialize(mcp.Version20250326))
+	send("admin", initialize("2025-03-26"))
 	stream.message()
 	send("admin", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	send("read", "["+call(1, "wipe")+","+call(2, "whoami")+"]")
@@ -103,7 +103,7 @@ func TestFindingS3Subscriptions(t *testing.T) {
 	s, mux := scopes(t)
 	subscribe := `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"audit://1"}}`
 	for _, scope := range []string{"admin", "read"} {
-		admin := s.enterAs(mcp.Version20251125, "admin")
+		admin := s.enterAs("2025-11-25", "admin")
 		weak := with(admin, header{"X-Scope": "read"})
 		if res := s.at(http.MethodPost, "/mcp", subscribe, weak); !strings.Contains(res.body, "audit://1") || !strings.Contains(res.body, "error") {
 			t.Errorf("subscribing with a weaker token: %d %s", res.status, res.body)

@@ -122,7 +122,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add(mcp.LatestVersion, "prompts/get", "=?base64?cA==?=", absent, absent, uint8(1), "p", []byte(`{}`))
 	f.Add(mcp.LatestVersion, "resources/read", "=?base64?cA=?=", absent, absent, uint8(2), "p", []byte(`{}`))
 	f.Add(mcp.LatestVersion, "tools/list", absent, "x", "1", uint8(3), "t", []byte(`{}`))
-	f.Add(mcp.Version20251125, "Tools/Call", absent, "x", "1", uint8(3), "t", []byte(`{}`))
+	f.Add("2025-11-25", "Tools/Call", absent, "x", "1", uint8(3), "t", []byte(`{}`))
 	methods := []string{mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource, mcp.MethodListTools, "vendor/x"}
 	handler := mcphttp.NewHandler(mirroring(twoMirrored), &mcphttp.Options{Logger: quiet})
 	f.Fuzz(func(t *testing.T, version, method, name, region, n string, i uint8, bodyName string, arguments []byte) {

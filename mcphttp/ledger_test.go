@@ -22,7 +22,7 @@ import (
 // one, and is not given back.
 func TestModernIgnoresSessions(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
-	own := s.open(mcp.Version20251125)["Mcp-Session-Id"]
+	own := s.open("2025-11-25")["Mcp-Session-Id"]
 	body, h := callModern("hello")
 	for _, session := range []string{own, "forged"} {
 		res := whole(t, s.post(body, with(h, header{"Mcp-Session-Id": session, "Last-Event-ID": "1-1"})))
@@ -47,7 +47,7 @@ func TestModernQuestion(t *testing.T) {
 // to nothing that was asked.
 func TestBadNotification(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
-	legacy := s.open(mcp.Version20251125)
+	legacy := s.open("2025-11-25")
 	modernHeader := header{"MCP-Protocol-Version": mcp.LatestVersion}
 	for name, c := range map[string]struct {
 		body   string
@@ -84,7 +84,7 @@ func TestSessionIDs(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	seen := map[string]bool{}
 	for range 100 {
-		id := s.open(mcp.Version20251125)["Mcp-Session-Id"]
+		id := s.open("2025-11-25")["Mcp-Session-Id"]
 		visible := !strings.ContainsFunc(id, func(r rune) bool { return r < 0x21 || r > 0x7e })
 		if seen[id] || len(id) < 22 || !visible {
 			t.Errorf("the session id %q", id)
@@ -99,7 +99,7 @@ func TestEventIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
 		s := serve(t, newHandler(t, mux, nil))
-		h := s.open(mcp.Version20251125)
+		h := s.open("2025-11-25")
 		get := read(t, s.do(s.request(t.Context(), http.MethodGet, "", h)))
 		primed, ok := get.next()
 		if !ok || primed.Data != "" || primed.LastEventID == "" {
@@ -174,7 +174,7 @@ func TestSSEOnTheWire(t *testing.T) {
 	if first.Type != "endpoint" {
 		t.Fatalf("the first event is %+v", first)
 	}
-	r := s.request(t.Context(), http.MethodPost, initialize(mcp.Version20241105), nil)
+	r := s.request(t.Context(), http.MethodPost, initialize("2024-11-05"), nil)
 	to, err := r.URL.Parse(first.Data)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestNamesOfPromptsAndResources(t *testing.T) {
 // LH-03, TRN-01: one session may be spoken to over many connections at once.
 func TestSessionOverManyConnections(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
-	h := s.open(mcp.Version20251125)
+	h := s.open("2025-11-25")
 	answers := make(chan error)
 	for id := range 20 {
 		go func() {

@@ -33,7 +33,7 @@ func TestBareResourceNotFound(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	conn, err := mcp.NewClient("c", "1", &mcp.ClientOptions{Version: mcp.Version20251125}).Connect(t.Context(), mcphttp.NewTransport(s.URL, nil))
+	conn, err := mcp.NewClient("c", "1", &mcp.ClientOptions{Version: "2025-11-25"}).Connect(t.Context(), mcphttp.NewTransport(s.URL, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestURLQuestionToOldRevision(t *testing.T) {
 		return "visited", mcp.ElicitURL(ctx, "v", "Go there", "https://example.com/visit")
 	}, nil))
 	s := serve(t, newHandler(t, mux, nil))
-	for _, version := range []string{mcp.Version20250326, mcp.Version20250618} {
+	for _, version := range []string{"2025-03-26", "2025-06-18"} {
 		body := strings.Replace(initialize(version), `{"elicitation":{}}`, `{"elicitation":{"form":{},"url":{}}}`, 1)
 		if !strings.Contains(body, "url") {
 			t.Fatalf("no capabilities in %s", body)

@@ -19,14 +19,14 @@ import (
 // refusals has tools that refuse, at once and after something was streamed.
 func refusals() *mcp.Mux {
 	mux := tools()
-	scope := mcp.InsufficientScope("files:read", "files:write")
+	scope := mcp.NewInsufficientScopeError("files:read", "files:write")
 	mux.Tool("scope", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, scope }))
 	mux.Tool("late", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
 		mcp.Progress(ctx, 1, 2, "")
 		return nil, scope
 	}))
 	mux.Tool("busy", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
-		return nil, mcp.RateLimited(1100*time.Millisecond, "not so fast")
+		return nil, mcp.NewRateLimitedError(1100*time.Millisecond, "not so fast")
 	}))
 	return mux
 }

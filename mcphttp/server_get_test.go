@@ -85,7 +85,7 @@ func TestOwnStreamBegins(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := tools()
 				s := serve(t, newHandler(t, mux, &mcphttp.Options{Replay: store.Retention{TTL: ttl}, Heartbeat: -1}))
-				h := s.open(mcp.Version20251125)
+				h := s.open("2025-11-25")
 				first := read(t, s.do(s.request(t.Context(), http.MethodGet, "", h)))
 				primed, _ := first.next()
 				test.meanwhile(mux)
@@ -119,7 +119,7 @@ func TestOwnStreamWriterPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := newHandler(t, tools(), nil)
 		s := serve(t, handler)
-		session := s.open(mcp.Version20251125)
+		session := s.open("2025-11-25")
 		ctx, leave := context.WithCancel(t.Context())
 		get := s.request(ctx, http.MethodGet, "", session)
 		get.RequestURI = "/"

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
@@ -82,7 +83,7 @@ func TestLegacyErrors(t *testing.T) {
 		t.Errorf("a second initialize: %s", got.body)
 	}
 	missing := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"test://none"}}`
-	if got := whole(t, s.post(missing, h)); got.code(t) != mcp.CodeLegacyResourceNotFound {
+	if got := whole(t, s.post(missing, h)); got.code(t) != revision.CodeResourceNotFound {
 		t.Errorf("an unknown resource: %s", got.body)
 	}
 	if got := whole(t, s.post(call(1, "none"), h)); got.status != 200 || got.code(t) != mcp.CodeInvalidParams {

@@ -397,7 +397,7 @@ func TestContext(t *testing.T) {
 	mux := tools()
 	mux.Tool("who", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		user, _ := ctx.Value(key{}).(string)
-		return user + "/" + mcphttp.RequestFromContext(ctx).Header.Get("X-User") + "/" + mcp.PrincipalFrom(ctx).Subject, nil
+		return user + "/" + mcphttp.RequestFromContext(ctx).Header.Get("X-User") + "/" + mcp.PrincipalFromContext(ctx).Subject, nil
 	}, nil))
 	inner := newHandler(t, mux, nil)
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

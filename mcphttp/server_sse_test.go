@@ -57,7 +57,7 @@ func TestSSE(t *testing.T) {
 	if got := stream.message(); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("after a change came %s", got)
 	}
-	if open := slices.Collect(h.Sessions()); len(open) != 1 || open[0].Version() != mcp.Version20241105 {
+	if open := slices.Collect(h.Sessions()); len(open) != 1 || open[0].Version() != "2024-11-05" {
 		t.Errorf("open sessions: %v", open)
 	}
 	forged := *endpoint

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -29,7 +28,7 @@ func inBubbles() int {
 // behind when their time is over.
 func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
 	visitors := map[string]func(t *testing.T, s *site){
-		"a handshake and no DELETE": func(_ *testing.T, s *site) { s.open(mcp.Version20251125) },
+		"a handshake and no DELETE": func(_ *testing.T, s *site) { s.open("2025-11-25") },
 		"discovery": func(t *testing.T, s *site) {
 			t.Helper()
 			whole(t, s.post(modern("server/discover", "", "")))
@@ -44,7 +43,7 @@ func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
 		},
 		"a stream that is cut off": func(t *testing.T, s *site) {
 			t.Helper()
-			h := s.open(mcp.Version20251125)
+			h := s.open("2025-11-25")
 			ctx, cancel := context.WithCancel(t.Context())
 			res := s.do(s.request(ctx, http.MethodGet, "", h))
 			cancel()
@@ -80,7 +79,7 @@ func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
 func TestTrap24IdleStreamsBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Heartbeat: 15 * time.Second}))
-		legacy := s.open(mcp.Version20251125)
+		legacy := s.open("2025-11-25")
 		body, h := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
 		for name, open := range map[string]func(ctx context.Context) *http.Request{
 			"GET":    func(ctx context.Context) *http.Request { return s.request(ctx, http.MethodGet, "", legacy) },

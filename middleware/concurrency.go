@@ -15,7 +15,7 @@ import (
 
 // Concurrency serves at most n requests at once. Up to queue more wait, in order of
 // arrival, until a place is free or their context is done; 0 means that no request
-// waits. All others fail with [mcp.RateLimited].
+// waits. All others fail with [mcp.NewRateLimitedError].
 //
 // The limit belongs to the returned Middleware: if it is used in several places, they
 // share it. A handler under the limit must not call another handler under the same
@@ -63,7 +63,7 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > g.queue {
-		return mcp.RateLimited(busyFor, "too many requests are being served")
+		return mcp.NewRateLimitedError(busyFor, "too many requests are being served")
 	}
 	select {
 	case g.places <- struct{}{}:

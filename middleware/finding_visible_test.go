@@ -21,7 +21,7 @@ import (
 func tree() *mcp.Mux {
 	mux := mcp.NewMux("tree", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
-		p := mcp.PrincipalFrom(ctx)
+		p := mcp.PrincipalFromContext(ctx)
 		return !strings.Contains(name, "secret") || p != nil && p.Subject == "root"
 	}))
 	mux.Resource("tree:///{dir}/{+path}", files{})
@@ -191,7 +191,7 @@ func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string
 func TestFindingCM18VisibleLogs(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
-		_ = mcp.RequestFrom(ctx).Notify(ctx, mcp.NotificationMessage, map[string]any{"level": "info", "data": name})
+		_ = mcp.RequestFromContext(ctx).Notify(ctx, mcp.NotificationMessage, map[string]any{"level": "info", "data": name})
 		return !strings.Contains(name, "secret")
 	}))
 	mux.Resource("tree:///{dir}/{+path}", files{})

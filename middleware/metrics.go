@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -151,8 +152,8 @@ func codeLabel(code int) string {
 	case 0:
 		return ""
 	case mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError,
-		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, mcp.CodeURLElicitationRequired,
-		mcp.CodeLegacyResourceNotFound, mcp.CodeLegacyUserRejectedRequest,
+		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, revision.CodeURLElicitationRequired,
+		revision.CodeResourceNotFound, revision.CodeUserRejectedRequest,
 		mcp.CodeInsufficientScope, mcp.CodeTimeout, mcp.CodeTooLarge, mcp.CodeRateLimited:
 		return strconv.Itoa(code)
 	}

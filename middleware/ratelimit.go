@@ -38,7 +38,7 @@ type Limiter interface {
 type KeyFunc func(ctx context.Context, req *mcp.Request) string
 
 // RateLimit rejects requests if limiter has no token left for their key. The error is
-// [mcp.RateLimited], which tells the client when to retry. There is no default key: see
+// [mcp.NewRateLimitedError], which tells the client when to retry. There is no default key: see
 // [ByPrincipal], [ByTool], [ByAddress] and [ByAll].
 //
 // Every request counts: lists, the first request of a connection, the opening of a
@@ -107,7 +107,7 @@ func (l *rateLimit) takeToken(ctx context.Context, key string) error {
 	case err != nil:
 		return &mcp.Error{Code: mcp.CodeInternalError, Message: "the rate limit could not be checked", Cause: fmt.Errorf("middleware.RateLimit: %w", err)}
 	case after > 0:
-		return mcp.RateLimited(after, "too many requests; try again in %v", roundUp(after))
+		return mcp.NewRateLimitedError(after, "too many requests; try again in %v", roundUp(after))
 	}
 	return nil
 }

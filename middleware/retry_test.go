@@ -69,12 +69,12 @@ func TestRetryWhen(t *testing.T) {
 		"broken off":            {fmt.Errorf("x: %w", io.ErrUnexpectedEOF), nil, 4},
 		"end":                   {io.EOF, nil, 4},
 		"network":               {&url.Error{Op: "Post", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, nil, 4},
-		"limited":               {mcp.RateLimited(time.Second, "x"), nil, 4},
+		"limited":               {mcp.NewRateLimitedError(time.Second, "x"), nil, 4},
 		"limited, time unknown": {mcp.Errorf(mcp.CodeRateLimited, "x"), nil, 4},
 		"says so":               {fmt.Errorf("x: %w", judged(true)), nil, 4},
 		"says not":              {judged(false), nil, 1},
-		"too long":              {mcp.RateLimited(time.Minute, "x"), nil, 1},
-		"not too long":          {mcp.RateLimited(time.Minute, "x"), &middleware.RetryOptions{MaxDelay: time.Minute}, 4},
+		"too long":              {mcp.NewRateLimitedError(time.Minute, "x"), nil, 1},
+		"not too long":          {mcp.NewRateLimitedError(time.Minute, "x"), &middleware.RetryOptions{MaxDelay: time.Minute}, 4},
 		"internal":              {mcp.Errorf(mcp.CodeInternalError, "x"), nil, 1},
 		"something":             {errLost, nil, 1},
 		"closed":                {fmt.Errorf("%w: %w", mcp.ErrClosed, io.EOF), nil, 1},
@@ -129,12 +129,12 @@ func TestRetryPauses(t *testing.T) {
 				}
 			}
 		}
-		for i, pause := range measure(t, time.Hour, mcp.RateLimited(2*time.Second, "x")) {
+		for i, pause := range measure(t, time.Hour, mcp.NewRateLimitedError(2*time.Second, "x")) {
 			if pause <= 2*time.Second || pause > 5*time.Second {
 				t.Errorf("pause %d is %v", i, pause)
 			}
 		}
-		if pauses := measure(t, 2*time.Second, mcp.RateLimited(2*time.Second, "x")); len(pauses) != 0 {
+		if pauses := measure(t, 2*time.Second, mcp.NewRateLimitedError(2*time.Second, "x")); len(pauses) != 0 {
 			t.Errorf("beyond the deadline: pauses %v", pauses)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // RequireScopes rejects callers that do not have all of the scopes, including
-// unauthenticated ones, with [mcp.InsufficientScope], which names all of the scopes. Over
+// unauthenticated ones, with [mcp.NewInsufficientScopeError], which names all of the scopes. Over
 // HTTP this becomes a challenge that lets the client request them.
 //
 // With [mcp.Mux.With] it protects everything that the registration serves: calling the
@@ -42,7 +42,7 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if !hasScopes(principalOf(ctx, req), required, implies) {
-				return nil, mcp.InsufficientScope(slices.Clone(required)...)
+				return nil, mcp.NewInsufficientScopeError(slices.Clone(required)...)
 			}
 			return next.ServeMCP(ctx, req)
 		})
@@ -71,7 +71,7 @@ func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
 	if req.Principal != nil {
 		return req.Principal
 	}
-	return mcp.PrincipalFrom(ctx)
+	return mcp.PrincipalFromContext(ctx)
 }
 
 // ownerOf returns a key for the caller. Unauthenticated callers share one key.

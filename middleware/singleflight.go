@@ -57,7 +57,7 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFrom(ctx), ctx.Value(changesKey{})}
+	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{})}
 	shared, err := s.group.Do(mcp.WithProgress(ctx, nil), key, func(ctx context.Context) (*sharedResult, error) {
 		res, err := s.next.ServeMCP(ctx, copied)
 		return &sharedResult{res: res}, err

@@ -42,7 +42,7 @@ const (
 // tool's result, or the values completed for a prompt.
 //
 // Results that depend on the caller become private ([mcp.CachePrivate]): lists, and
-// resources that are read. [mcp.PrincipalFrom] returns the caller.
+// resources that are read. [mcp.PrincipalFromContext] returns the caller.
 //
 // Use Visible around a whole mux. Names are those that the caller sees, including the
 // prefixes of mounts. The function is called for every element of a list, and
@@ -85,7 +85,7 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 		return v.checkName(req, Prompt)
 	case mcp.MethodReadResource, methodSubscribe:
 		if !v.readable(req.Name()) {
-			return nil, mcp.ResourceNotFound(req.Name())
+			return nil, mcp.NewResourceNotFoundError(req.Name())
 		}
 	case mcp.MethodComplete:
 		return v.checkCompletion(req)
@@ -97,7 +97,7 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 
 func (v viewer) checkName(req *mcp.Request, kind Kind) (*mcp.Request, error) {
 	if !v.visible(v.ctx, kind, req.Name()) {
-		return nil, mcp.Unknown(string(kind), req.Name())
+		return nil, mcp.NewUnknownNameError(string(kind), req.Name())
 	}
 	return req, nil
 }
@@ -114,7 +114,7 @@ func (v viewer) checkCompletion(req *mcp.Request) (*mcp.Request, error) {
 		kind, name = Resource, p.Ref.URI
 	}
 	if !v.visible(v.ctx, kind, name) {
-		return nil, mcp.Unknown(string(kind), name)
+		return nil, mcp.NewUnknownNameError(string(kind), name)
 	}
 	return req, nil
 }

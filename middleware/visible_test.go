@@ -18,7 +18,7 @@ import (
 func hiding() *mcp.Mux {
 	mux := mcp.NewMux("hiding", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(0, mcp.CachePublic)})
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
-		p := mcp.PrincipalFrom(ctx)
+		p := mcp.PrincipalFromContext(ctx)
 		return !strings.Contains(name, "admin") || p != nil && p.Subject == "root"
 	}))
 	for _, name := range []string{"admin", "public"} {
@@ -90,7 +90,7 @@ func TestVisibleListen(t *testing.T) {
 func ExampleVisible() {
 	mux := mcp.NewMux("server", "v1.0.0", nil)
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
-		return !strings.HasPrefix(name, "admin_") || mcp.PrincipalFrom(ctx).HasScope("admin")
+		return !strings.HasPrefix(name, "admin_") || mcp.PrincipalFromContext(ctx).HasScope("admin")
 	}))
 	mux.Tool("admin_reset", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
 	ctx := context.Background()

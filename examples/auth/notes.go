@@ -33,11 +33,11 @@ type notesOut struct {
 func (n *notebooks) list(ctx context.Context, _ struct{}) (notesOut, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return notesOut{append([]string{}, n.byUser[mcp.PrincipalFrom(ctx).Subject]...)}, nil
+	return notesOut{append([]string{}, n.byUser[mcp.PrincipalFromContext(ctx).Subject]...)}, nil
 }
 
 func (n *notebooks) add(ctx context.Context, in note) (notesOut, error) {
-	user := mcp.PrincipalFrom(ctx).Subject
+	user := mcp.PrincipalFromContext(ctx).Subject
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.byUser[user]) >= maxNotes {

@@ -70,7 +70,7 @@ func newMux(logger *slog.Logger) *mcp.Mux {
 // paidFor reports whether the caller's plan has a tool. What it has not does not
 // exist: not in lists, and not by name.
 func paidFor(ctx context.Context, kind middleware.Kind, name string) bool {
-	p := mcp.PrincipalFrom(ctx)
+	p := mcp.PrincipalFromContext(ctx)
 	if p == nil {
 		return false
 	}
@@ -106,7 +106,7 @@ func (n *notebooks) clear(ctx context.Context, _ struct{}) (notesOut, error) {
 }
 
 func (n *notebooks) update(ctx context.Context, change func([]string) []string) (notesOut, error) {
-	tenant := mcp.PrincipalFrom(ctx).Subject
+	tenant := mcp.PrincipalFromContext(ctx).Subject
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.byTenant[tenant] = change(n.byTenant[tenant])

@@ -91,7 +91,7 @@ type Session struct {
 // New returns a session that waits for initialize, or one that goes on from
 // opts.State.
 func New(h mcp.Handler, opts *Options) *Session {
-	s := &Session{handler: h, opts: opts.withDefaults(), level: mcp.LogInfo, hungUp: make(chan struct{})}
+	s := &Session{handler: h, opts: opts.withDefaults(), level: mcp.LoggingLevelInfo, hungUp: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if s.opts.State != nil {
 		s.restore(s.opts.State)
@@ -210,7 +210,7 @@ func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out servin
 	case revision.Unsubscribe:
 		return s.unsubscribe(ctx, req)
 	case mcp.MethodDiscover, mcp.MethodListen:
-		return nil, mcp.MethodNotFound(req.Method)
+		return nil, mcp.NewMethodNotFoundError(req.Method)
 	}
 	return s.replay(ctx, req, out)
 }

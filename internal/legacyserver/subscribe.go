@@ -26,7 +26,7 @@ func (s *Session) subscribe(ctx context.Context, req *mcp.Request) (mcp.Result, 
 		return nil, err
 	}
 	if !ok {
-		return nil, mcp.ResourceNotFound(uri)
+		return nil, mcp.NewResourceNotFoundError(uri)
 	}
 	known, err := s.addSubscription(uri)
 	if err != nil {

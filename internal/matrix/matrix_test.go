@@ -29,7 +29,7 @@ func served() *mcp.Mux {
 	register(mux, "hidden", nil)
 	register(mux.With(middleware.RequireScopes("s")), "scoped", nil)
 	register(mux, "anns", func(ctx context.Context) error {
-		if mcp.PrincipalFrom(ctx).Subject != "ann" {
+		if mcp.PrincipalFromContext(ctx).Subject != "ann" {
 			return fmt.Errorf("this is not yours")
 		}
 		return nil
@@ -38,7 +38,7 @@ func served() *mcp.Mux {
 }
 
 func caller(ctx context.Context) string {
-	p := mcp.PrincipalFrom(ctx)
+	p := mcp.PrincipalFromContext(ctx)
 	return fmt.Sprintf("called by %s %v", p.Subject, p.Scopes)
 }
 
@@ -225,7 +225,7 @@ func normal(response string) string {
 // A session is its subject's, on every path to it.
 func TestSessionsOfOthers(t *testing.T) {
 	at := endpoint(t, served(), &mcphttp.Options{}) + "/mcp"
-	headers := enter(t, at, mcp.Version20250326, "ann s")
+	headers := enter(t, at, "2025-03-26", "ann s")
 	headers.Set("X-User", "bob s")
 	for _, op := range append(operations(), subscription(path{legacy: true})) {
 		for _, body := range []string{message(op.method, op.params(path{}, "open")), "[" + message(op.method, op.params(path{}, "open")) + "]"} {

@@ -59,13 +59,13 @@ func paths() []path {
 	return []path{
 		{name: "in process", open: inProcess},
 		{name: "modern", open: modern},
-		{name: "session", legacy: true, open: session(mcp.Version20251125, false)},
-		{name: "oldest session", legacy: true, open: session(mcp.Version20241105, false)},
-		{name: "batch", legacy: true, open: session(mcp.Version20250326, true)},
+		{name: "session", legacy: true, open: session("2025-11-25", false)},
+		{name: "oldest session", legacy: true, open: session("2024-11-05", false)},
+		{name: "batch", legacy: true, open: session("2025-03-26", true)},
 		{name: "restored session", legacy: true, open: restored},
 		{name: "HTTP+SSE", legacy: true, open: events},
 		{name: "mount", prefix: "in_", open: mounted(modern)},
-		{name: "mount in a session", legacy: true, prefix: "in_", open: mounted(session(mcp.Version20251125, false))},
+		{name: "mount in a session", legacy: true, prefix: "in_", open: mounted(session("2025-11-25", false))},
 	}
 }
 
@@ -233,7 +233,7 @@ func restored(t *testing.T, h mcp.Handler, who string) way {
 	shared := store.NewMemory(nil)
 	first := endpoint(t, h, &mcphttp.Options{Store: shared}) + "/mcp"
 	second := endpoint(t, h, &mcphttp.Options{Store: shared}) + "/mcp"
-	headers := enter(t, first, mcp.Version20251125, who)
+	headers := enter(t, first, "2025-11-25", who)
 	return func(t *testing.T, method, params string) string {
 		t.Helper()
 		got, _ := post(t, second, headers, message(method, params))
@@ -262,7 +262,7 @@ func events(t *testing.T, h mcp.Handler, who string) way {
 	}
 	at := req.URL.ResolveReference(where).String()
 	send := func(body string) { post(t, at, http.Header{"X-User": {who}}, body) }
-	send(initialize(mcp.Version20241105))
+	send(initialize("2024-11-05"))
 	firstMessage(t, stream)
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return func(t *testing.T, method, params string) string {

@@ -59,7 +59,7 @@ func newClient(w *world, i int) *client {
 		version = mcp.LegacyVersions()[c.rng.IntN(len(mcp.LegacyVersions()))]
 	}
 	c.client = mcp.NewClient(c.name, "v1", &mcp.ClientOptions{
-		Version: version, CallTimeout: callTimeout, Logger: quiet, Elicit: c.elicit, LogLevel: mcp.LogInfo, Log: c.logged,
+		Version: version, CallTimeout: callTimeout, Logger: quiet, Elicit: c.elicit, LogLevel: mcp.LoggingLevelInfo, Log: c.logged,
 		Notification: func(_ context.Context, conn *mcp.Conn, note *mcp.Request) {
 			if note.Method == mcp.NotificationToolsListChanged || note.Method == mcp.NotificationResourceUpdated {
 				c.told(conn)

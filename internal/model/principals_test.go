@@ -36,7 +36,7 @@ func privateTo(p *mcp.Principal) string { return "res://of-" + p.Subject }
 
 // visible is what the server lets a caller see, and what a gateway does.
 func visible(ctx context.Context, _ middleware.Kind, name string) bool {
-	p := mcp.PrincipalFrom(ctx) // nil if a gateway is the caller
+	p := mcp.PrincipalFromContext(ctx) // nil if a gateway is the caller
 	return p == nil || !strings.HasSuffix(name, privateTo(otherThan(p)))
 }
 
@@ -143,7 +143,7 @@ func (c *cutter) steal(r *http.Request, body []byte) {
 }
 
 // logged takes a message that the server logged.
-func (c *client) logged(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) {
+func (c *client) logged(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
 	text := fmt.Sprint(p.Data)
 	k := c.w.callOf(tagOf([]byte(text)))
 	c.w.mu.Lock()

@@ -61,7 +61,7 @@ func (w *world) served(ctx context.Context, tag string) {
 	defer w.mu.Unlock()
 	w.serving++
 	if c := w.calls[tag]; c != nil {
-		if p := mcp.PrincipalFrom(ctx); !p.Is(c.client.seenAs()) {
+		if p := mcp.PrincipalFromContext(ctx); !p.Is(c.client.seenAs()) {
 			w.wrongLockedf("%s: its handler takes %v for the caller, and it is %v", c, p, c.client.seenAs())
 		}
 		c.runs++
@@ -97,7 +97,7 @@ func (w *world) work(ctx context.Context, in arguments) (string, error) {
 			return "", err
 		}
 		mcp.Progress(ctx, float64(i+1), float64(in.Steps), in.Tag)
-		mcp.Logger(ctx).Info(in.Tag)
+		mcp.ClientLogger(ctx).Info(in.Tag)
 	}
 	return in.Tag, nil
 }

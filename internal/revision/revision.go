@@ -48,3 +48,10 @@ const (
 	SetLevel    = "logging/setLevel"
 	Unsubscribe = "resources/unsubscribe"
 )
+
+// The error codes that only the older revisions have.
+const (
+	CodeResourceNotFound       = -32002
+	CodeURLElicitationRequired = -32042 // 2025-11-25
+	CodeUserRejectedRequest    = -1     // the user declined sampling
+)

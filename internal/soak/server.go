@@ -248,8 +248,8 @@ func (s *server) flood(ctx context.Context, in arguments) (string, error) {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		p := &mcp.ProgressParams{ProgressToken: mcp.RequestFrom(ctx).ProgressToken(), Progress: float64(i + 1), Message: text}
-		if err := mcp.RequestFrom(ctx).Notify(ctx, mcp.NotificationProgress, p); err != nil {
+		p := &mcp.ProgressParams{ProgressToken: mcp.RequestFromContext(ctx).ProgressToken(), Progress: float64(i + 1), Message: text}
+		if err := mcp.RequestFromContext(ctx).Notify(ctx, mcp.NotificationProgress, p); err != nil {
 			return "", err
 		}
 	}

@@ -171,7 +171,7 @@ func (c *checker) updateSessionLocked(req *mcp.Request, r *transport.Message) {
 			}
 		}
 	case methodSetLevel:
-		var p mcp.LogParams
+		var p mcp.LoggingMessageParams
 		if c.session != nil && req.Decode(&p) == nil {
 			c.session.level = p.Level
 		}

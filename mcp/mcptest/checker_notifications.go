@@ -57,7 +57,7 @@ func (c *checker) checkProgressLocked(note *mcp.Request) error {
 // checkLogLocked checks that somebody asked for a log message of this level: in the
 // modern era a request in flight, in the legacy era the session.
 func (c *checker) checkLogLocked(note *mcp.Request, about mcp.ID) error {
-	var p mcp.LogParams
+	var p mcp.LoggingMessageParams
 	if err := note.Decode(&p); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -116,7 +117,7 @@ func checkQuestion(caps *mcp.ClientCapabilities, q mcp.InputRequest) error {
 func checkError(e *mcp.Error, modern bool) error {
 	known := []int{mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError}
 	switch {
-	case modern && (e.Code == mcp.CodeLegacyResourceNotFound || e.Code == mcp.CodeURLElicitationRequired):
+	case modern && (e.Code == revision.CodeResourceNotFound || e.Code == revision.CodeURLElicitationRequired):
 		return fmt.Errorf("%d is a code of the legacy era", e.Code)
 	case -32768 <= e.Code && e.Code < -32099 && !slices.Contains(known, e.Code):
 		return fmt.Errorf("JSON-RPC reserves the code %d", e.Code)

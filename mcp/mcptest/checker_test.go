@@ -49,7 +49,7 @@ func play(t *testing.T, lines []string) []string {
 	for _, line := range lines {
 		version := mcp.LatestVersion
 		if rest, ok := strings.CutPrefix(line, "legacy "); ok {
-			version, line = mcp.Version20251125, rest
+			version, line = "2025-11-25", rest
 		}
 		direction, message, _ := strings.Cut(line, " ")
 		m, err := transport.ParseMessage([]byte(message))

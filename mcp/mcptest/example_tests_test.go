@@ -86,7 +86,7 @@ func ExampleClient() { //nolint:testableexamples // it shows a test
 		if err != nil || !answer.Sure {
 			return "kept", err
 		}
-		return "deleted for " + mcp.PrincipalFrom(ctx).Subject, nil
+		return "deleted for " + mcp.PrincipalFromContext(ctx).Subject, nil
 	}, nil))
 
 	inTest(func(t *testing.T) {

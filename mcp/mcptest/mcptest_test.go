@@ -38,7 +38,7 @@ func calculator() *mcp.Mux {
 		for i := range 3 {
 			mcp.Progress(ctx, float64(i+1), 3, "")
 		}
-		mcp.Logger(ctx).Warn("counted")
+		mcp.ClientLogger(ctx).Warn("counted")
 		return "done", nil
 	}, nil))
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -58,10 +58,10 @@ func calculator() *mcp.Mux {
 
 func TestRun(t *testing.T) {
 	mux := calculator()
-	logged := make(chan *mcp.LogParams, 100)
+	logged := make(chan *mcp.LoggingMessageParams, 100)
 	agrees := &mcptest.Client{Options: mcp.ClientOptions{
-		LogLevel: mcp.LogInfo,
-		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) { logged <- p },
+		LogLevel: mcp.LoggingLevelInfo,
+		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
 		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(confirm{true}), nil
 		},
@@ -98,7 +98,7 @@ func testCall(t *testing.T, c *mcp.Conn) {
 	}
 }
 
-func testProgress(t *testing.T, c *mcp.Conn, logged <-chan *mcp.LogParams) {
+func testProgress(t *testing.T, c *mcp.Conn, logged <-chan *mcp.LoggingMessageParams) {
 	var got []float64
 	ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { got = append(got, p.Progress) })
 	if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "count"}); err != nil {
@@ -107,7 +107,7 @@ func testProgress(t *testing.T, c *mcp.Conn, logged <-chan *mcp.LogParams) {
 	if !slices.Equal(got, []float64{1, 2, 3}) {
 		t.Errorf("got progress %v", got)
 	}
-	if p := <-logged; p.Level != mcp.LogWarning {
+	if p := <-logged; p.Level != mcp.LoggingLevelWarning {
 		t.Errorf("got the message %+v", p)
 	}
 }

@@ -21,7 +21,7 @@
 //	router.Handle(auth.MetadataPath(metadata.Resource), auth.MetadataHandler(metadata))
 //
 // Authorization decisions are made in MCP middleware and handlers, where the operation
-// is known. If one of them returns an [mcp.InsufficientScope], the client gets a
+// is known. If one of them returns an [mcp.NewInsufficientScopeError], the client gets a
 // challenge to request more scopes.
 //
 // Credentials are read from headers and the connection, never from the URL. They are for

@@ -20,7 +20,7 @@ import (
 func whoami() *mcphttp.Handler {
 	mux := mcp.NewMux("whoami", "v1.0.0", nil)
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		fmt.Println("called by", mcp.PrincipalFrom(ctx).Subject)
+		fmt.Println("called by", mcp.PrincipalFromContext(ctx).Subject)
 		return "", nil
 	}, nil))
 	return mcphttp.NewHandler(mux, nil)

@@ -23,7 +23,7 @@ func ExampleRequire() {
 
 	mux := mcp.NewMux("files", "v1.0.0", nil)
 	mux.Tool("read", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		return "a file of " + mcp.PrincipalFrom(ctx).Subject, nil
+		return "a file of " + mcp.PrincipalFromContext(ctx).Subject, nil
 	}, nil))
 	writeFile := func(context.Context, struct{}) (string, error) { return "written", nil }
 	opts := &auth.JWTOptions{Keys: published()} // nil in a program

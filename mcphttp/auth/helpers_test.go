@@ -177,7 +177,7 @@ func ask(v auth.Verifier, opts *auth.Options, r *http.Request) answer {
 	a := answer{ResponseRecorder: httptest.NewRecorder()}
 	mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet})
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		a.caller = mcp.PrincipalFrom(ctx)
+		a.caller = mcp.PrincipalFromContext(ctx)
 		return a.caller.Subject, nil
 	}, nil))
 	auth.Require(v, opts)(handler(mux)).ServeHTTP(a, r)

@@ -21,7 +21,9 @@ import (
 // scope.
 func files() *mcp.Mux {
 	mux := mcp.NewMux("files", "v1", &mcp.MuxOptions{Logger: quiet})
-	whoami := mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return mcp.PrincipalFrom(ctx).Subject, nil }, nil)
+	whoami := mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		return mcp.PrincipalFromContext(ctx).Subject, nil
+	}, nil)
 	mux.Tool("whoami", whoami)
 	mux.With(middleware.RequireScopes("files:write", "files:lock")).Tool("write", whoami)
 	return mux

@@ -46,7 +46,7 @@ type Options struct {
 //
 // Other requests are answered as RFC 6750 says: 401 without an error if there are no
 // credentials, 401 if they are invalid, 400 if they are malformed, 403 if they lack
-// Scopes. If an MCP handler returns [mcp.InsufficientScope], the response is a 403 with
+// Scopes. If an MCP handler returns [mcp.NewInsufficientScopeError], the response is a 403 with
 // all scopes that it and Scopes require. Preflight requests of browsers have no
 // credentials and pass. Use CORS middleware outside of Require, so that web pages can
 // read rejections, too.
@@ -173,7 +173,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (g *gate) problem(e *Error) error {
 	switch {
 	case e.Code == CodeInsufficientScope:
-		return mcp.InsufficientScope(g.opts.Scopes...)
+		return mcp.NewInsufficientScopeError(g.opts.Scopes...)
 	case e.Description == "":
 		return mcp.Errorf(mcp.CodeInvalidRequest, "%s", e.code())
 	}

@@ -51,7 +51,7 @@ func (t *telemetry) spanAttributes(ctx context.Context, req *mcp.Request) []attr
 		if !req.ID.IsZero() {
 			attrs = append(attrs, keyRequestID.String(clip(idText(req.ID))))
 		}
-		if s := mcp.SessionFrom(ctx); s != nil && s.ID() != "" {
+		if s := mcp.SessionFromContext(ctx); s != nil && s.ID() != "" {
 			attrs = append(attrs, keySessionID.String(digest(s.ID())))
 		}
 	}

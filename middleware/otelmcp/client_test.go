@@ -41,7 +41,7 @@ func TestClientSpans(t *testing.T) {
 	}{
 		"ok":           {mcp.TextResult(""), nil, "tools/call t", tool, ""},
 		"tool error":   {mcp.ErrorResult("secret"), nil, "tools/call t", "error.type=tool_error " + tool, "error"},
-		"refused":      {nil, mcp.Unknown("tool", "t"), "tools/call", "error.type=-32602 " + tool + " rpc.response.status_code=-32602", `error unknown tool "t"`},
+		"refused":      {nil, mcp.NewUnknownNameError("tool", "t"), "tools/call", "error.type=-32602 " + tool + " rpc.response.status_code=-32602", `error unknown tool "t"`},
 		"unauthorized": {nil, fmt.Errorf("wrapped: %w", mcp.ErrUnauthorized), "tools/call", "error.type=unauthorized " + tool, "error"},
 		"closed":       {nil, mcp.ErrClosed, "tools/call", "error.type=closed " + tool, "error"},
 		"lost":         {nil, mcp.ErrSessionLost, "tools/call", "error.type=session_lost " + tool, "error"},

@@ -63,7 +63,7 @@ func TestSubscription(t *testing.T) {
 // The span of a rejected subscription has the reason.
 func TestSubscriptionRefused(t *testing.T) {
 	o := observe(t)
-	_, _ = otelmcp.Server(o.options())(answering(nil, mcp.InsufficientScope("a"))).ServeMCP(t.Context(), listen())
+	_, _ = otelmcp.Server(o.options())(answering(nil, mcp.NewInsufficientScopeError("a"))).ServeMCP(t.Context(), listen())
 	span := o.only(t)
 	if attrs := written(span.Attributes); !strings.Contains(attrs, "error.type=403") || !strings.HasPrefix(statusOf(span), "error") {
 		t.Errorf("got %s, %s", attrs, statusOf(span))
@@ -119,7 +119,7 @@ func TestSessionID(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(otelmcp.Server(o.options()))
 	mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		if s := mcp.SessionFrom(ctx); s != nil {
+		if s := mcp.SessionFromContext(ctx); s != nil {
 			id = s.ID()
 		}
 		return "", nil

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -209,8 +210,8 @@ func (o outcome) withKnownCode() outcome {
 func knownCode(code int) bool {
 	switch code {
 	case mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError,
-		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, mcp.CodeURLElicitationRequired,
-		mcp.CodeLegacyResourceNotFound, mcp.CodeLegacyUserRejectedRequest,
+		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, revision.CodeURLElicitationRequired,
+		revision.CodeResourceNotFound, revision.CodeUserRejectedRequest,
 		mcp.CodeInsufficientScope, mcp.CodeTimeout, mcp.CodeTooLarge, mcp.CodeRateLimited:
 		return true
 	}

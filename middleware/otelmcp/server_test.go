@@ -44,7 +44,7 @@ func TestServerSpans(t *testing.T) {
 		"asks":         {answering(&mcp.InputRequired{}, nil), call("t"), "tools/call t", tool, ""},
 		"tool error":   {answering(mcp.ErrorResult("secret"), nil), call("t"), "tools/call t", "error.type=tool_error " + tool, "error"},
 		"plain error":  {answering(nil, errLost), call("t"), "tools/call t", "error.type=-32603 " + tool + " rpc.response.status_code=-32603", "error lost"},
-		"unknown tool": {answering(nil, mcp.Unknown("tool", "t")), call("t"), "tools/call", "error.type=-32602 " + tool + " rpc.response.status_code=-32602", `error unknown tool "t"`},
+		"unknown tool": {answering(nil, mcp.NewUnknownNameError("tool", "t")), call("t"), "tools/call", "error.type=-32602 " + tool + " rpc.response.status_code=-32602", `error unknown tool "t"`},
 		"own code":     {answering(nil, mcp.Errorf(7, "seven")), call("t"), "tools/call", "error.type=7 " + tool + " rpc.response.status_code=7", "error seven"},
 		"over HTTP":    {answering(mcp.TextResult(""), nil), overHTTP, "tools/call t", tool + " network.protocol.name=http network.transport=tcp", ""},
 		"prompt": {answering(&mcp.GetPromptResult{}, nil), mcptest.NewRequest(mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p"}), "prompts/get p",
@@ -202,7 +202,7 @@ func TestServerMounted(t *testing.T) {
 func TestServerClips(t *testing.T) {
 	o := observe(t)
 	for _, long := range []string{strings.Repeat("é", 1000), "x" + strings.Repeat("é", 1000)} {
-		_, _ = otelmcp.Server(o.options())(answering(nil, mcp.Unknown("tool", long))).ServeMCP(t.Context(), call(long))
+		_, _ = otelmcp.Server(o.options())(answering(nil, mcp.NewUnknownNameError("tool", long))).ServeMCP(t.Context(), call(long))
 		span := o.only(t)
 		for _, a := range append(span.Attributes, attribute.String("status", span.Status.Description)) {
 			if s := a.Value.String(); len(s) > 260 || strings.ContainsRune(s, '\uFFFD') {

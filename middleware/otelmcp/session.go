@@ -46,7 +46,7 @@ func newSessions(t *telemetry) *sessions { return &sessions{t: t, seen: map[*mcp
 
 // track starts to measure the session of a request, if it has one.
 func (s *sessions) track(ctx context.Context, req *mcp.Request) {
-	session := mcp.SessionFrom(ctx)
+	session := mcp.SessionFromContext(ctx)
 	if session == nil || s.has(session) {
 		return
 	}

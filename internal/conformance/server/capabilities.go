@@ -24,13 +24,13 @@ func needingSampling(ctx context.Context, _ none) (string, error) {
 // askingWhatItCan asks the user, the model or the client: all whom the client lets
 // a server ask.
 func askingWhatItCan(ctx context.Context, _ none) (string, error) {
-	caps := mcp.RequestFrom(ctx).ClientCapabilities()
+	caps := mcp.RequestFromContext(ctx).ClientCapabilities()
 	var questions []mcp.Question
 	if caps.Elicitation.AllowsForm() {
-		questions = append(questions, mcp.Form("user_name", "What is your name?", new(person)))
+		questions = append(questions, mcp.ElicitQuestion("user_name", "What is your name?", new(person)))
 	}
 	if caps.Sampling != nil {
-		questions = append(questions, mcp.Sampling("greeting", ask("Say hello."), new(mcp.CreateMessageResult)))
+		questions = append(questions, mcp.SampleQuestion("greeting", ask("Say hello."), new(mcp.CreateMessageResult)))
 	}
 	if caps.Roots != nil {
 		questions = append(questions, mcp.RootsQuestion("client_roots", new([]mcp.Root)))

@@ -23,7 +23,7 @@ import (
 
 const (
 	modern = mcp.LatestVersion
-	legacy = mcp.Version20251125
+	legacy = "2025-11-25"
 )
 
 // client is a client of one era, as plain as can be: it writes what it sends by

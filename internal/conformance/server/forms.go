@@ -46,6 +46,6 @@ const choices = `{
 
 func enums(ctx context.Context, _ none) (string, error) {
 	var answer json.RawMessage
-	err := mcp.Ask(ctx, mcp.FormSchema("choices", "Which ones?", json.RawMessage(choices), &answer))
+	err := mcp.Ask(ctx, mcp.ElicitSchemaQuestion("choices", "Which ones?", json.RawMessage(choices), &answer))
 	return described(string(answer), err)
 }

@@ -39,8 +39,8 @@ func askingAll(ctx context.Context, _ none) (string, error) {
 		roots   []mcp.Root
 	)
 	err := mcp.Ask(ctx,
-		mcp.Form("user_name", "What is your name?", &user),
-		mcp.Sampling("greeting", ask("Say hello."), &opinion),
+		mcp.ElicitQuestion("user_name", "What is your name?", &user),
+		mcp.SampleQuestion("greeting", ask("Say hello."), &opinion),
 		mcp.RootsQuestion("client_roots", &roots))
 	if err != nil {
 		return "", err

@@ -26,7 +26,7 @@ func addStreaming(mux *mcp.Mux) {
 const step = 50 * time.Millisecond
 
 func logging(ctx context.Context, _ none) (string, error) {
-	log := mcp.Logger(ctx)
+	log := mcp.ClientLogger(ctx)
 	for i, message := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
 		if i > 0 {
 			if err := pause.For(ctx, step); err != nil {

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	withSessions = []string{mcp.Version20251125, mcp.Version20250618, mcp.Version20250326}
-	overStdio    = []string{"", mcp.Version20251125, mcp.Version20241105}
+	withSessions = []string{"2025-11-25", "2025-06-18", "2025-03-26"}
+	overStdio    = []string{"", "2025-11-25", "2024-11-05"}
 )
 
 const noID = "mcp-go leaves out to which subscription a change belongs, which clients on stdio cannot know"
@@ -79,7 +79,7 @@ func sdkServers() []leg {
 		},
 		{
 			name: "psi to go-sdk over http with sessions", versions: []string{""},
-			found:   mcp.Version20251125, // the modern era is there only without sessions
+			found:   "2025-11-25", // the modern era is there only without sessions
 			connect: connectPsi(overHTTP(handler(nil))),
 		},
 		{
@@ -91,11 +91,11 @@ func sdkServers() []leg {
 			connect: connectPsi(command("go-sdk")),
 		},
 		{
-			name: "psi to go-sdk over sse", versions: []string{mcp.Version20241105},
+			name: "psi to go-sdk over sse", versions: []string{"2024-11-05"},
 			connect: connectPsi(sse(func(url string) transport.Transport { return mcphttp.NewSSETransport(url, nil) })),
 		},
 		{
-			name: "psi to go-sdk over what turns out to be sse", versions: []string{""}, found: mcp.Version20251125,
+			name: "psi to go-sdk over what turns out to be sse", versions: []string{""}, found: "2025-11-25",
 			connect: connectPsi(sse(func(url string) transport.Transport { return mcphttp.NewTransport(url, nil) })),
 		},
 	}
@@ -124,7 +124,7 @@ func markServers() []leg {
 			},
 		},
 		{
-			name: "psi to mcp-go over sse", versions: []string{mcp.Version20241105},
+			name: "psi to mcp-go over sse", versions: []string{"2024-11-05"},
 			connect: connectPsi(func(t *testing.T) transport.Transport { return mcphttp.NewSSETransport(serveMarkSSE(t)+"/sse", nil) }),
 			lacks:   append(unasked("mcp-go's server asks nothing over HTTP+SSE"), looseProgress),
 		},
@@ -152,11 +152,11 @@ func sdkClients() []leg {
 			connect: connectSDK(func(t *testing.T) sdk.Transport { return &sdk.StreamableClientTransport{Endpoint: servePsi(t)} }),
 		},
 		{
-			name: "go-sdk to psi over stdio", versions: []string{mcp.LatestVersion, mcp.Version20251125, mcp.Version20241105},
+			name: "go-sdk to psi over stdio", versions: []string{mcp.LatestVersion, "2025-11-25", "2024-11-05"},
 			connect: connectSDK(func(t *testing.T) sdk.Transport { return &sdk.CommandTransport{Command: program(t, "psi")} }),
 		},
 		{
-			name: "go-sdk to psi over sse", versions: []string{mcp.Version20241105},
+			name: "go-sdk to psi over sse", versions: []string{"2024-11-05"},
 			connect: connectSDK(func(t *testing.T) sdk.Transport { return &sdk.SSEClientTransport{Endpoint: servePsiSSE(t)} }),
 		},
 	}
@@ -183,13 +183,13 @@ func markClients() []leg {
 			lacks: []lack{uncancelled},
 		},
 		{
-			name: "mcp-go to psi over stdio", versions: []string{mcp.LatestVersion, mcp.Version20251125, mcp.Version20241105},
+			name: "mcp-go to psi over stdio", versions: []string{mcp.LatestVersion, "2025-11-25", "2024-11-05"},
 			connect: connectMark(func(t *testing.T, _ string) (marktransport.Interface, error) {
 				return marktransport.NewStdio(program(t, "psi").Path, []string{serveEnv + "=psi"}), nil
 			}),
 		},
 		{
-			name: "mcp-go to psi over sse", versions: []string{mcp.Version20241105},
+			name: "mcp-go to psi over sse", versions: []string{"2024-11-05"},
 			connect: connectMark(func(t *testing.T, _ string) (marktransport.Interface, error) {
 				return marktransport.NewSSE(servePsiSSE(t))
 			}),

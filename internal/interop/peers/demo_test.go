@@ -188,7 +188,7 @@ func addTelling(mux *mcp.Mux) {
 		return "counted", nil
 	})
 	textTool(mux, "log", func(ctx context.Context, _ none) (string, error) {
-		mcp.Logger(ctx).InfoContext(ctx, "logged")
+		mcp.ClientLogger(ctx).InfoContext(ctx, "logged")
 		return "", nil
 	})
 	textTool(mux, "grow", func(context.Context, none) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp/transport"
 
 	"github.com/go-psi/psi/mcp"
@@ -31,15 +32,15 @@ func TestEverything(t *testing.T) {
 	}
 	legs := []leg{
 		{
-			name: "psi to everything over stdio", versions: overStdio, found: mcp.Version20251125,
+			name: "psi to everything over stdio", versions: overStdio, found: "2025-11-25",
 			connect: connectPsi(nodeStdio(everythingFile)),
 		},
 		{
-			name: "psi to everything over http", versions: append([]string{""}, withSessions...), found: mcp.Version20251125,
+			name: "psi to everything over http", versions: append([]string{""}, withSessions...), found: "2025-11-25",
 			connect: open(func(url string) transport.Transport { return mcphttp.NewTransport(url+"/mcp", nil) }, "streamableHttp"),
 		},
 		{
-			name: "psi to everything over sse", versions: []string{mcp.Version20241105},
+			name: "psi to everything over sse", versions: []string{"2024-11-05"},
 			connect: open(func(url string) transport.Transport { return mcphttp.NewSSETransport(url+"/sse", nil) }, "sse"),
 		},
 	}
@@ -53,7 +54,7 @@ var everythingFeatures = []feature{
 	{name: "lists", try: tryEverythingLists},
 	{name: "tools", try: tryEverythingTools},
 	{name: "annotations", try: tryAnnotations},
-	{name: "structured content", try: tryWeather, since: mcp.Version20250618},
+	{name: "structured content", try: tryWeather, since: "2025-06-18"},
 	{name: "files", try: tryFiles},
 	{name: "prompts", try: tryEverythingPrompts},
 	{name: "reading", try: tryEverythingReading},
@@ -61,7 +62,7 @@ var everythingFeatures = []feature{
 	{name: "progress", try: tryLongOperation},
 	{name: "cancellation", try: tryCancelOperation},
 	{name: "elicitation", try: says("trigger-elicitation-request", nil, "- Name: Ada\n- Agreed to terms: true\n- Favorite Integer: 7")},
-	{name: "url elicitation", try: tryVisit, since: mcp.Version20251125},
+	{name: "url elicitation", try: tryVisit, since: "2025-11-25"},
 	{name: "sampling", try: says("trigger-sampling-request", map[string]any{"prompt": "ping"}, "pong to Resource trigger-sampling-request context: ping")},
 	{name: "roots", try: tryEverythingRoots},
 	{name: "logging and updates", try: tryEverythingUpdates},
@@ -275,7 +276,7 @@ func tryCancelOperation(ctx context.Context, s *session) error {
 func tryVisit(ctx context.Context, s *session) error {
 	args := map[string]any{"url": visitURL, "errorPath": true}
 	res, err := s.call(ctx, "trigger-url-elicitation", args, nil)
-	if s.code(err) != mcp.CodeURLElicitationRequired {
+	if s.code(err) != revision.CodeURLElicitationRequired {
 		return fmt.Errorf("%+v, %w", res, err)
 	}
 	return says("trigger-url-elicitation", map[string]any{"url": visitURL}, "User completed the URL elicitation")(ctx, s)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -21,7 +22,7 @@ var demoFeatures = []feature{
 	{name: "content of every kind", try: tryShow},
 	{name: "progress", try: tryProgress},
 	{name: "elicitation", try: expects("ask", "hello Ada")},
-	{name: "url elicitation", try: expects("visit", "visited"), since: mcp.Version20251125},
+	{name: "url elicitation", try: expects("visit", "visited"), since: "2025-11-25"},
 	{name: "sampling", try: expects("sample", "model: pong to ping")},
 	{name: "roots", try: expects("roots", "file:///psi")},
 	{name: "logging", try: tryLog},
@@ -59,7 +60,7 @@ func tryAdd(ctx context.Context, s *session) error {
 		return err
 	}
 	// Before that, structured content was only text.
-	if s.version() >= mcp.Version20250618 && res.Structured["sum"] != 5.0 || res.text() != `{"sum":5}` {
+	if s.version() >= "2025-06-18" && res.Structured["sum"] != 5.0 || res.text() != `{"sum":5}` {
 		return fmt.Errorf("got %+v", res)
 	}
 	return nil
@@ -72,7 +73,7 @@ func tryShow(ctx context.Context, s *session) error {
 	}
 	want := []string{"text", "image", "audio", "resource_link", "resource"}
 	switch {
-	case s.version() < mcp.Version20250618 && !slices.Equal(res.kinds(), want):
+	case s.version() < "2025-06-18" && !slices.Equal(res.kinds(), want):
 		return nil // how a server tells a client what it does not know is its own business
 	case !slices.Equal(res.kinds(), want):
 		return fmt.Errorf("got %q, want %q", res.kinds(), want)
@@ -156,7 +157,7 @@ func tryUnknown(ctx context.Context, s *session) error {
 func tryUnknownResource(ctx context.Context, s *session) error {
 	_, err := s.read(ctx, "demo://nonesuch")
 	if _, ours := s.client.(*psiClient); !ours && eraOf(s.version()) == "legacy" {
-		return s.refused(err, mcp.CodeLegacyResourceNotFound)
+		return s.refused(err, revision.CodeResourceNotFound)
 	}
 	return s.refused(err, mcp.CodeInvalidParams)
 }

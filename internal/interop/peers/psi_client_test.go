@@ -67,7 +67,7 @@ func psiOptions(told *told) *mcp.ClientOptions {
 			text := "pong to " + textOf(p.Messages[0].Content)
 			return &mcp.CreateMessageResult{Role: "assistant", Model: "test", Content: mcp.SamplingContent{mcp.Text(text)}}, nil
 		},
-		Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LogParams) {
+		Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
 			put(told.logged, logLine(string(p.Level), p.Data))
 		},
 	}

@@ -27,7 +27,7 @@ import (
 func TestQuickstart(t *testing.T) {
 	program := buildQuickstart(t)
 	overHTTP := append([]string{mcp.LatestVersion}, withSessions...)
-	overStdio := []string{mcp.LatestVersion, mcp.Version20251125, mcp.Version20241105}
+	overStdio := []string{mcp.LatestVersion, "2025-11-25", "2024-11-05"}
 	legs := []leg{
 		{
 			name: "go-sdk to the quickstart over http", versions: overHTTP,
