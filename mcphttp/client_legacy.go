@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -100,9 +101,7 @@ func (s *clientSession) header(version string) http.Header {
 	if s.id != "" {
 		h.Set(headerSession, s.id)
 	}
-	switch version {
-	case "", "2024-11-05", "2025-03-26":
-	default:
+	if revision.Parse(version) > revision.R202503 {
 		h.Set(headerVersion, version)
 	}
 	return h

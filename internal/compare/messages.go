@@ -34,7 +34,7 @@ type era struct {
 var (
 	modern = era{version: mcp.LatestVersion, meta: `,"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.LatestVersion +
 		`","io.modelcontextprotocol/clientInfo":{"name":"compare","version":"v1"},"io.modelcontextprotocol/clientCapabilities":{}}`}
-	legacy = era{version: "2025-11-25"}
+	legacy = era{version: mcp.LegacyVersions()[0]}
 )
 
 // A template is a message with # where its number belongs.

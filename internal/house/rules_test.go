@@ -83,7 +83,7 @@ var rules = []rule{
 	},
 	{
 		name:   "protocol versions",
-		advice: "use the constant of mcp/revision.go; only the files that translate eras tell versions apart",
+		advice: "use mcp.LatestVersion, mcp.LegacyVersions or internal/revision; only the files that translate eras tell versions apart",
 		find:   eachFile(versions),
 		examples: map[string]string{
 			"mcp/revision.go":           "package mcp\nconst v = \"2025-11-25\"\n",

@@ -37,7 +37,7 @@ var ways = []way{
 	{"http older", mcp.LegacyVersions()[1], overHTTP, false},
 	{"pipe legacy", mcp.LegacyVersions()[0], overPipe, false},
 	{"sse", mcp.LegacyVersions()[0], overSSE, true},
-	{"http oldest", "2024-11-05", overHTTP, false},
+	{"http oldest", mcp.LegacyVersions()[3], overHTTP, false},
 }
 
 func overHTTP(v *visitor) transport.Transport {
