@@ -15,8 +15,8 @@ import (
 func held() []workload {
 	return []workload{
 		{name: "idle legacy session", begin: holding(legacy, false), rows: []row{{measure: memory, most: 1}}},
-		{name: "legacy session and its open stream", begin: holding(legacy, true), rows: []row{{measure: memory, ratio: 1.1}}},
-		{name: "modern subscription", begin: holding(modern, true), rows: []row{{measure: memory, ratio: 1.1}}},
+		{name: "legacy session and its open stream", begin: holding(legacy, true), rows: []row{{measure: memory, ratio: 1.3}}},
+		{name: "modern subscription", begin: holding(modern, true), rows: []row{{measure: memory, ratio: 1.3}}},
 	}
 }
 

@@ -22,7 +22,7 @@ func workloads() []workload {
 func overHTTP() []workload {
 	var all []workload
 	for _, conns := range []int{1, 16, 64} {
-		rows := []row{{measure: cpu, ratio: 1}}
+		rows := []row{{measure: cpu, ratio: 1.1}}
 		if conns == 16 {
 			rows = append(rows, row{measure: allocations}, row{measure: allocated})
 		}
@@ -30,9 +30,9 @@ func overHTTP() []workload {
 	}
 	return append(all,
 		workload{name: "HTTP modern, event stream, 16 at once", begin: calls(modern, 16, true), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}}},
-		workload{name: "HTTP legacy session, JSON, 16 at once", begin: calls(legacy, 16, false), rows: []row{{measure: cpu, ratio: 1}, {measure: allocations}, {measure: allocated}}},
-		workload{name: "HTTP legacy session, event stream, 16 at once", begin: calls(legacy, 16, true), rows: []row{{measure: cpu, ratio: 1}, {measure: allocations}}},
-		workload{name: "HTTP legacy session among 9,000, JSON, 16 at once", begin: crowded(9000), rows: []row{{measure: cpu, ratio: 1}}, only: []string{floorName, ownName}},
+		workload{name: "HTTP legacy session, JSON, 16 at once", begin: calls(legacy, 16, false), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}, {measure: allocated}}},
+		workload{name: "HTTP legacy session, event stream, 16 at once", begin: calls(legacy, 16, true), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}}},
+		workload{name: "HTTP legacy session among 9,000, JSON, 16 at once", begin: crowded(9000), rows: []row{{measure: cpu, ratio: 1.1}}, only: []string{floorName, ownName}},
 		workload{name: "HTTP modern, echo of 1 MB", begin: echoes(1 << 20), rows: []row{{measure: cpu, ratio: 0.9}, {measure: allocated}}},
 	)
 }
@@ -79,8 +79,8 @@ func overStdio() []workload {
 		return under(spec{Role: "stdio"}, func(_ context.Context, p *process) (load, error) { return newStdioLoad(p, inFlight), nil })
 	}
 	return []workload{
-		{name: "stdio, one call at a time", begin: piped(1), rows: []row{{measure: cpu, ratio: 1}, {measure: allocations}}},
-		{name: "stdio, 64 calls in flight", begin: piped(64), rows: []row{{measure: cpu, ratio: 0.7}, {measure: allocations}}},
+		{name: "stdio, one call at a time", begin: piped(1), rows: []row{{measure: cpu, ratio: 0.9}, {measure: allocations}}},
+		{name: "stdio, 64 calls in flight", begin: piped(64), rows: []row{{measure: cpu, ratio: 0.9}, {measure: allocations}}},
 	}
 }
 
@@ -91,11 +91,11 @@ func ops(s spec) func(context.Context, string) (session, error) {
 
 func inside() []workload {
 	return []workload{
-		{name: "in process, client and server", begin: ops(spec{Op: "in process"}), rows: []row{{measure: cpu, ratio: 1}, {measure: allocations}}},
+		{name: "in process, client and server", begin: ops(spec{Op: "in process"}), rows: []row{{measure: cpu, ratio: 1.3}, {measure: allocations}}},
 		{name: "in process, echo of 64 KB", begin: ops(spec{Op: "in process 64 KB"}), rows: []row{{measure: cpu, ratio: 0.9}, {measure: allocated}}},
-		{name: "dispatch of a message", begin: ops(spec{Op: "dispatch"}), rows: []row{{measure: cpu, ratio: 0.6}, {measure: allocations, most: 12}}},
-		{name: "dispatch among 10,000 tools", begin: ops(spec{Op: "dispatch", Options: side.Options{Tools: 10_000}}), rows: []row{{measure: cpu, ratio: 0.6}, {measure: allocations, most: 12}}, only: []string{floorName, ownName}},
-		{name: "http.Handler without sockets", begin: ops(spec{Op: "handler", Options: side.Options{Modern: true}}), rows: []row{{measure: cpu, ratio: 0.7}, {measure: allocations, most: 24}}},
+		{name: "dispatch of a message", begin: ops(spec{Op: "dispatch"}), rows: []row{{measure: cpu, ratio: 0.8}, {measure: allocations, most: 14}}},
+		{name: "dispatch among 10,000 tools", begin: ops(spec{Op: "dispatch", Options: side.Options{Tools: 10_000}}), rows: []row{{measure: cpu, ratio: 0.8}, {measure: allocations, most: 14}}, only: []string{floorName, ownName}},
+		{name: "http.Handler without sockets", begin: ops(spec{Op: "handler", Options: side.Options{Modern: true}}), rows: []row{{measure: cpu, ratio: 1}, {measure: allocations, most: 48}}},
 		{name: "tools/list of 1,000 tools", begin: ops(spec{Op: "list", Options: side.Options{Tools: 1000}}), rows: []row{{measure: cpu, ratio: 0.1}, {measure: allocations, most: 40}}},
 	}
 }
