@@ -129,7 +129,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 	switch {
 	case err != nil:
 		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
-	case serving.IsModern(req, r.Header.Get(headerVersion), true):
+	case serving.IsModern(req, r.Header.Get(headerVersion), r.Header.Get(headerSession) != ""):
 		h.serveModern(w, r, req)
 	default:
 		h.serveLegacy(w, r, m)
