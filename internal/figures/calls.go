@@ -61,7 +61,7 @@ func newEndpoint(header map[string]string) *endpoint {
 }
 
 func (e *endpoint) post(body string) *answeringRecorder {
-	r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for key, value := range e.header {

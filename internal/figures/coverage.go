@@ -44,7 +44,7 @@ func measureCall(ctx context.Context, dir, program, name string) (string, error)
 	if err := os.Mkdir(out, 0o700); err != nil {
 		return "", err
 	}
-	command := exec.CommandContext(ctx, program, "-one", name, "-dir", out)
+	command := exec.CommandContext(ctx, program, "-one", name, "-dir", out) //nolint:gosec // it is this program, built for coverage
 	command.Env = append(os.Environ(), "GOCOVERDIR="+filepath.Dir(program)) // unused: the coverage of the whole process
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", name, err, output)

@@ -64,7 +64,7 @@ func printModules(ctx context.Context, w io.Writer, dir, program string, package
 
 // runGo runs the go command in dir and returns its standard output.
 func runGo(ctx context.Context, dir string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "go", args...)
+	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are this program's
 	command.Dir, command.Stderr = dir, os.Stderr
 	output, err := command.Output()
 	if err != nil {
