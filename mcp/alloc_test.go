@@ -80,8 +80,8 @@ func TestAllocations(t *testing.T) {
 }
 
 const (
-	callBudget = 10
-	listBudget = 7
+	callBudget = 14
+	listBudget = 8
 )
 
 func BenchmarkCallTool(b *testing.B) {

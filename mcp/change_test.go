@@ -127,9 +127,7 @@ func TestDeadListener(t *testing.T) {
 // T52: a burst of changes is announced at once, and once more at its end.
 func TestBurstOfChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opts := quiet()
-		opts.ListChangedInterval = time.Second
-		mux := mcp.NewMux("m", "v1", opts)
+		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("first", says(""))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -30,8 +30,8 @@ func callOwnerOf(req *Request) callOwner {
 	switch p := req.Principal; {
 	case p != nil && (p.Issuer != "" || p.Subject != ""):
 		return callOwner{issuer: p.Issuer, subject: p.Subject}
-	case req.call.session != nil:
-		return callOwner{session: req.call.session}
+	case req.sharedCall().session != nil:
+		return callOwner{session: req.sharedCall().session}
 	}
 	return callOwner{}
 }

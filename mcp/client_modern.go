@@ -25,7 +25,7 @@ func (*modernClient) version() string { return LatestVersion }
 func (*modernClient) pingMethod() string { return MethodDiscover }
 
 func (e *modernClient) ping(ctx context.Context) error {
-	req := newRequest()
+	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
 	_, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
 	return err
@@ -35,7 +35,7 @@ func (*modernClient) refuse(transport.Message) {}
 
 // discover sends server/discover, and checks that the server speaks a modern version.
 func (e *modernClient) discover(ctx context.Context) (*DiscoverResult, error) {
-	req := newRequest()
+	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
 	r, err := e.conn.wire.Call(ctx, e.envelope(e.conn.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion && !onlyLegacy(fromWire(r.Error)) {

@@ -34,7 +34,9 @@ func (c *Conn) callSafely(fn func()) {
 }
 
 // logPanic logs a panic of a function of the client.
-func (c *Conn) logPanic(v any) { _ = panicked(c.ctx, newRequest(), v, c.client.opts.Logger) }
+func (c *Conn) logPanic(v any) {
+	_ = panicked(c.ctx, &Request{call: new(call)}, v, c.client.opts.Logger)
+}
 
 // receiveNotification passes a notification to the call or the subscription that it
 // belongs to, or to the client's functions. About is the ID of the request on whose stream

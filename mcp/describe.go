@@ -70,10 +70,7 @@ func checkSchema(e *entry, field string, schema []byte) {
 }
 
 func (m *Mux) lint(e *entry, schema []byte) {
-	if len(m.opts.Lint) == 0 {
-		return
-	}
-	for _, f := range jsonschema.Lint(schema, m.opts.Lint...) {
+	for _, f := range jsonschema.Lint(schema, jsonschema.Portable) {
 		m.opts.Logger.Warn("mcp: a model provider may refuse this tool's schema", "tool", e.name, "registered", e.site, "profile", f.Profile, "at", f.Pointer, "finding", f.Message)
 	}
 }

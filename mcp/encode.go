@@ -178,7 +178,7 @@ func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 	}
 	dst = append(dst, `{"resultType":`...)
 	dst = jsonscan.AppendString(dst, kind)
-	dst, err := appendServerMeta(dst, base.Meta, req.call.server())
+	dst, err := appendServerMeta(dst, base.Meta, req.sharedCall().server())
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
 
 // isModern reports whether the request belongs to the modern era: whether it
 // names a protocol version for itself.
-func (r *Request) isModern() bool { return r.peer.version != "" && r.call.session == nil }
+func (r *Request) isModern() bool { return r.peer.version != "" && r.sharedCall().session == nil }
 
 // checkMeta checks that a modern request carries the metadata that every one
 // must (basic/index#meta). Its error is an [*Error] with CodeInvalidParams.

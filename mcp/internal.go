@@ -31,7 +31,6 @@ func (internals) NewRequest(m *transport.Message) (*Request, error) {
 func (internals) SetSession(req *Request, s *Session, version string, clientInfo, capabilities json.RawMessage, level LoggingLevel) {
 	req.call.session = s
 	req.peer.version, req.peer.info, req.peer.caps, req.peer.logLevel = version, clientInfo, capabilities, level
-	req.peer.decoded.Store(nil)
 }
 
 // NewSession returns the session that impl implements.
@@ -108,7 +107,7 @@ func (internals) IsResourceNotFound(err error) bool { return isResourceNotFound(
 func (internals) Base(res Result) *ResultBase { return res.base() }
 
 // Server returns the identity of the mux that served req, nil if none did.
-func (internals) Server(req *Request) json.RawMessage { return req.call.server() }
+func (internals) Server(req *Request) json.RawMessage { return req.sharedCall().server() }
 
 // RootType returns the type of the values of a JSON Schema, "" if it does not say.
 func (internals) RootType(schema []byte) string { return rootType(schema) }

@@ -178,7 +178,7 @@ func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
 }
 
 func (h *logHandler) send(ctx context.Context, level slog.Level, data map[string]any) error {
-	c := h.req.call
+	c := h.req.sharedCall()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

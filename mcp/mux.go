@@ -4,70 +4,62 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/seal"
-	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// MuxOptions configure a [Mux]. Nil means the zero MuxOptions.
+// MuxOptions configure a [Mux]. Nil means the zero MuxOptions. A limit of 0 means its
+// default, a negative one no limit.
 type MuxOptions struct {
-	// Title, Description, WebsiteURL and Icons say more of the server than its
-	// name and version.
+	// Title, Description, WebsiteURL and Icons are optional descriptive fields that clients
+	// may show.
 	Title, Description, WebsiteURL string
 	Icons                          []Icon
 	// Instructions tell the model how to use the server.
 	Instructions string
-	// Capabilities are declared besides what is registered: extensions,
-	// experimental features, or a kind of thing that is registered only later.
+	// Capabilities are declared in addition to those that follow from registrations:
+	// extensions, experimental features, or a kind that is registered only later.
 	Capabilities *ServerCapabilities
-	// PageSize is how many items of its own the mux puts on one page of a list. What
-	// a mount or a [ResourceLister] returns as one page is not divided, so a page
-	// can have more. 0 means 1000.
+	// PageSize is the number of the mux's own items on one page of a list. A page of a
+	// mount or a [ResourceLister] is not divided, so a page can have more. The default is
+	// 1000.
 	PageSize int
-	// MountTimeout is how long a list waits for a mounted server, before it is sent
-	// without that server's part. The servers are asked at once; discovery and
-	// subscriptions wait no longer than a second. A gateway behind a gateway should
-	// have the shorter timeout. 0 means 5 seconds, a negative value no bound.
+	// MountTimeout is how long a list waits for a mounted server before it is sent without
+	// that server's items. All mounted servers are asked at the same time; discovery and
+	// subscriptions wait a second at most. If gateways are nested, the inner one should
+	// have the shorter timeout. The default is 5 seconds.
 	MountTimeout time.Duration
-	// ListCache are the cache hints of lists and of server/discover; the zero
-	// value means do not keep them, and private. Scope public promises that no
-	// list depends on the caller.
+	// ListCache holds the cache hints of lists and of server/discover. The zero value means
+	// private and not to be kept. Scope public promises that no list depends on the caller.
 	ListCache Cacheable
-	// ListChangedInterval is the least time between two announcements of the
-	// same list's change: the first goes out at once, those after it are
-	// joined. 0 means 100 ms.
-	ListChangedInterval time.Duration
-	// StateKeys seal the state of questions (see [Ask]) and the cursors of lists: the
-	// first seals, all open. Servers that share the load of one endpoint must share
-	// them. Each has at least 16 bytes. Nil means a random key of this process.
+	// StateKeys encrypt the state of questions (see [Ask]) and the cursors of lists: the
+	// first key encrypts, all keys decrypt. The replicas of one endpoint must share them. A
+	// key has at least 16 bytes. Nil means a random key of this process.
 	StateKeys [][]byte
-	// StateTTL is how long a client may take to answer. 0 means an hour.
+	// StateTTL is how long a client may take to answer a question. The default is an hour.
 	StateTTL time.Duration
-	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A
-	// call that exceeds it fails. 0 means 256 KiB.
+	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A call
+	// that exceeds it fails. The default is 256 KiB.
 	MaxState int
-	// StateStore makes the state of questions single-use: a client that sends the
-	// same answers twice is refused the second time, at every replica that shares the
-	// store, also after an error. Nil means that a state can be used until StateTTL
-	// has passed.
+	// StateStore makes the state of questions single-use: if a client sends the same answers
+	// twice, the second request is refused, even after an error, by every replica that
+	// shares the store. Nil means that a state can be used until StateTTL has passed.
 	StateStore store.Values
-	// MaxSubscriptions limits the resources that one subscription names. 0 means 1000.
+	// MaxSubscriptions limits the resources that one subscription names. The default is 1000.
 	MaxSubscriptions int
-	// MaxListeners limits the subscriptions that one authenticated caller has open at
-	// once. Those of callers whom nobody authenticated are limited by their transport
-	// only. 0 means 1000.
+	// MaxListeners limits the open subscriptions of one authenticated caller. Those of
+	// other callers are limited by the transport only. The default is 1000.
 	MaxListeners int
-	// Lint are the profiles that the schemas of tools are checked against when
-	// they are registered; what is found is logged as a warning. Nil means the
-	// portable profile, an empty slice none.
-	Lint []jsonschema.Profile
-	// Logger gets what the mux has to say to its operator. Nil means slog.Default.
+	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -76,34 +68,28 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	if o != nil {
 		opts = *o
 	}
-	if opts.PageSize <= 0 {
-		opts.PageSize = 1000
-	}
-	if opts.MountTimeout == 0 {
-		opts.MountTimeout = 5 * time.Second
-	}
-	if opts.ListChangedInterval <= 0 {
-		opts.ListChangedInterval = 100 * time.Millisecond
-	}
-	if opts.StateTTL <= 0 {
-		opts.StateTTL = time.Hour
-	}
-	if opts.MaxSubscriptions <= 0 {
-		opts.MaxSubscriptions = maxSubscriptions
-	}
-	if opts.MaxListeners <= 0 {
-		opts.MaxListeners = maxListeners
-	}
-	if opts.MaxState <= 0 {
-		opts.MaxState = 256 << 10
-	}
-	if opts.Lint == nil {
-		opts.Lint = []jsonschema.Profile{jsonschema.Portable}
-	}
+	opts.PageSize = limit(opts.PageSize, 1000)
+	opts.MountTimeout = cmp.Or(opts.MountTimeout, 5*time.Second)
+	opts.StateTTL = limit(opts.StateTTL, time.Hour)
+	opts.MaxState = limit(opts.MaxState, 256<<10)
+	opts.MaxSubscriptions = limit(opts.MaxSubscriptions, maxSubscriptions)
+	opts.MaxListeners = limit(opts.MaxListeners, maxListeners)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	return opts
+}
+
+// limit returns the limit that an option sets: the default if it is 0, and the largest
+// value, which is no limit, if it is negative.
+func limit[T int | time.Duration](option, byDefault T) T {
+	switch {
+	case option == 0:
+		return byDefault
+	case option < 0:
+		return T(math.MaxInt)
+	}
+	return option
 }
 
 // A Mux routes MCP requests to the handlers of tools, prompts, resources and
@@ -131,16 +117,22 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 		opts:   o,
 		info:   Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons},
 		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.MaxState, used: o.StateStore, logger: o.Logger},
-		hub:    newHub(o.ListChangedInterval, o.MaxListeners),
+		hub:    newHub(changeInterval, o.MaxListeners),
 	}
 	g.infoJSON = mustMarshal(&g.info)
 	g.init()
 	return &Mux{registry: g}
 }
 
+// errZeroMux is the error of a Mux that was not made by [NewMux].
+var errZeroMux = errors.New("mcp: a Mux must be made by NewMux")
+
 // ServeMCP implements [Handler].
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	req.call.serverInfo.CompareAndSwap(nil, &m.infoJSON)
+	if m.registry == nil {
+		return nil, errZeroMux
+	}
+	req.sharedCall().serverInfo.CompareAndSwap(nil, &m.infoJSON)
 	return (*m.chain.Load())().ServeMCP(contextWithRequest(ctx, req), req)
 }
 
@@ -184,7 +176,7 @@ func (m *Mux) Tool(name string, h Handler) {
 	}
 	e := m.entry("tool", name, h)
 	e.tool, e.headers = m.describeTool(e)
-	m.register(&m.tools, e)
+	m.register(e)
 }
 
 // Prompt registers a prompt. If h is a [Describer], the prompt is listed.
@@ -194,7 +186,7 @@ func (m *Mux) Prompt(name string, h Handler) {
 	}
 	e := m.entry("prompt", name, h)
 	e.prompt = describePrompt(e)
-	m.register(&m.prompts, e)
+	m.register(e)
 }
 
 // Resource registers a resource under its URI, or all the resources that an RFC
@@ -216,7 +208,7 @@ func (m *Mux) Resource(pattern string, h Handler) {
 		m.registerTemplate(e)
 		return
 	}
-	m.register(&m.resources, e)
+	m.register(e)
 }
 
 // Handle registers the handler of a method or notification that the mux does
@@ -225,32 +217,32 @@ func (m *Mux) Handle(method string, h Handler) {
 	if method == "" {
 		panic("mcp: Mux.Handle: the method is empty")
 	}
-	if _, ok := builtin[method]; ok {
+	if builtin(method) != nil {
 		panic(fmt.Sprintf("mcp: Mux.Handle: method %q is served by the mux itself; use Tool, Prompt, Resource or a middleware", method))
 	}
 	e := m.entry("method", method, h)
-	m.register(&m.methods, e)
+	m.register(e)
 }
 
 // RemoveTool removes tools; names that are not registered are ignored.
-func (m *Mux) RemoveTool(names ...string) { m.remove(&m.tools, names) }
+func (m *Mux) RemoveTool(names ...string) { m.remove("tool", names) }
 
 // RemovePrompt removes prompts; names that are not registered are ignored.
-func (m *Mux) RemovePrompt(names ...string) { m.remove(&m.prompts, names) }
+func (m *Mux) RemovePrompt(names ...string) { m.remove("prompt", names) }
 
 // RemoveResource removes resources and templates by the pattern under which
 // they were registered; unknown ones are ignored.
-func (m *Mux) RemoveResource(patterns ...string) {
-	m.remove(&m.resources, patterns)
-	m.remove(&m.templates, patterns)
-}
+func (m *Mux) RemoveResource(patterns ...string) { m.remove("resource", patterns) }
 
 // RemoveHandle removes handlers of methods; unknown ones are ignored.
-func (m *Mux) RemoveHandle(methods ...string) { m.remove(&m.methods, methods) }
+func (m *Mux) RemoveHandle(methods ...string) { m.remove("method", methods) }
 
-// ResourceUpdated tells those who subscribed to the resource that it changed.
-// It never waits for them.
-func (m *Mux) ResourceUpdated(uri string) { m.hub.publish(Change{NotificationResourceUpdated, uri}) }
+// ResourceUpdated notifies the subscribers of a resource that it has changed. It does not
+// wait for them.
+func (m *Mux) ResourceUpdated(uri string) {
+	m.mustBeMade()
+	m.hub.publish(Change{NotificationResourceUpdated, uri})
+}
 
 // Walk calls fn for everything that is registered, the muxes mounted in this
 // one included, until fn returns an error: method is tools/call, prompts/get or

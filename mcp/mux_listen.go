@@ -92,7 +92,7 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 		return accepted
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		if _, before := slices.BinarySearch(req.call.accepted, uri); before || g.maySubscribe(ctx, req, uri) {
+		if _, before := slices.BinarySearch(req.sharedCall().accepted, uri); before || g.maySubscribe(ctx, req, uri) {
 			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
 		}
 	}
@@ -149,7 +149,7 @@ func (r *Request) listenResult(ctx context.Context) (Result, error) {
 // notifications.
 func (r *Request) derive(method string, params json.RawMessage) *Request {
 	d := r.Clone()
-	d.call = &call{session: r.call.session}
+	d.call = &call{session: r.sharedCall().session}
 	d.Method, d.ID = method, ID{}
 	if err := d.setParams(params); err != nil {
 		panic("mcp: params made here are malformed: " + err.Error())
@@ -166,8 +166,8 @@ func changesIn(f *SubscriptionFilter) []Change {
 // hub passes changes to listeners. Publishing never waits for a listener: each keeps a
 // bounded set of changes that it has not sent yet.
 type hub struct {
-	interval  time.Duration // between two announcements of a change of one list
-	perCaller int           // listeners of one authenticated caller
+	interval  time.Duration // the least time between two announcements of a change of one list
+	perCaller int           // limit of the listeners of one authenticated caller
 
 	mu        sync.Mutex // locked before that of a listener
 	listeners map[*listener]struct{}
@@ -194,11 +194,15 @@ func callerOf(p *Principal) caller {
 	return caller{p.Issuer, p.Subject}
 }
 
-// maxListeners is the default limit of open subscriptions of one authenticated caller.
-const maxListeners = 1000
+// changeInterval is the interval of the hub of a mux.
+const changeInterval = 100 * time.Millisecond
 
-// maxSubscriptions is the default limit of the resources that one subscription names.
-const maxSubscriptions = 1000
+// Default limits: of the subscriptions that one authenticated caller has open, and of the
+// resources that one subscription names.
+const (
+	maxListeners     = 1000
+	maxSubscriptions = 1000
+)
 
 // add adds a listener. It fails if its caller is authenticated and has too many.
 func (h *hub) add(l *listener) error {

@@ -98,6 +98,7 @@ func (g *registry) wrap() {
 // entry prepares a registration: the handler can ask, and is wrapped in the
 // middleware of the view.
 func (m *Mux) entry(kind, name string, h Handler) *entry {
+	m.mustBeMade()
 	if h == nil {
 		panic(fmt.Sprintf("mcp: %s %q: the handler is nil", kind, name))
 	}
@@ -131,7 +132,16 @@ func callSite() string {
 	}
 }
 
+// mustBeMade panics if the Mux was not made by [NewMux].
+func (g *registry) mustBeMade() {
+	if g == nil {
+		panic(errZeroMux)
+	}
+}
+
+// update makes a change under the lock of all registrations.
 func (g *registry) update(change func()) {
+	g.mustBeMade()
 	registering.Lock()
 	defer registering.Unlock()
 	change()
@@ -141,10 +151,10 @@ func (g *registry) update(change func()) {
 	g.snap.Store(nil)
 }
 
-func (g *registry) register(into *map[string]*entry, e *entry) {
+func (g *registry) register(e *entry) {
 	g.update(func() {
 		g.mustBeFree(e)
-		(*into)[e.name] = e
+		g.table(e.kind)[e.name] = e
 	})
 	g.hub.publish(changeOfEntries(e.kind))
 }
@@ -237,21 +247,31 @@ func (g *registry) table(kind string) map[string]*entry {
 	}
 }
 
-func (g *registry) remove(from *map[string]*entry, names []string) {
-	var kind string // of all that is removed, which is of one table; "" if nothing is
+// remove removes the entries of a kind that have one of the names.
+func (g *registry) remove(kind string, names []string) {
+	removed := false
 	g.update(func() {
-		for _, name := range names {
-			if e := (*from)[name]; e != nil {
-				delete(*from, name)
-				kind = e.kind
-				g.bySpecificity = without(g.bySpecificity, e)
+		tables := []map[string]*entry{g.table(kind)}
+		if kind == "resource" {
+			tables = append(tables, g.templates)
+		}
+		for _, table := range tables {
+			for _, name := range names {
+				if e := table[name]; e != nil {
+					delete(table, name)
+					g.bySpecificity = without(g.bySpecificity, e)
+					removed = true
+				}
 			}
 		}
 	})
-	g.hub.publish(changeOfEntries(kind))
+	if removed {
+		g.hub.publish(changeOfEntries(kind))
+	}
 }
 
 func (g *registry) load() *snapshot {
+	g.mustBeMade()
 	if s := g.snap.Load(); s != nil {
 		return s
 	}
@@ -374,7 +394,7 @@ func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 
 // ServeMCP is innermost of the mux: what its middleware is wrapped around.
 func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	if serve, ok := builtin[req.Method]; ok {
+	if serve := builtin(req.Method); serve != nil {
 		return serve(g, ctx, req)
 	}
 	if e := g.load().methods[req.Method]; e != nil {

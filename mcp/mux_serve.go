@@ -9,22 +9,32 @@ import (
 	"slices"
 )
 
-// builtin are the methods that a mux serves by itself.
-var builtin map[string]func(*registry, context.Context, *Request) (Result, error)
-
-func init() { //nolint:gochecknoinits // breaks the cycle of a table whose functions use it
-	builtin = map[string]func(*registry, context.Context, *Request) (Result, error){
-		MethodDiscover:              (*registry).discover,
-		MethodListTools:             (*registry).listTools,
-		MethodCallTool:              (*registry).callTool,
-		MethodListPrompts:           (*registry).listPrompts,
-		MethodGetPrompt:             (*registry).getPrompt,
-		MethodListResources:         (*registry).listResources,
-		MethodListResourceTemplates: (*registry).listTemplates,
-		MethodReadResource:          (*registry).readResource,
-		MethodComplete:              (*registry).complete,
-		MethodListen:                (*registry).listen,
+// builtin returns the function that serves a method of the specification, nil for other
+// methods.
+func builtin(method string) func(*registry, context.Context, *Request) (Result, error) {
+	switch method {
+	case MethodDiscover:
+		return (*registry).discover
+	case MethodListTools:
+		return (*registry).listTools
+	case MethodCallTool:
+		return (*registry).callTool
+	case MethodListPrompts:
+		return (*registry).listPrompts
+	case MethodGetPrompt:
+		return (*registry).getPrompt
+	case MethodListResources:
+		return (*registry).listResources
+	case MethodListResourceTemplates:
+		return (*registry).listTemplates
+	case MethodReadResource:
+		return (*registry).readResource
+	case MethodComplete:
+		return (*registry).complete
+	case MethodListen:
+		return (*registry).listen
 	}
+	return nil
 }
 
 func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
@@ -178,18 +188,24 @@ func (e *entry) list(ctx context.Context, req *Request) (Result, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
+	if e.lister == nil {
+		return nil, NewMethodNotFoundError(req.Method)
+	}
 	r, err := e.lister.ListResources(ctx, e.name, p.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	if r == nil {
-		return nil, neither(req.Method)
+		return nil, errNoOutcome(req.Method)
 	}
 	return r, nil
 }
 
 // subscribe decides whether the sender of req may subscribe to the resource.
 func (e *entry) subscribe(ctx context.Context, req *Request) (Result, error) {
+	if e.resource == nil || e.resource.Subscribe == nil {
+		return nil, NewMethodNotFoundError(req.Method)
+	}
 	if err := e.resource.Subscribe(ctx, req.Name()); err != nil {
 		return nil, err
 	}

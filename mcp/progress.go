@@ -33,7 +33,7 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	if r.ProgressToken().IsZero() {
 		return
 	}
-	c := r.call
+	c := r.sharedCall()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.progress.sent && p.Progress <= c.progress.last {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
@@ -42,7 +41,6 @@ type peer struct {
 	version  string
 	info     json.RawMessage // an Implementation, nil if not given
 	caps     json.RawMessage // ClientCapabilities, nil if not given
-	decoded  atomic.Pointer[ClientCapabilities]
 	logLevel LoggingLevel
 }
 
@@ -50,7 +48,7 @@ type peer struct {
 // JSON or any value that encodes as an object. It has no ID: transports give
 // one to what they send.
 func NewRequest(method string, params any) (*Request, error) {
-	req := newRequest()
+	req := &Request{call: new(call)}
 	if err := req.make(method, params); err != nil {
 		return nil, err
 	}
@@ -141,14 +139,10 @@ func (r *Request) Version() string { return r.peer.version }
 // ClientCapabilities is what the client declared, never nil. It must not be
 // changed.
 func (r *Request) ClientCapabilities() *ClientCapabilities {
-	if caps := r.peer.decoded.Load(); caps != nil {
-		return caps
-	}
 	caps := new(ClientCapabilities)
 	if r.peer.caps != nil && unmarshal(r.peer.caps, caps) != nil {
 		caps = new(ClientCapabilities)
 	}
-	r.peer.decoded.Store(caps)
 	return caps
 }
 
@@ -180,10 +174,8 @@ func (r *Request) IsNotification() bool { return r.ID.IsZero() }
 // Clone is a copy of r that is still the same call: it has the same id and the
 // same stream for notifications.
 func (r *Request) Clone() *Request {
-	c := &Request{Method: r.Method, ID: r.ID, Header: r.Header, Principal: r.Principal, params: r.params, path: r.path, mounts: r.mounts, call: r.call}
-	c.peer.version, c.peer.info, c.peer.caps, c.peer.logLevel = r.peer.version, r.peer.info, r.peer.caps, r.peer.logLevel
-	c.peer.decoded.Store(r.peer.decoded.Load())
-	return c
+	c := *r
+	return &c
 }
 
 // WithParams is a clone of r with other params, encoded as by [NewRequest].
@@ -212,10 +204,10 @@ func (r *Request) withName(name string) *Request {
 // requestOf returns the request or notification that m is. If its params cannot be read,
 // it returns an error as well, and a request without params.
 func requestOf(m *transport.Message) (*Request, error) {
-	req := newRequest()
+	req := &Request{call: new(call)}
 	req.ID, req.Method = m.ID, m.Method
 	if err := req.setParams(m.Params); err != nil {
-		bare := newRequest()
+		bare := &Request{call: new(call)}
 		bare.ID, bare.Method = m.ID, m.Method
 		return bare, err
 	}

@@ -14,33 +14,33 @@ import (
 	"sync/atomic"
 )
 
-// A notifier carries the notifications about one request to the peer that sent
-// it. Notify may be called by several goroutines, but not after the handler of
-// the request has returned. It must not keep params.
+// A notifier sends the notifications about one request to the peer that sent the request.
+// Notify may be called by several goroutines, but not after the handler of the request has
+// returned. It must not retain params.
 type notifier interface {
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// ErrNotDelivered is returned by [Request.Notify] if nobody can get the
-// notification: the request has been answered, or came without a stream.
+// ErrNotDelivered is returned by [Request.Notify] if the request has been answered, or
+// came without a stream for notifications.
 var ErrNotDelivered = errors.New("mcp: notification not delivered")
 
-// call is what all copies of one request share while it is being served.
+// A call is the state that all copies of one request share while it is served.
 type call struct {
 	session    *Session
-	accepted   []string                        // URIs that a listener was subscribed to until now, sorted: they are not checked again
-	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that served it
+	accepted   []string                        // sorted URIs of an earlier subscription, which are not checked again
+	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that serves the request
 
 	mu       sync.Mutex
-	ctx      context.Context // of serving
-	notifier notifier        // nil before serving and after
-	changes  bool            // it is a subscription: nothing is said but changes
+	ctx      context.Context // of the handler
+	notifier notifier        // nil unless the request is being served
+	changes  bool            // a subscription: only changes are sent
 	keep     notificationFilter
 	progress progressState
 	logs     logState
 }
 
-// server is the identity of the mux that served the request, nil if none did.
+// server returns the identity of the mux that served the request, or nil.
 func (c *call) server() json.RawMessage {
 	if info := c.serverInfo.Load(); info != nil {
 		return *info
@@ -48,18 +48,14 @@ func (c *call) server() json.RawMessage {
 	return nil
 }
 
-// requestAndCall is a request that is not a copy, with its call, for one allocation.
-type requestAndCall struct {
-	request Request
-	call    call
+// sharedCall returns the call of the request. A Request that was not made by this package
+// has none: it is not served by a transport, and so has no session and no stream.
+func (r *Request) sharedCall() *call {
+	if r.call == nil {
+		return new(call)
+	}
+	return r.call
 }
-
-func (b *requestAndCall) begin() *Request {
-	b.request.call = &b.call
-	return &b.request
-}
-
-func newRequest() *Request { return new(requestAndCall).begin() }
 
 // Notify sends a notification about the request on the request's own stream.
 // Params are as in [NewRequest]. After the handler has returned, and on requests
@@ -69,11 +65,11 @@ func (r *Request) Notify(ctx context.Context, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	return r.call.notify(ctx, method, raw)
+	return r.sharedCall().notify(ctx, method, raw)
 }
 
-// notify holds the lock while sending, so that nothing is sent once finish has
-// returned, and what is sent keeps its order.
+// notify sends a notification. It holds the lock while it sends: nothing is sent once stop
+// has returned, and notifications keep their order.
 func (c *call) notify(ctx context.Context, method string, params json.RawMessage) error {
 	if !c.keeps(method, params) {
 		return nil
@@ -85,35 +81,41 @@ func (c *call) notify(ctx context.Context, method string, params json.RawMessage
 
 func (c *call) notifyLocked(ctx context.Context, method string, params json.RawMessage) error {
 	if c.notifier == nil || c.changes && (method == NotificationMessage || method == NotificationProgress) {
-		return ErrNotDelivered // what middleware logs about a subscription is not said on it
+		return ErrNotDelivered // a subscription carries changes only, no log messages of middleware
 	}
 	if c.ctx.Err() != nil {
 		if _, cancelled := context.Cause(c.ctx).(*CancelError); cancelled { //nolint:errorlint // the cause is that, not something around it
-			return ErrNotDelivered // about what was cancelled nothing is said any more
+			return ErrNotDelivered // the client ignores notifications about a cancelled request
 		}
 	}
 	return c.notifier.Notify(ctx, method, params)
 }
 
-func (c *call) begin(ctx context.Context, n notifier, changes bool) {
+// start lets notifications be sent to n until stop is called.
+func (c *call) start(ctx context.Context, n notifier, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ctx, c.notifier, c.changes, c.keep = ctx, n, changes, nil
 }
 
-func (c *call) finish() { c.begin(nil, nil, false) } //nolint:staticcheck // there is none any more
+func (c *call) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ctx, c.notifier, c.changes, c.keep = nil, nil, false, nil
+}
 
-// serve calls h for req on behalf of a transport. Notifications about the
-// request go to n, which may be nil, until h returns. A panic in h is logged
-// with its stack to logger, slog's default if nil, and becomes an internal
-// error without details; a panic with [ErrAbortHandler] is not logged.
+// serve calls h for req on behalf of a transport. Notifications about the request are
+// sent to n, which may be nil, until h returns. A panic in h is logged with its stack to
+// logger, or slog's default if that is nil, and becomes an internal error without details.
+// A panic with [ErrAbortHandler] is not logged.
 func serve(ctx context.Context, h Handler, req *Request, n notifier, logger *slog.Logger) (Result, error) {
-	req.call.begin(ctx, n, req.Method == MethodListen)
-	defer req.call.finish()
+	c := req.sharedCall()
+	c.start(ctx, n, req.Method == MethodListen)
+	defer c.stop()
 	return serveSafely(ctx, h, req, logger)
 }
 
-// serveSafely has a small frame; see [registry.listen].
+// serveSafely calls h and recovers from its panics.
 func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logger) (res Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -122,18 +124,20 @@ func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logg
 	}()
 	res, err = h.ServeMCP(ctx, req)
 	if res == nil && err == nil && !req.IsNotification() {
-		err = neither(req.Method)
+		err = errNoOutcome(req.Method)
 	}
 	return res, err
 }
 
-func neither(method string) error {
+// errNoOutcome returns the error for a handler that returned neither a result nor an error.
+func errNoOutcome(method string) error {
 	return Errorf(CodeInternalError, "the handler of %s returned neither a result nor an error", method)
 }
 
-// errAborted is what a request ends with whose handler panicked with ErrAbortHandler.
+// errAborted is the error of a request whose handler panicked with ErrAbortHandler.
 var errAborted = &Error{Code: CodeInternalError, Message: "the request was aborted", Cause: ErrAbortHandler}
 
+// panicked logs a panic with the value v, and returns the error for the peer.
 func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
 	if v == ErrAbortHandler { //nolint:errorlint // net/http compares the value too
 		return errAborted
@@ -161,7 +165,7 @@ type notificationFilter func(method string, params json.RawMessage) bool
 // filters apply together. keep may be called by several goroutines at once, and must not
 // retain or change params. Progress and log messages of r are not filtered.
 func (r *Request) FilterNotifications(keep func(method string, params json.RawMessage) bool) {
-	c := r.call
+	c := r.sharedCall()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.keep

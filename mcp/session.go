@@ -27,7 +27,7 @@ type session interface {
 // SessionFromContext returns the session of the request that ctx belongs to, or nil.
 func SessionFromContext(ctx context.Context) *Session {
 	if req := RequestFromContext(ctx); req != nil {
-		return req.call.session
+		return req.sharedCall().session
 	}
 	return nil
 }

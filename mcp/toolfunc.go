@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"go/token"
 	"reflect"
-	"unsafe"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -58,7 +57,35 @@ type toolFunc[In, Out any] struct {
 	in       *jsonschema.Schema
 	defaults defaults
 	out      *jsonschema.Schema // nil if the output is not structured
-	result   func(ctx context.Context, f *toolFunc[In, Out], out Out) (Result, error)
+	kind     outputKind
+}
+
+// An outputKind is what a tool function returns; see [ToolFunc].
+type outputKind int
+
+const (
+	structuredOutput outputKind = iota
+	textOutput
+	contentOutput
+	contentsOutput
+	resultOutput
+	noOutput
+)
+
+func outputKindOf(t reflect.Type) outputKind {
+	switch content := reflect.TypeFor[Content](); {
+	case t == reflect.TypeFor[*CallToolResult]():
+		return resultOutput
+	case t == reflect.TypeFor[struct{}]():
+		return noOutput
+	case t == reflect.TypeFor[string]():
+		return textOutput
+	case t.Implements(content):
+		return contentOutput
+	case t.Kind() == reflect.Slice && t.Elem().Implements(content):
+		return contentsOutput
+	}
+	return structuredOutput
 }
 
 func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
@@ -92,7 +119,7 @@ func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result,
 	if err != nil {
 		return failedTool(err)
 	}
-	return f.result(ctx, f, out)
+	return f.result(ctx, out)
 }
 
 // decode returns what is wrong with the arguments, or "".
@@ -122,48 +149,41 @@ func failedTool(err error) (Result, error) {
 	return ErrorResult(err.Error()), nil
 }
 
-func (f *toolFunc[In, Out]) prepareOutput() error {
-	t := reflect.TypeFor[Out]()
-	switch {
-	case t == reflect.TypeFor[*CallToolResult]():
-		f.result = asResult
-	case t == reflect.TypeFor[struct{}]():
-		f.result = func(context.Context, *toolFunc[In, Out], Out) (Result, error) { return &CallToolResult{}, nil }
-	case t.Kind() == reflect.String && t.PkgPath() == "":
-		f.result = func(_ context.Context, _ *toolFunc[In, Out], out Out) (Result, error) {
-			return TextResult(any(out).(string)), nil
+// prepareOutput finds out what the function returns, and compiles the output schema. Only
+// that of structured output is inferred.
+func (f *toolFunc[In, Out]) prepareOutput() (err error) {
+	f.kind = outputKindOf(reflect.TypeFor[Out]())
+	if f.tool.OutputSchema == nil && f.kind == structuredOutput {
+		if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
+			return err
 		}
-	case t.Implements(reflect.TypeFor[Content]()):
-		f.result = asContent
-	case t.Kind() == reflect.Slice && t.Elem().Implements(reflect.TypeFor[Content]()):
-		f.result = asContents
-	default:
-		f.result = asStructured
-		return f.prepareSchema()
 	}
-	return f.prepareGivenSchema()
-}
-
-func (f *toolFunc[In, Out]) prepareSchema() (err error) {
-	if f.tool.OutputSchema != nil {
-		return f.prepareGivenSchema()
-	}
-	if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
-		return err
-	}
-	f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)
-	return err
-}
-
-func (f *toolFunc[In, Out]) prepareGivenSchema() (err error) {
 	if f.tool.OutputSchema != nil {
 		f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)
 	}
 	return err
 }
 
-func asResult[In, Out any](ctx context.Context, f *toolFunc[In, Out], out Out) (Result, error) {
-	res := any(out).(*CallToolResult)
+// result returns the result of a call whose function returned out.
+func (f *toolFunc[In, Out]) result(ctx context.Context, out Out) (Result, error) {
+	switch f.kind {
+	case resultOutput:
+		return f.givenResult(ctx, any(out).(*CallToolResult))
+	case noOutput:
+		return &CallToolResult{}, nil
+	case textOutput:
+		return TextResult(any(out).(string)), nil
+	case contentOutput:
+		block, _ := any(out).(Content) // nil is refused when it is encoded
+		return &CallToolResult{Content: Contents{block}}, nil
+	case contentsOutput:
+		return &CallToolResult{Content: contentsOf(reflect.ValueOf(out))}, nil
+	case structuredOutput:
+	}
+	return f.structuredResult(ctx, out)
+}
+
+func (f *toolFunc[In, Out]) givenResult(ctx context.Context, res *CallToolResult) (Result, error) {
 	if res == nil {
 		return nil, Errorf(CodeInternalError, "the tool returned neither a result nor an error")
 	}
@@ -173,28 +193,16 @@ func asResult[In, Out any](ctx context.Context, f *toolFunc[In, Out], out Out) (
 	return res, f.checkOutput(ctx, res.StructuredContent)
 }
 
-func asContent[In, Out any](_ context.Context, _ *toolFunc[In, Out], out Out) (Result, error) {
-	block, _ := any(out).(Content) // nil is refused when it is encoded
-	return &CallToolResult{Content: Contents{block}}, nil
-}
-
-func asContents[In, Out any](_ context.Context, _ *toolFunc[In, Out], out Out) (Result, error) {
-	list := reflect.ValueOf(out)
+// contentsOf returns the elements of a slice of one type of content.
+func contentsOf(list reflect.Value) Contents {
 	contents := make(Contents, list.Len())
 	for i := range contents {
 		contents[i], _ = reflect.TypeAssert[Content](list.Index(i)) // nil is refused when it is encoded
 	}
-	return &CallToolResult{Content: contents}, nil
+	return contents
 }
 
-// structuredResult is a result and its only block in one allocation.
-type structuredResult struct {
-	CallToolResult
-	block [1]Content
-	text  TextContent
-}
-
-func asStructured[In, Out any](ctx context.Context, f *toolFunc[In, Out], out Out) (Result, error) {
+func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out Out) (Result, error) {
 	raw, err := marshal(out)
 	if err != nil {
 		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
@@ -202,11 +210,7 @@ func asStructured[In, Out any](ctx context.Context, f *toolFunc[In, Out], out Ou
 	if err := f.checkOutput(ctx, raw); err != nil {
 		return nil, err
 	}
-	r := new(structuredResult)
-	r.text.Text = unsafe.String(unsafe.SliceData(raw), len(raw)) //nolint:gosec // nobody changes what is in a result
-	r.block[0] = &r.text
-	r.Content, r.StructuredContent = r.block[:], raw
-	return &r.CallToolResult, nil
+	return &CallToolResult{Content: Contents{Text(string(raw))}, StructuredContent: raw}, nil
 }
 
 func (f *toolFunc[In, Out]) checkOutput(ctx context.Context, raw json.RawMessage) error {

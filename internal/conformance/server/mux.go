@@ -4,7 +4,6 @@
 package main
 
 import (
-	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -12,7 +11,6 @@ import (
 func newMux() *mcp.Mux {
 	mux := mcp.NewMux("psi-conformance", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Every tool, prompt and resource here exists to be tested.",
-		Lint:         []jsonschema.Profile{}, // the suite's schemas are demanding on purpose
 	})
 	addContent(mux)
 	addStreaming(mux)
