@@ -5,8 +5,8 @@ package mcp
 
 import "encoding/json"
 
-// Implementation says what a client or a server is. It is unverified: nothing
-// may depend on it.
+// Implementation is the name and version of a client or server. It is unverified: do not
+// make decisions by it.
 type Implementation struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
@@ -17,7 +17,7 @@ type Implementation struct {
 	Extra       Extra  `json:",embed"`
 }
 
-// An Icon is a picture for a user interface. Src is an https or a data URI.
+// An Icon is an image for user interfaces. Src is an https or data URI.
 type Icon struct {
 	Src      string   `json:"src"`
 	MIMEType string   `json:"mimeType,omitempty"`
@@ -25,12 +25,12 @@ type Icon struct {
 	Theme    string   `json:"theme,omitempty"` // "light" or "dark"
 }
 
-// Extensions are the extensions that one side supports, by identifier, with
-// their settings; an empty object means no settings.
+// Extensions maps the identifiers of supported extensions to their settings; an empty
+// object means no settings.
 type Extensions map[string]json.RawMessage
 
-// ClientCapabilities is what a client can be asked. A nil field is a capability
-// that was not declared.
+// ClientCapabilities are the capabilities that a client declares. A nil field is not
+// declared.
 type ClientCapabilities struct {
 	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
 	Roots        *RootsCapability           `json:"roots,omitzero"`
@@ -51,8 +51,8 @@ type SamplingCapability struct {
 	Tools   *struct{} `json:"tools,omitzero"`   // tools and toolChoice
 }
 
-// ElicitationCapability declares elicitation/create and its modes. With neither
-// mode named, it means form mode.
+// ElicitationCapability declares elicitation/create and its modes. Without a mode it means
+// form mode.
 type ElicitationCapability struct {
 	Form *struct{} `json:"form,omitzero"`
 	URL  *struct{} `json:"url,omitzero"`
@@ -75,7 +75,7 @@ func (c *ClientCapabilities) HasExtension(id string) bool {
 	return ok
 }
 
-// ServerCapabilities is what a server offers. A nil field is not offered.
+// ServerCapabilities are the capabilities that a server declares. A nil field is not declared.
 type ServerCapabilities struct {
 	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
 	Tools        *ListCapability            `json:"tools,omitzero"`
@@ -98,7 +98,7 @@ type ResourcesCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"`
 }
 
-// DiscoverResult answers server/discover.
+// DiscoverResult is the result of server/discover.
 type DiscoverResult struct {
 	ResultBase
 	Cacheable

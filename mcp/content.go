@@ -12,20 +12,19 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// Content is a block of content: [*TextContent], [*ImageContent],
-// [*AudioContent], [*ResourceLink], [*EmbeddedResource], [*ToolUseContent],
-// [*ToolResultContent], or [*UnknownContent] for a kind that this package does
-// not know.
+// Content is a block of content: [*TextContent], [*ImageContent], [*AudioContent],
+// [*ResourceLink], [*EmbeddedResource], [*ToolUseContent], [*ToolResultContent], or
+// [*UnknownContent] for any other type.
 type Content interface{ contentType() string }
 
-// Annotations tell a client how to treat something.
+// Annotations are hints for the client about a block of content or a resource.
 type Annotations struct {
-	Audience     []Role    `json:"audience,omitempty"`    // for whom it is; empty means not said
-	Priority     *float64  `json:"priority,omitzero"`     // 0 is optional, 1 is required; nil means not said
-	LastModified time.Time `json:"lastModified,omitzero"` // zero means not said
+	Audience     []Role    `json:"audience,omitempty"`    // empty means unspecified
+	Priority     *float64  `json:"priority,omitzero"`     // from 0, optional, to 1, required; nil means unspecified
+	LastModified time.Time `json:"lastModified,omitzero"` // zero means unspecified
 }
 
-// A Role is who speaks, or who listens.
+// A Role is a side of a conversation.
 type Role string
 
 // The roles.
@@ -34,7 +33,7 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// TextContent is text.
+// TextContent is a block of text.
 type TextContent struct {
 	Text        string       `json:"text"`
 	Annotations *Annotations `json:"annotations,omitzero"`
@@ -42,10 +41,10 @@ type TextContent struct {
 	Extra       Extra        `json:",embed"`
 }
 
-// Text is a text block.
+// Text returns a block of text.
 func Text(s string) *TextContent { return &TextContent{Text: s} }
 
-// ImageContent is a picture. Data is sent as base64.
+// ImageContent is an image. Data is sent as base64.
 type ImageContent struct {
 	Data        []byte       `json:"data"`
 	MIMEType    string       `json:"mimeType"`
@@ -54,7 +53,7 @@ type ImageContent struct {
 	Extra       Extra        `json:",embed"`
 }
 
-// AudioContent is sound. Data is sent as base64.
+// AudioContent is audio. Data is sent as base64.
 type AudioContent struct {
 	Data        []byte       `json:"data"`
 	MIMEType    string       `json:"mimeType"`
@@ -63,10 +62,10 @@ type AudioContent struct {
 	Extra       Extra        `json:",embed"`
 }
 
-// ResourceLink points at a resource, which need not be in any list.
+// ResourceLink refers to a resource, which need not be listed.
 type ResourceLink struct{ Resource }
 
-// EmbeddedResource carries the contents of a resource.
+// EmbeddedResource contains a resource.
 type EmbeddedResource struct {
 	Resource    *ResourceContents `json:"resource"`
 	Annotations *Annotations      `json:"annotations,omitzero"`
@@ -74,7 +73,7 @@ type EmbeddedResource struct {
 	Extra       Extra             `json:",embed"`
 }
 
-// ToolUseContent is a model's wish to call a tool, in sampling.
+// ToolUseContent is a tool call by the model, in sampling.
 type ToolUseContent struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
@@ -83,7 +82,7 @@ type ToolUseContent struct {
 	Extra Extra           `json:",embed"`
 }
 
-// ToolResultContent is the outcome of a [ToolUseContent], in sampling.
+// ToolResultContent is the result of a [ToolUseContent], in sampling.
 type ToolResultContent struct {
 	ToolUseID         string          `json:"toolUseId"`
 	Content           Contents        `json:"content"`
@@ -93,8 +92,8 @@ type ToolResultContent struct {
 	Extra             Extra           `json:",embed"`
 }
 
-// UnknownContent is a block of a kind that this package does not know, kept
-// whole to be passed on.
+// UnknownContent is a block of a type that this package does not know. It is forwarded
+// unchanged.
 type UnknownContent struct {
 	Type string          // its "type" member
 	Raw  json.RawMessage // the whole object
@@ -137,8 +136,8 @@ func (c Contents) MarshalJSON() ([]byte, error) {
 	return appendContents(nil, c)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes a single block for a list
-// of one, as sampling allows.
+// UnmarshalJSON implements json.Unmarshaler. A single block is read as a list of one, as
+// sampling allows.
 func (c *Contents) UnmarshalJSON(data []byte) error {
 	raws := []json.RawMessage{data}
 	switch {
@@ -179,8 +178,8 @@ func decodeContent(raw json.RawMessage) (Content, error) {
 	return block, nil
 }
 
-// dropType forgets the "type" member that decoding left among the unknown ones;
-// encoding writes it from the Go type.
+// dropType removes the "type" member that decoding leaves among the unknown ones: encoding
+// writes the type itself.
 func dropType(block Content) { delete(extraOf(block), "type") }
 
 func extraOf(block Content) Extra {
@@ -244,8 +243,8 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 	return appendTyped(dst, c)
 }
 
-// appendTyped writes the block as its struct says, after its type. An unknown member
-// cannot be a second type: that of a resource, say, to which a link is made.
+// appendTyped appends the encoding of a block with its type. A "type" among its unknown
+// members, such as that of the resource of a link, is left out.
 func appendTyped(dst []byte, c Content) ([]byte, error) {
 	body, err := marshal(c)
 	if err != nil {
@@ -262,8 +261,8 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 	return appendMembers(dst, body), nil
 }
 
-// appendMembers continues an object that was begun in dst with the members of
-// the encoded object body, and closes it.
+// appendMembers appends the members of the encoded object body to the open object at the
+// end of dst, and closes it.
 func appendMembers(dst, body []byte) []byte {
 	if len(body) > len("{}") {
 		dst = append(dst, ',')

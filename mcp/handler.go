@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// A Handler responds to an MCP request or takes an MCP notification.
+// A Handler responds to MCP requests and receives MCP notifications.
 //
-// ServeMCP returns exactly one of a result and an error. An error that is, or
-// wraps, an [*Error] reaches the peer with its code, message and data; any other
-// error becomes an internal error (-32603) whose message is the error's text.
-// For a notification both are dropped.
+// ServeMCP returns either a result or an error. An error that is or wraps an [*Error] is
+// sent to the peer with its code, message and data; any other error becomes an internal
+// error (-32603) whose message is the text of the error. For a notification, both are
+// ignored.
 //
-// A handler may be called by many goroutines at once. It must not use ctx or
-// req after it has returned, and must not change req: to pass on something
-// else, it makes a copy with [Request.WithParams] or [Request.Clone].
+// A handler may be called by several goroutines at once. It must not use ctx or req after
+// it has returned, and must not change req: use [Request.WithParams] or [Request.Clone] to
+// pass on a changed request.
 //
-// ctx is done when the request is cancelled, with a [*CancelError] as its cause
-// where the peer cancelled it.
+// ctx is done when the request is cancelled. If the peer cancelled it, the cause is a
+// [*CancelError].
 type Handler interface {
 	ServeMCP(ctx context.Context, req *Request) (Result, error)
 }
 
-// HandlerFunc makes a Handler of a function.
+// HandlerFunc is an adapter that allows a function to be used as a Handler.
 type HandlerFunc func(ctx context.Context, req *Request) (Result, error)
 
 // ServeMCP calls f.
@@ -33,11 +33,11 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 	return f(ctx, req)
 }
 
-// Middleware wraps a Handler in another. It serves every direction: around a
-// whole [Mux], around one tool, around a client's outgoing calls.
+// Middleware wraps a Handler in another one. It can wrap a whole [Mux], one tool, or the
+// outgoing calls of a client.
 type Middleware func(Handler) Handler
 
-// Chain wraps h in mw, the first of which is outermost.
+// Chain returns h wrapped in mw, outermost first.
 func Chain(h Handler, mw ...Middleware) Handler {
 	for _, m := range slices.Backward(mw) {
 		h = m(h)
@@ -45,12 +45,11 @@ func Chain(h Handler, mw ...Middleware) Handler {
 	return h
 }
 
-// A Describer is a Handler that describes what it serves. What is registered on
-// a [Mux] and describes itself is listed; what does not can be called all the
-// same.
+// A Describer is a Handler that describes its tool, prompt or resource. A [Mux] lists the
+// registered handlers that are Describers; others can be called but are not listed.
 type Describer interface {
-	// Describe returns what tools/list and its like show: a [*Tool], a
-	// [*Prompt] or a [*Resource]. It is called once, at registration.
+	// Describe returns the item of tools/list and the other lists: a [*Tool], a [*Prompt]
+	// or a [*Resource]. It is called once, at registration.
 	Describe() Description
 }
 
@@ -61,7 +60,7 @@ func (*Tool) description()     {}
 func (*Prompt) description()   {}
 func (*Resource) description() {}
 
-// Describe attaches a description to a handler that has none, such as a
+// Describe returns h with a description, for a handler without one such as a
 // [HandlerFunc].
 func Describe(h Handler, d Description) Handler { return described{h, d} }
 

@@ -60,7 +60,7 @@ var loggingLevelNames = func() string {
 	return strings.Join(names, ", ")
 }()
 
-// parseLoggingLevel takes a valid JSON value.
+// parseLoggingLevel returns the level that a valid JSON value names.
 func parseLoggingLevel(raw []byte) (LoggingLevel, bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
@@ -74,7 +74,7 @@ func parseLoggingLevel(raw []byte) (LoggingLevel, bool) {
 	return "", false
 }
 
-// Level is the slog level of l, and whether l is a level at all.
+// Level returns the slog level of l, and whether l is a known level.
 func (l LoggingLevel) Level() (slog.Level, bool) {
 	for _, known := range loggingLevels {
 		if known.name == l {
@@ -84,7 +84,7 @@ func (l LoggingLevel) Level() (slog.Level, bool) {
 	return 0, false
 }
 
-// loggingLevelOf is the highest logging level that is not above level.
+// loggingLevelOf returns the highest logging level that is not above level.
 func loggingLevelOf(level slog.Level) LoggingLevel {
 	name := LoggingLevelDebug
 	for _, known := range loggingLevels {
@@ -100,8 +100,8 @@ type ClientLogOptions struct {
 	// Name is the name of the logger, shown to the client.
 	Name string
 	// MinInterval is the least time between two messages about one request.
-	// Messages in between are dropped and counted; those of level error and
-	// above are sent always. Zero means no limit.
+	// Messages in between are dropped and counted; messages of level error and above
+	// are always sent. Zero means no limit.
 	MinInterval time.Duration
 }
 
@@ -224,8 +224,7 @@ func addAttr(data map[string]any, groups []string, a slog.Attr) {
 	data[a.Key] = logValue(value)
 }
 
-// logValue is what of a value goes over the wire: itself if it encodes as JSON,
-// otherwise its text.
+// logValue returns the value to send: v itself if it encodes as JSON, otherwise its text.
 func logValue(v slog.Value) any {
 	switch v.Kind() {
 	case slog.KindAny:

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// A Principal is the authenticated caller of a request. Whoever authenticated
-// it fills it in; the core only compares. What outlives a request (sealed
-// state, sessions, caches) is bound to issuer and subject.
+// A Principal is the authenticated caller of a request. The authentication middleware of
+// the transport sets it. State that outlives a request (sealed state, sessions, caches) is
+// bound to issuer and subject.
 type Principal struct {
-	Issuer  string         // who vouches for Subject; may be empty
-	Subject string         // who calls, unique at the issuer
-	Scopes  []string       // what was granted
-	Claims  map[string]any // whatever else is known of the caller
-	Expiry  time.Time      // when the authentication ends; zero means not known
+	Issuer  string         // the authority that names Subject; may be empty
+	Subject string         // the caller, unique at the issuer
+	Scopes  []string       // the granted scopes
+	Claims  map[string]any // further attributes
+	Expiry  time.Time      // when the authentication expires; zero means unknown
 }
 
 // HasScope reports whether scope was granted. It is false on a nil Principal.
@@ -25,8 +25,8 @@ func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.Contains(p.Scopes, scope)
 }
 
-// Is reports whether p and other are the same caller: same issuer and subject,
-// or both nil.
+// Is reports whether p and other are the same caller: they have the same issuer and
+// subject, or both are nil.
 func (p *Principal) Is(other *Principal) bool {
 	if p == nil || other == nil {
 		return p == other

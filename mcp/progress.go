@@ -10,10 +10,9 @@ type progressState struct {
 	last float64
 }
 
-// Progress tells the client how far the request of ctx has got: done of total,
-// in any unit; a total of 0 or less means that it is not known. It does nothing
-// if the client did not ask for progress, if done is not greater than before, or
-// after the handler has returned.
+// Progress reports the progress of the request of ctx to the client: done of total, in any
+// unit. A total of 0 or less means unknown. It does nothing if the client did not ask for
+// progress, if done is not greater than before, or if the handler has returned.
 func Progress(ctx context.Context, done, total float64, message string) {
 	req := RequestFromContext(ctx)
 	if req == nil || req.ProgressToken().IsZero() {
@@ -26,9 +25,9 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	req.notifyProgress(ctx, params)
 }
 
-// notifyProgress tells the sender of the request about progress, under the sender's
-// token. What is not greater than before is dropped, whichever copy of the request and
-// whichever server said it: the progress of one call increases.
+// notifyProgress sends progress with the token of the sender of the request. The progress
+// of one call must increase: a notification that is not greater than the last one is
+// dropped, also if it comes from another copy of the request or a mounted server.
 func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	if r.ProgressToken().IsZero() {
 		return
@@ -42,7 +41,7 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	params := *p
 	params.ProgressToken = r.ProgressToken()
 	raw, err := marshal(&params)
-	if err != nil { // the progress or the total is no number
+	if err != nil { // a value is infinite or NaN
 		return
 	}
 	if c.notifyLocked(ctx, NotificationProgress, raw) == nil {

@@ -13,7 +13,7 @@ import (
 
 // A Prompt describes a prompt.
 type Prompt struct {
-	Name        string            `json:"name"` // left empty, the name it is registered under
+	Name        string            `json:"name"` // set by [Mux.Prompt]
 	Title       string            `json:"title,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Arguments   []*PromptArgument `json:"arguments,omitempty"` // nil: [PromptFunc] infers them
@@ -21,8 +21,7 @@ type Prompt struct {
 	Meta        Meta              `json:"_meta,omitempty"`
 	Extra       Extra             `json:",embed"`
 
-	// Completers suggest values, by name of the argument. Arguments that are
-	// enums complete without one.
+	// Completers suggest values, by the name of the argument. Enums complete without one.
 	Completers map[string]Completer `json:"-"`
 }
 
@@ -44,7 +43,7 @@ type GetPromptParams struct {
 	Extra Extra `json:",embed"`
 }
 
-// GetPromptResult answers prompts/get.
+// GetPromptResult is the result of prompts/get.
 type GetPromptResult struct {
 	ResultBase
 	Description string           `json:"description,omitempty"`
@@ -58,10 +57,10 @@ type PromptMessage struct {
 	Extra   Extra
 }
 
-// UserMessage is a message of the user.
+// UserMessage returns a message of the user.
 func UserMessage(c Content) *PromptMessage { return &PromptMessage{Role: RoleUser, Content: c} }
 
-// AssistantMessage is a message of the assistant.
+// AssistantMessage returns a message of the assistant.
 func AssistantMessage(c Content) *PromptMessage {
 	return &PromptMessage{Role: RoleAssistant, Content: c}
 }
@@ -95,8 +94,8 @@ func (m *PromptMessage) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ListPromptsResult answers prompts/list. The prompts are shared: to change
-// one, make a copy of it.
+// ListPromptsResult is the result of prompts/list. The prompts are shared: copy a prompt
+// before you change it.
 type ListPromptsResult struct {
 	ResultBase
 	Cacheable
@@ -104,15 +103,14 @@ type ListPromptsResult struct {
 	Prompts []*Prompt `json:"prompts"`
 }
 
-// PromptFunc makes the handler of a prompt from a function. It panics if In is a
-// type that a prompt's arguments cannot fill.
+// PromptFunc returns the handler of a prompt that calls fn. It panics if the arguments of a
+// prompt cannot be decoded into In.
 //
-// In is a struct of strings, numbers and booleans, or a map of strings. The
-// prompt's arguments are inferred from it unless p has some; fields that are
-// enums complete by themselves.
+// In is a struct of strings, numbers and booleans, or a map of strings. The arguments of
+// the prompt are inferred from it unless p has some. Enums are completed.
 //
-// Out is a string, which makes one message of the user, one or several
-// [*PromptMessage], or [*GetPromptResult]. An error is the error of the request.
+// Out is a string, which becomes one message of the user, a [*PromptMessage], a slice of
+// them, or a [*GetPromptResult]. An error of fn is the error of the request.
 //
 // A nil p means the zero Prompt.
 func PromptFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), p *Prompt) Handler {

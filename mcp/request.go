@@ -14,9 +14,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Request is an MCP request or, with a zero ID, a notification: one that a
-// server received or that a client is about to send. Its parameters are raw
-// JSON, known to be well formed; what a handler does not ask for is not decoded.
+// A Request is an MCP request or, with a zero ID, a notification, on the side of the
+// server that received it or of the client that sends it. Its params are well-formed raw
+// JSON, and are decoded on demand.
 type Request struct {
 	// Method is the method's name.
 	Method string
@@ -25,18 +25,18 @@ type Request struct {
 	// Header is the HTTP header of the message that carried the request, nil on
 	// other transports. It must not be changed, and is never passed on.
 	Header map[string][]string
-	// Principal is the authenticated caller, nil if nobody was authenticated.
+	// Principal is the authenticated caller, nil if the caller was not authenticated.
 	Principal *Principal
 
 	params params
 	peer   peer
 	path   uritemplate.Values
-	mounts string // the prefixes of the mounts that it came through
+	mounts string // the prefixes of the mounts on its way
 	call   *call
 }
 
-// peer is what a request says of its sender; in the legacy era the session says
-// it instead.
+// A peer describes the sender of a request: as the request itself says, or, in the legacy
+// era, its session.
 type peer struct {
 	version  string
 	info     json.RawMessage // an Implementation, nil if not given
@@ -44,9 +44,8 @@ type peer struct {
 	logLevel LoggingLevel
 }
 
-// NewRequest makes a request with the encoding of params, which may be nil, raw
-// JSON or any value that encodes as an object. It has no ID: transports give
-// one to what they send.
+// NewRequest returns a request with params, which may be nil, raw JSON or a value that
+// encodes as a JSON object. The request has no ID: transports assign one when they send it.
 func NewRequest(method string, params any) (*Request, error) {
 	req := &Request{call: new(call)}
 	if err := req.make(method, params); err != nil {
@@ -55,7 +54,7 @@ func NewRequest(method string, params any) (*Request, error) {
 	return req, nil
 }
 
-// make makes a new request what [NewRequest] returns.
+// make sets the method and the params of a new request.
 func (r *Request) make(method string, params any) error {
 	raw, err := rawParams(params)
 	if err != nil {
@@ -65,7 +64,7 @@ func (r *Request) make(method string, params any) error {
 	return r.setParams(raw)
 }
 
-// notificationParams are params that go out without being scanned again.
+// notificationParams returns the encoding of params, checked to be a JSON object.
 func notificationParams(method string, params any) (json.RawMessage, error) {
 	raw, err := rawParams(params)
 	if err != nil {
@@ -93,12 +92,12 @@ func rawParams(params any) (json.RawMessage, error) {
 	return marshal(params)
 }
 
-// Params is the raw params object, nil if there is none. It must not be changed.
+// Params returns the raw params object, nil if there is none. It must not be changed.
 func (r *Request) Params() json.RawMessage { return r.params.raw }
 
 // Decode decodes the params into v, a pointer to a params struct such as
-// [CallToolParams]. Its error is an [*Error] with CodeInvalidParams that says
-// which member did not fit.
+// [CallToolParams]. Its error is an [*Error] with CodeInvalidParams that names the member
+// which does not fit.
 func (r *Request) Decode(v any) error {
 	if r.params.raw == nil {
 		return nil
@@ -109,17 +108,17 @@ func (r *Request) Decode(v any) error {
 	return nil
 }
 
-// Name returns what the request is about, which is what a Mux routes by. The method
-// decides which member of the params that is: params.uri for resources/read and the
-// other methods about one resource, params.name for all others. It is "" if the member
-// is absent. A request for a tool, a prompt or a resource never has both members: the
-// one that its method does not name it by is removed when the request is read or made.
+// Name returns the name of the tool or prompt, or the URI of the resource, that the request
+// is about; a Mux routes by it. It is params.uri for resources/read and other methods about
+// one resource, params.name for all other methods, and "" if that member is absent. A
+// request for a tool, a prompt or a resource never has both: the other member is removed
+// when the request is read or made.
 func (r *Request) Name() string { return r.subject().text }
 
-// Arguments is params.arguments, nil if it is absent or null.
+// Arguments returns params.arguments, nil if it is absent or null.
 func (r *Request) Arguments() json.RawMessage { return r.params.arguments }
 
-// Meta decodes params._meta. It is nil if there is none.
+// Meta decodes params._meta. It returns nil if there is none.
 func (r *Request) Meta() Meta {
 	var m Meta
 	if r.params.meta == nil || unmarshal(r.params.meta, &m) != nil {
@@ -128,16 +127,15 @@ func (r *Request) Meta() Meta {
 	return m
 }
 
-// PathValue is the value of a variable of the URI template that the request's
-// URI matched, percent-decoded, or "".
+// PathValue returns the percent-decoded value of a variable of the URI template that the
+// URI of the request matched, or "".
 func (r *Request) PathValue(name string) string { return r.path.Get(name) }
 
-// Version is the protocol version that the request speaks: its own in the
-// modern era, the negotiated one in the legacy era, "" if there is neither.
+// Version returns the protocol version of the request: the one that it names in the modern
+// era, the negotiated one in the legacy era, "" if there is neither.
 func (r *Request) Version() string { return r.peer.version }
 
-// ClientCapabilities is what the client declared, never nil. It must not be
-// changed.
+// ClientCapabilities returns the capabilities that the client declared, never nil.
 func (r *Request) ClientCapabilities() *ClientCapabilities {
 	caps := new(ClientCapabilities)
 	if r.peer.caps != nil && unmarshal(r.peer.caps, caps) != nil {
@@ -146,8 +144,8 @@ func (r *Request) ClientCapabilities() *ClientCapabilities {
 	return caps
 }
 
-// ClientInfo is what the client says it is, nil if it does not say. Nothing may
-// depend on it.
+// ClientInfo returns the name and version that the client gives, or nil. It is unverified:
+// do not make decisions by it.
 func (r *Request) ClientInfo() *Implementation {
 	if r.peer.info == nil {
 		return nil
@@ -159,26 +157,25 @@ func (r *Request) ClientInfo() *Implementation {
 	return info
 }
 
-// LogLevel is the least level of log messages that the client wants for this
+// LogLevel returns the least level of the log messages that the client wants for this
 // request, "" if it wants none.
 func (r *Request) LogLevel() LoggingLevel { return r.peer.logLevel }
 
-// ProgressToken is the token under which the client wants progress, zero if it
-// wants none.
+// ProgressToken returns the token for progress notifications, zero if the client wants
+// none.
 func (r *Request) ProgressToken() ID { return r.params.progressToken }
 
-// IsNotification reports whether the request is a notification, which is never
-// answered.
+// IsNotification reports whether the request is a notification, which has no response.
 func (r *Request) IsNotification() bool { return r.ID.IsZero() }
 
-// Clone is a copy of r that is still the same call: it has the same id and the
-// same stream for notifications.
+// Clone returns a copy of r that belongs to the same call: it has the same ID and the same
+// stream for notifications.
 func (r *Request) Clone() *Request {
 	c := *r
 	return &c
 }
 
-// WithParams is a clone of r with other params, encoded as by [NewRequest].
+// WithParams returns a clone of r with other params, encoded as by [NewRequest].
 func (r *Request) WithParams(params any) (*Request, error) {
 	raw, err := rawParams(params)
 	if err != nil {
@@ -191,8 +188,8 @@ func (r *Request) WithParams(params any) (*Request, error) {
 	return c, nil
 }
 
-// withName is a clone of r whose params.name or params.uri is name; everything
-// else in the params stays as it is, byte for byte.
+// withName returns a clone of r with another params.name or params.uri. All other bytes of
+// the params stay the same.
 func (r *Request) withName(name string) *Request {
 	c := r.Clone()
 	if err := c.setParams(r.renamed(name)); err != nil {
@@ -216,8 +213,7 @@ func requestOf(m *transport.Message) (*Request, error) {
 
 type requestKey struct{}
 
-// requestContext is the context of a handler. It is a type of its own because
-// it costs one allocation where context.WithValue costs two.
+// requestContext is the context of a handler.
 type requestContext struct {
 	context.Context
 	req *Request
@@ -243,19 +239,19 @@ func RequestFromContext(ctx context.Context) *Request {
 	return req
 }
 
-// Meta is a _meta object: metadata by key, each value raw JSON so that nothing
-// is lost on the way. Keys follow the grammar of basic/index#meta.
+// Meta is a _meta object. Its values are raw JSON, so that nothing is lost when a message
+// is forwarded. Keys follow the grammar of basic/index#meta.
 type Meta map[string]json.RawMessage
 
-// Get decodes the value under key into v, a pointer. It reports false if there
-// is none, or none that fits.
+// Get decodes the value under key into v, a pointer, and reports whether there is one that
+// fits.
 func (m Meta) Get(key string, v any) bool {
 	raw, ok := m[key]
 	return ok && unmarshal(raw, v) == nil
 }
 
-// Set encodes v as the value under key, making the map if it is nil. It panics
-// if v cannot be encoded, which is a mistake of the program.
+// Set encodes v as the value under key. It makes the map if it is nil, and panics if v
+// cannot be encoded.
 func (m *Meta) Set(key string, v any) {
 	raw, err := marshal(v)
 	if err != nil {

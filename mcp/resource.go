@@ -14,27 +14,27 @@ import (
 	"slices"
 )
 
-// A Resource describes a resource, or, registered under a URI template, all
+// A Resource describes a resource or, if it is registered under a URI template, all
 // resources that the template matches.
 type Resource struct {
-	URI         string       `json:"uri"`  // left empty, the URI it is registered under
-	Name        string       `json:"name"` // left empty, the URI
+	URI         string       `json:"uri"`  // set by [Mux.Resource]
+	Name        string       `json:"name"` // empty means the URI
 	Title       string       `json:"title,omitempty"`
 	Description string       `json:"description,omitempty"`
 	MIMEType    string       `json:"mimeType,omitempty"`
 	Annotations *Annotations `json:"annotations,omitzero"`
-	Size        *int64       `json:"size,omitzero"` // bytes before any encoding; nil means not known
+	Size        *int64       `json:"size,omitzero"` // in bytes, before any encoding; nil means unknown
 	Icons       []Icon       `json:"icons,omitempty"`
 	Meta        Meta         `json:"_meta,omitempty"`
 	Extra       Extra        `json:",embed"`
 
 	// Completers suggest values for the variables of a template, by name.
 	Completers map[string]Completer `json:"-"`
-	// Subscribe decides, by an error, that the caller of ctx must not be told of
-	// updates of uri. It is called when the caller subscribes, and for an update of a
-	// resource below a directory that the caller subscribed to. Nil means that who can
-	// read a resource can subscribe to it: the mux reads it to find out, and drops
-	// what it has read.
+	// Subscribe returns an error if the caller of ctx must not be notified of updates of
+	// uri. It is called when the caller subscribes, and for an update of a resource below
+	// a directory that the caller has subscribed to. Nil means that callers can subscribe
+	// to the resources that they can read: the mux reads the resource to find out, and
+	// discards the result.
 	Subscribe func(ctx context.Context, uri string) error `json:"-"`
 }
 
@@ -58,8 +58,8 @@ func (r *Resource) template() *ResourceTemplate {
 	}
 }
 
-// ResourceContents is what a resource, or a part of it, contains: Blob if it is
-// not nil, otherwise Text.
+// ResourceContents are the contents of a resource or of a part of it: Blob if it is not nil,
+// otherwise Text.
 type ResourceContents struct {
 	URI      string
 	MIMEType string
@@ -108,15 +108,15 @@ type ReadResourceParams struct {
 	Extra Extra `json:",embed"`
 }
 
-// ReadResourceResult answers resources/read.
+// ReadResourceResult is the result of resources/read.
 type ReadResourceResult struct {
 	ResultBase
 	Cacheable
 	Contents []*ResourceContents `json:"contents"`
 }
 
-// ListResourcesResult answers resources/list. The resources are shared: to
-// change one, make a copy of it.
+// ListResourcesResult is the result of resources/list. The resources are shared: copy a
+// resource before you change it.
 type ListResourcesResult struct {
 	ResultBase
 	Cacheable
@@ -124,8 +124,8 @@ type ListResourcesResult struct {
 	Resources []*Resource `json:"resources"`
 }
 
-// ListResourceTemplatesResult answers resources/templates/list. The templates
-// are shared: to change one, make a copy of it.
+// ListResourceTemplatesResult is the result of resources/templates/list. The templates are
+// shared: copy a template before you change it.
 type ListResourceTemplatesResult struct {
 	ResultBase
 	Cacheable
@@ -133,25 +133,25 @@ type ListResourceTemplatesResult struct {
 	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates"`
 }
 
-// Retry holds the members that a repeated request carries: the answers to the
-// questions of an [InputRequired], by key, and its state.
+// Retry holds the members that a client adds to a request when it repeats it: the answers
+// to the questions of an [InputRequired], by key, and its state.
 type Retry struct {
 	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 	RequestState   *string                    `json:"requestState,omitzero"`
 }
 
-// ResourceFunc makes the handler of a resource, or of a template, from a
-// function. It panics if In is a type that a template's variables cannot fill.
+// ResourceFunc returns the handler of a resource, or of a template, that calls fn. It panics
+// if the variables of a template cannot be decoded into In.
 //
-// In is struct{} for a resource, and for a template a struct of strings, numbers
-// and booleans, or a map of strings, that gets the values of the variables.
+// In is struct{} for a resource. For a template it is a struct of strings, numbers and
+// booleans, or a map of strings, which receives the values of the variables.
 //
-// Out is what the resource contains: a string is text, []byte is binary,
-// [*ResourceContents], a list of them and [*ReadResourceResult] are themselves,
-// anything else is its JSON. Contents without a URI get that of the request.
+// Out is the contents of the resource: a string is text, []byte is binary;
+// [*ResourceContents], a slice of them and [*ReadResourceResult] are sent as they are;
+// anything else is encoded as JSON. Contents without a URI get that of the request.
 //
-// An error that is or wraps [fs.ErrNotExist] means that there is no such
-// resource; any other is the error of the request.
+// An error that is or wraps [fs.ErrNotExist] means that there is no such resource; any
+// other error is the error of the request.
 //
 // A nil r means the zero Resource.
 func ResourceFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), r *Resource) Handler {

@@ -5,16 +5,14 @@ package mcp
 
 import "time"
 
-// A Result is the outcome of a request: a pointer to one of the result structs
-// of this package, or to any struct that embeds [ResultBase], which is how the
-// results of custom methods are made. A Result that a handler has returned must
-// not be changed any more, unless by middleware that knows it to be its own.
+// A Result is the result of a request: a pointer to one of the result structs of this
+// package, or, for custom methods, to any struct that embeds [ResultBase]. A Result must
+// not be changed after a handler has returned it, because it may be shared.
 type Result interface{ base() *ResultBase }
 
 // ResultBase holds the members that every result has.
 type ResultBase struct {
-	// ResultType is left empty by handlers. On the wire of the modern era an
-	// empty one is "complete".
+	// ResultType is left empty by handlers; it is then sent as "complete".
 	ResultType string `json:"resultType,omitempty"`
 	Meta       Meta   `json:"_meta,omitempty"`
 	Extra      Extra  `json:",embed"`
@@ -31,11 +29,11 @@ const (
 // EmptyResult is a result without members of its own.
 type EmptyResult struct{ ResultBase }
 
-// Cacheable holds the hints that tell a client for how long, and for whom, a
-// result may be kept (server/utilities/caching).
+// Cacheable holds cache hints: how long, and for which callers, a client may keep a result
+// (server/utilities/caching).
 type Cacheable struct {
-	// TTLMs is for how many milliseconds the result stays fresh. Nil means
-	// that nothing was said, which is sent as 0: do not keep it.
+	// TTLMs is the time in milliseconds that the result stays fresh. Nil means unspecified,
+	// and is sent as 0: do not keep it.
 	TTLMs *int64 `json:"ttlMs,omitzero"`
 	// CacheScope is "public" or "private". Empty is sent as "private".
 	CacheScope string `json:"cacheScope,omitempty"`
@@ -43,11 +41,11 @@ type Cacheable struct {
 
 // The cache scopes.
 const (
-	CachePublic  = "public"  // the same for every caller; anyone may keep it
-	CachePrivate = "private" // depends on the caller; nobody else may see it
+	CachePublic  = "public"  // the same for every caller; shared caches may keep it
+	CachePrivate = "private" // depends on the caller; must not be shared with others
 )
 
-// CacheFor returns hints for ttl, rounded down to milliseconds.
+// CacheFor returns cache hints with ttl, rounded down to milliseconds.
 func CacheFor(ttl time.Duration, scope string) Cacheable {
 	ms := max(ttl.Milliseconds(), 0)
 	return Cacheable{TTLMs: &ms, CacheScope: scope}
@@ -63,7 +61,7 @@ type cacheable interface {
 
 // Page holds the cursor of a list result.
 type Page struct {
-	// NextCursor names the next page; nil means that this is the last one. The
+	// NextCursor is the cursor of the next page; nil means that this is the last page. The
 	// empty string is a cursor.
 	NextCursor *string `json:"nextCursor,omitzero"`
 }

@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 )
 
-// A Session is a conversation with a client of an older revision, from initialize on.
-// Requests of the newest revision have none. It is safe for concurrent use.
+// A Session is a connection to a client of an older revision, which starts with initialize.
+// Requests of the newest revision have no session. It is safe for concurrent use.
 type Session struct{ impl session }
 
 // session is what an older revision implements.
@@ -38,20 +38,19 @@ func (s *Session) ID() string { return s.impl.ID() }
 // Version returns the negotiated protocol version.
 func (s *Session) Version() string { return s.impl.Version() }
 
-// ClientInfo returns what the client said of itself, nil if nothing. Nothing may depend
-// on it.
+// ClientInfo returns the name and version that the client gives, or nil. It is unverified.
 func (s *Session) ClientInfo() *Implementation { return s.impl.ClientInfo() }
 
 // Principal returns the caller who opened the session, or nil.
 func (s *Session) Principal() *Principal { return s.impl.Principal() }
 
-// Ping asks the client whether it is there, on the stream that belongs to no request. It
-// returns [ErrNotDelivered] if there is none now. Any response will do, an error
-// included.
+// Ping sends a ping to the client and waits for the response, which may be an error. It
+// returns [ErrNotDelivered] if the client has no stream open for messages that belong to
+// no request.
 func (s *Session) Ping(ctx context.Context) error { return s.impl.Ping(ctx) }
 
-// Notify sends a notification on the stream that belongs to no request; params are as in
-// [NewRequest]. It returns [ErrNotDelivered] if there is no such stream now.
+// Notify sends a notification that belongs to no request; params are as in [NewRequest]. It
+// returns [ErrNotDelivered] if the client has no stream open for such messages.
 func (s *Session) Notify(ctx context.Context, method string, params any) error {
 	raw, err := notificationParams(method, params)
 	if err != nil {

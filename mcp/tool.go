@@ -7,11 +7,11 @@ import "encoding/json"
 
 // A Tool describes a tool.
 type Tool struct {
-	Name        string `json:"name"` // left empty, the name it is registered under
+	Name        string `json:"name"` // set by [Mux.Tool]
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	// InputSchema is a JSON Schema whose root has type object. [ToolFunc]
-	// infers it if it is nil; for other handlers nil means any object.
+	// InputSchema is the JSON Schema of the arguments, whose root has the type object. If it
+	// is nil, [ToolFunc] infers it; for other handlers nil means any object.
 	InputSchema json.RawMessage `json:"inputSchema"`
 	// OutputSchema is the JSON Schema of the structured content; nil means none.
 	OutputSchema json.RawMessage  `json:"outputSchema,omitzero"`
@@ -23,9 +23,8 @@ type Tool struct {
 	wire *wireTool
 }
 
-// ToolAnnotations are hints about a tool's behaviour. A nil field is left out,
-// which leaves the client with the default; a pointer sends the value, false
-// included. [new] makes one: new(false).
+// ToolAnnotations are hints about a tool's behaviour. A nil field is not sent, and means
+// the default. Use new(false) to send false.
 type ToolAnnotations struct {
 	Title           string `json:"title,omitempty"`
 	ReadOnlyHint    *bool  `json:"readOnlyHint,omitzero"`    // default false
@@ -44,22 +43,22 @@ type CallToolParams struct {
 	Extra Extra `json:",embed"`
 }
 
-// CallToolResult answers tools/call.
+// CallToolResult is the result of tools/call.
 type CallToolResult struct {
 	ResultBase
 	Content Contents `json:"content"`
-	// StructuredContent is raw JSON. Nil means that there is none; null is a value.
+	// StructuredContent is raw JSON. Nil means none; null is a value.
 	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
-	// IsError says that the tool failed, and that Content tells the model why.
+	// IsError reports that the tool failed; Content explains why to the model.
 	IsError bool `json:"isError,omitzero"`
 }
 
-// TextResult is a tool result of one text block.
+// TextResult returns a tool result with one block of text.
 func TextResult(text string) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(text)}}
 }
 
-// ErrorResult is a failed tool result with one text block for the model.
+// ErrorResult returns the result of a failed tool with one block of text for the model.
 func ErrorResult(text string) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(text)}, IsError: true}
 }
@@ -70,8 +69,8 @@ type ListParams struct {
 	Meta   Meta    `json:"_meta,omitempty"`
 }
 
-// ListToolsResult answers tools/list. The tools are shared: to change one, make
-// a copy of it.
+// ListToolsResult is the result of tools/list. The tools are shared: copy a tool before you
+// change it.
 type ListToolsResult struct {
 	ResultBase
 	Cacheable
