@@ -22,32 +22,31 @@ var (
 	ErrCancelled = errors.New("mcp: the user cancelled the question")
 )
 
-// A Question is something to ask the client, made by [ElicitQuestion], [ElicitURLQuestion], [SampleQuestion]
+// A Question is a question for the client, made by [ElicitQuestion], [ElicitURLQuestion], [SampleQuestion]
 // or [RootsQuestion] and asked with [Ask].
 type Question interface {
-	// questionKey names the question within the handler's call.
+	// questionKey returns the key of the question within the call of the handler.
 	questionKey() string
-	// inputRequest is what goes over the wire.
+	// inputRequest returns the request for the client.
 	inputRequest() (InputRequest, error)
-	// accept takes the answer.
+	// accept stores the answer.
 	accept(answer json.RawMessage) error
 }
 
-// Ask asks several questions at once and stores the answers where the questions say.
-// A key identifies a question within the handler's call; it must be the same every time
-// the handler runs. Two different questions under one key are an error.
+// Ask asks several questions at once and stores the answers in the destinations of the
+// questions. A key identifies a question within the call of the handler, and must be the
+// same every time the handler runs. Two different questions under one key are an error.
 //
 // Until every question has been answered, Ask returns an error that the handler must
-// return, possibly wrapped: the client is then asked, and the handler runs again from
-// its top, until it gets by without asking. An answer belongs to the question as it was
-// asked: if the handler asks another one under its key, the client is asked again. What
-// must not happen twice belongs after the last question or into [Once]. A client can
-// still send its last answers again, and the handler runs again, until
-// [MuxOptions.StateTTL] has passed; [MuxOptions.StateStore] prevents that.
+// return, possibly wrapped. The client is then asked, and the handler runs again from the
+// start, until all its questions are answered. If the handler changes the question under a
+// key, the client is asked again. Put side effects that must not be repeated after the last
+// question or into [Once]. A client can send its last answers again, which runs the handler
+// again, until [MuxOptions.StateTTL] has passed; [MuxOptions.StateStore] prevents that.
 //
-// Ask fails at once, with CodeMissingCapability, if the client did not declare
-// that it can be asked so. It works in the handlers of tools, prompts and
-// resources that are registered on a [Mux], in both eras.
+// Ask fails with CodeMissingCapability if the client did not declare the capability that
+// the question needs. It works in the handlers of tools, prompts and resources that are
+// registered on a [Mux], in both eras.
 func Ask(ctx context.Context, questions ...Question) error {
 	a, err := askingFrom(ctx)
 	if err != nil {
@@ -78,10 +77,10 @@ func Ask(ctx context.Context, questions ...Question) error {
 	return refused
 }
 
-// Once returns what fn returned when it was first called under key by this
-// call's handler, in whichever round that was. Concurrent calls under one key run fn
-// once. The value travels with the request's state: it must encode as JSON, and all
-// values and answers together must fit into [MuxOptions.MaxState]. Errors are not kept.
+// Once calls fn once per call of the handler and key, even if the handler runs several
+// times, and returns its value every time. Concurrent calls under one key run fn once. The
+// value is part of the encrypted state that the client holds: it must encode as JSON, and
+// all values and answers together must fit into [MuxOptions.MaxState]. Errors are not kept.
 func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, error) {
 	var value T
 	a, err := askingFrom(ctx)
@@ -104,8 +103,8 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 	return value, nil
 }
 
-// asker is the innermost wrapper of every tool, prompt and resource: it lets the
-// handler ask, and makes a result of its unwinding.
+// asker is the innermost wrapper of every tool, prompt and resource. It lets the handler
+// ask, and turns the error of Ask into a result.
 type asker struct {
 	Handler
 	sealer *sealer
@@ -128,8 +127,8 @@ func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	return res, nil
 }
 
-// boundQuestions refuses more questions at once than clients answer, so that a handler
-// that asks too much fails in every era and with every client.
+// boundQuestions returns an error for more questions at once than clients answer, so that
+// such a handler fails in every era and with every client.
 func boundQuestions(res Result, err error) (Result, error) {
 	if asked, ok := res.(*InputRequired); ok && len(asked.InputRequests) > maxQuestions {
 		return nil, Errorf(CodeInternalError, "the handler asks %d questions at once; a client answers up to %d", len(asked.InputRequests), maxQuestions)
@@ -137,8 +136,8 @@ func boundQuestions(res Result, err error) (Result, error) {
 	return res, err
 }
 
-// askingContext is the context of a handler that can ask. What a handler asks and
-// remembers is its own, also if it calls other handlers for the same request.
+// askingContext is the context of a handler that can ask. Each handler has questions of its
+// own, also if it calls other handlers for the same request.
 type askingContext struct {
 	requestContext
 	asking asking
@@ -153,8 +152,8 @@ func (c *askingContext) Value(key any) any {
 	return c.requestContext.Value(key)
 }
 
-// unanswered returns the outcome of a call whose question the client could not answer:
-// for a tool, a result that tells the model.
+// unanswered returns the outcome of a call whose question the client could not answer: for
+// a tool, a result for the model.
 func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	if req.Method == MethodCallTool && ctx.Err() == nil {
 		return ErrorResult("the client did not answer a question: " + asError(err).Message), nil
@@ -162,7 +161,8 @@ func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	return nil, err
 }
 
-// answered returns r with what a client adds when it repeats a request that asked.
+// answered returns r with the answers and the state that a client adds when it repeats a
+// request that asked.
 func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*Request, error) {
 	raw := []byte{'{'}
 	raw = append(appendKey(raw, "inputResponses"), mustMarshal(answers)...)
@@ -207,7 +207,7 @@ func (*pendingError) Error() string { return "mcp: waiting for the client to ans
 
 var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
 
-// askingFrom returns what the innermost handler of ctx asks.
+// askingFrom returns the questions of the innermost handler of ctx.
 func askingFrom(ctx context.Context) (*asking, error) {
 	a, ok := ctx.Value(askingKey{}).(*asking)
 	if !ok {
@@ -259,7 +259,7 @@ func (a *asking) check(q Question) (InputRequest, error) {
 	return r, checkCapability(a.req, r)
 }
 
-// ask returns the answers, nil for those that are missing.
+// ask returns the answers, nil for missing ones.
 func (a *asking) ask(ctx context.Context, questions []Question, requests []InputRequest) ([]json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -288,7 +288,8 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 	return answers, nil
 }
 
-// onceValue returns what is kept under key, or what fn makes, which is then kept.
+// onceValue returns the value that is kept under key. If there is none, it calls fn and
+// keeps its value.
 func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -312,7 +313,7 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 	}
 }
 
-// runOnceLocked gives up the lock while fn runs.
+// runOnceLocked runs fn without the lock, and keeps its value.
 func (a *asking) runOnceLocked(key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	done := make(chan struct{})
 	a.running[key], a.unbound = done, nil
@@ -328,8 +329,8 @@ func (a *asking) runOnceLocked(key string, fn func() (json.RawMessage, error)) (
 	return fn()
 }
 
-// inputRequired is what a client gets that has to answer: the questions, and all
-// that is known so far, sealed.
+// inputRequired returns the result that asks the client: the open questions, and the
+// answers and values so far as encrypted state.
 func (a *asking) inputRequired() (Result, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -351,8 +352,8 @@ func (a *asking) inputRequired() (Result, error) {
 	}, nil
 }
 
-// warnIfUnasked logs the questions that a handler has asked without passing on the
-// error: the client never sees them.
+// warnIfUnasked logs the questions of a handler that did not return the error of Ask: the
+// client never sees them.
 func (a *asking) warnIfUnasked(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"net/url"
 )
 
-// Elicit asks the user to fill in a form whose fields are those of T, a struct
-// of strings, numbers, booleans, enums and lists of enums. With the answer it
-// returns the filled-in T; see [Ask] for what happens before. A refusal is
-// [ErrDeclined] or [ErrCancelled].
+// Elicit asks the user to fill in a form with the fields of T, a struct of strings, numbers,
+// booleans, enums and lists of enums, and returns the filled-in T. Until the user has
+// answered, it returns an error that the handler must return; see [Ask]. If the user
+// refuses, the error is [ErrDeclined] or [ErrCancelled].
 func Elicit[T any](ctx context.Context, key, message string) (T, error) {
 	var answer T
 	err := Ask(ctx, ElicitQuestion(key, message, &answer))
 	return answer, err
 }
 
-// ElicitURL asks the user to visit a URL, which is for what must not pass
-// through the client, such as secrets. Nil means that the user agreed to go
-// there, not that anything was done there.
+// ElicitURL asks the user to visit a URL, for input that must not pass through the client,
+// such as secrets. A nil error means that the user agreed to open the URL, not that
+// anything was done there.
 func ElicitURL(ctx context.Context, key, message, url string) error {
 	return Ask(ctx, ElicitURLQuestion(key, message, url))
 }
@@ -36,7 +36,7 @@ func Sample(ctx context.Context, key string, params *CreateMessageParams) (*Crea
 	return result, nil
 }
 
-// Roots asks the client for the places in the file system it works in.
+// Roots asks the client for the directories that it works in.
 func Roots(ctx context.Context, key string) ([]Root, error) {
 	var roots []Root
 	err := Ask(ctx, RootsQuestion(key, &roots))
@@ -161,7 +161,7 @@ func inputRequest(method string, params any) (InputRequest, error) {
 	return InputRequest{Method: method, Params: raw}, nil
 }
 
-// acceptElicit makes an error of a refusal.
+// acceptElicit returns the answer, or an error if the user refused.
 func acceptElicit(key string, raw json.RawMessage) (*ElicitResult, error) {
 	answer := new(ElicitResult)
 	if err := decodeAnswer(key, raw, answer); err != nil {
@@ -185,19 +185,18 @@ func decodeAnswer(key string, raw json.RawMessage, dst any) error {
 	return nil
 }
 
-// InputRequired is the result of a request that cannot go on without answers
-// from the client (basic/patterns/mrtr). The client answers the questions and
-// sends the request again, with the answers and the state. In the legacy era
-// the questions become requests to the client, and the handler is called again
-// with what it answered.
+// InputRequired is the result of a request that needs answers from the client
+// (basic/patterns/mrtr). The client answers the questions and sends the request again, with
+// the answers and the state. In the legacy era the questions become requests to the client,
+// and the handler is called again with the answers.
 type InputRequired struct {
 	ResultBase
 	InputRequests map[string]InputRequest `json:"inputRequests,omitempty"`
 	RequestState  *string                 `json:"requestState,omitzero"` // nil means none; "" is a state
 }
 
-// An InputRequest is one question: elicitation/create, sampling/createMessage
-// or roots/list.
+// An InputRequest is one question: an elicitation/create, sampling/createMessage or
+// roots/list request.
 type InputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitzero"`
@@ -214,7 +213,7 @@ type ElicitParams struct {
 	Meta            Meta            `json:"_meta,omitempty"`
 }
 
-// ElicitResult answers elicitation/create.
+// ElicitResult is the result of elicitation/create.
 type ElicitResult struct {
 	ResultBase
 	Action  string          `json:"action"`           // accept, decline or cancel
@@ -243,8 +242,8 @@ type CreateMessageParams struct {
 	Meta             Meta               `json:"_meta,omitempty"`
 }
 
-// A SamplingMessage is one message of a conversation. A single block is sent as
-// an object, as every revision understands it.
+// A SamplingMessage is one message of a conversation. A single block is encoded as an
+// object, which every revision understands.
 type SamplingMessage struct {
 	Role    Role            `json:"role"`
 	Content SamplingContent `json:"content"`
@@ -267,7 +266,7 @@ func (c *SamplingContent) UnmarshalJSON(data []byte) error {
 	return (*Contents)(c).UnmarshalJSON(data)
 }
 
-// ModelPreferences are a server's wishes for the model that samples.
+// ModelPreferences are the preferences of a server for the model that samples.
 type ModelPreferences struct {
 	Hints                []ModelHint `json:"hints,omitempty"`
 	CostPriority         *float64    `json:"costPriority,omitzero"`
@@ -275,17 +274,17 @@ type ModelPreferences struct {
 	IntelligencePriority *float64    `json:"intelligencePriority,omitzero"`
 }
 
-// A ModelHint is a part of a model's name.
+// A ModelHint is a part of the name of a model.
 type ModelHint struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ToolChoice says whether the model may, must or must not use a tool.
+// ToolChoice controls whether the model may, must or must not use tools.
 type ToolChoice struct {
 	Mode string `json:"mode,omitempty"` // auto, required or none
 }
 
-// CreateMessageResult answers sampling/createMessage.
+// CreateMessageResult is the result of sampling/createMessage.
 type CreateMessageResult struct {
 	ResultBase
 	Role       Role            `json:"role"`
@@ -294,22 +293,22 @@ type CreateMessageResult struct {
 	StopReason string          `json:"stopReason,omitempty"`
 }
 
-// ListRootsResult answers roots/list.
+// ListRootsResult is the result of roots/list.
 type ListRootsResult struct {
 	ResultBase
 	Roots []Root `json:"roots"`
 }
 
-// A Root is a place in the file system that a client lets a server work in.
+// A Root is a directory or file that a client lets a server work in.
 type Root struct {
 	URI  string `json:"uri"` // file://…
 	Name string `json:"name,omitempty"`
 	Meta Meta   `json:"_meta,omitempty"`
 }
 
-// checkConversation holds the messages for a model to what the specification asks of
-// the use of tools (client/sampling): results stand alone in the message of the user
-// after that of the uses, and there is one for each.
+// checkConversation validates the use of tools in the messages for a model
+// (client/sampling): each use has one result, in the next message of the user, which
+// contains results only.
 func checkConversation(messages []*SamplingMessage) error {
 	var open map[string]bool // uses without a result yet
 	for i, m := range messages {
@@ -337,7 +336,7 @@ func checkConversation(messages []*SamplingMessage) error {
 	return nil
 }
 
-// toolBlocks are the ids of the uses of tools in a message, and of their results.
+// toolBlocks returns the IDs of the tool uses in a message, and those of the tool results.
 func toolBlocks(content SamplingContent) (uses map[string]bool, results []string) {
 	for _, block := range content {
 		switch b := block.(type) {

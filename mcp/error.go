@@ -30,9 +30,9 @@ const (
 	CodeUnsupportedVersion = -32022
 )
 
-// An Error is the error of a response: what the peer is told. Handlers return
-// it to choose code and data; callers find it in what a call returned, with
-// errors.As, unchanged however many servers it passed through.
+// An Error is an error response of the protocol. Handlers return it to choose the code and
+// the data that the peer receives. Callers find it in the error of a call with errors.As,
+// unchanged by the servers in between.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`       // one concise sentence
@@ -40,8 +40,8 @@ type Error struct {
 	Cause   error           `json:"-"`             // for logs; never sent
 }
 
-// Errorf makes an Error. What a %w verb wraps is found in it with errors.Is and
-// errors.As, and its text is part of what the peer is told.
+// Errorf returns an Error with a formatted message. An error that is wrapped with %w is
+// found with errors.Is and errors.As; its text is part of the message for the peer.
 func Errorf(code int, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)
@@ -62,8 +62,8 @@ func (e *Error) WithData(v any) *Error {
 	return e
 }
 
-// Error returns the message, the code and the cause. The message may be a peer's: what
-// would control a terminal or begin another line of a log is escaped in it.
+// Error returns the message, the code and the cause. Control characters are escaped,
+// because the message may come from a peer.
 func (e *Error) Error() string {
 	message := printable.Line(e.Message)
 	if e.Cause == nil {
@@ -79,8 +79,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf is the code that err has on the wire: that of the [*Error] in it, or
-// CodeInternalError. It is 0 for nil.
+// CodeOf returns the code that is sent for err: that of the [*Error] in it, or
+// CodeInternalError. It returns 0 for nil.
 func CodeOf(err error) int {
 	if err == nil {
 		return 0
@@ -88,7 +88,7 @@ func CodeOf(err error) int {
 	return asError(err).Code
 }
 
-// asError is the Error that a peer is told for err.
+// asError returns the Error that is sent to a peer for err.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -149,7 +149,7 @@ func newUnsupportedVersionError(requested string) *Error {
 
 // A CancelError is the cause of a context that the peer cancelled.
 type CancelError struct {
-	Reason string // what the peer said, possibly empty
+	Reason string // given by the peer, possibly empty
 }
 
 func (e *CancelError) Error() string {
@@ -159,12 +159,12 @@ func (e *CancelError) Error() string {
 	return "mcp: cancelled by the peer: " + e.Reason
 }
 
-// Is makes a CancelError one of context.Canceled, which a handler that returns the error
-// of its context has instead.
+// Is reports whether target is context.Canceled, the error that a handler returns if it
+// returns that of its context.
 func (e *CancelError) Is(target error) bool { return target == context.Canceled }
 
-// ErrAbortHandler is a value to panic with to give up a request without a log
-// entry, as http.ErrAbortHandler is.
+// ErrAbortHandler is a value to panic with to abort a request without a log entry, like
+// http.ErrAbortHandler.
 var ErrAbortHandler = errors.New("mcp: abort handler")
 
 // Errors of connections.
@@ -172,12 +172,12 @@ var (
 	// ErrClosed is the error of a connection that was closed, and the cause of a context
 	// that ended because the connection, the session or the server was closed.
 	ErrClosed = transport.ErrClosed
-	// ErrUnreadable means that a peer answered with something that is not a response of
-	// this protocol: malformed JSON, a message over the limit, a web page. The request
-	// may have been served.
+	// ErrUnreadable means that the response is not one of this protocol, for example
+	// malformed JSON, a message over the limit or a web page. The request may have been
+	// served.
 	ErrUnreadable = transport.ErrUnreadable
-	// ErrSessionLost means that the server no longer knows the session, and that a new
-	// one did not help. The request had no effect.
+	// ErrSessionLost means that the server does not know the session any more, and that the
+	// request failed in a new one as well. The request had no effect.
 	ErrSessionLost = transport.ErrSessionLost
 	// ErrUnauthorized means that the server requires authentication.
 	ErrUnauthorized = transport.ErrUnauthorized
@@ -194,8 +194,8 @@ func toWire(err error) *transport.Error {
 	return &transport.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }
 
-// Codes of refusals that the specification leaves to applications. They lie outside
-// its range, and are the numbers that HTTP has for the same.
+// Error codes that the specification leaves to applications. They lie outside of its range,
+// and are the corresponding status codes of HTTP.
 const (
 	CodeInsufficientScope = 403
 	CodeTimeout           = 408
@@ -203,11 +203,11 @@ const (
 	CodeRateLimited       = 429
 )
 
-// A ScopeError says which scopes the caller of a request would need. It is the
-// cause of [NewInsufficientScopeError]; over HTTP it becomes a challenge, with which a
-// client can ask its user for more (basic/authorization#scope-challenge-handling).
+// A ScopeError lists the scopes that an operation needs. It is the cause of
+// [NewInsufficientScopeError]. Over HTTP it becomes a challenge that lets the client request
+// the scopes (basic/authorization#scope-challenge-handling).
 type ScopeError struct {
-	Required []string // all that the operation needs, also what was granted
+	Required []string // including the granted ones
 }
 
 func (e *ScopeError) Error() string {
@@ -235,8 +235,8 @@ func NewRateLimitedError(after time.Duration, format string, args ...any) *Error
 	return Errorf(CodeRateLimited, "%s", fmt.Sprintf(format, args...)).WithData(retryData{&ms})
 }
 
-// RetryAfter reports when the peer who answered with err may be asked again, if err
-// is one of [NewRateLimitedError], also one that came over a wire.
+// RetryAfter returns the time after which a request that failed with err may be repeated,
+// if err is a [NewRateLimitedError], also one that a peer sent.
 func RetryAfter(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != CodeRateLimited {

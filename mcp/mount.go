@@ -11,17 +11,17 @@ import (
 	"sync"
 )
 
-// mount is a Handler that serves the names under a prefix of another mux.
+// A mount is a handler that is mounted under a prefix of a mux.
 type mount struct {
 	prefix    string
 	uriPrefix string  // marks its URIs, see [Mux.Mount]
-	handler   Handler // as it was given: a *Mux, or anything else
-	serve     Handler // handler, wrapped in the middleware of the view
+	handler   Handler // as given to Mount
+	serve     Handler // handler wrapped in the middleware of the view
 	site      string
 	parent    *registry
 
 	mu        sync.Mutex
-	warned    map[string]struct{} // what was logged of its lists
+	warned    map[string]struct{} // problems of its lists that were logged
 	late      map[Change]late     // of lists
 	unmounted bool
 }
@@ -33,34 +33,31 @@ func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	}
 }
 
-// isMountPrefix reports whether every model provider accepts a prefix in the name of
-// a tool.
+// isMountPrefix reports whether all model providers accept the prefix in names of tools.
 func isMountPrefix(prefix string) bool {
 	return prefix != "" && len(prefix) <= 64 && strings.Trim(prefix, alphanumeric+"_-") == ""
 }
 
-// Mount serves another mux, or any Handler that answers as a server does, such as
-// a connection to one, under a literal prefix, separator included: with the
-// prefix "github_", its tool "search" is the tool "github_search". Prompts are
-// named alike; the URI "notes://a" becomes "mount:github_:notes://a", and so do
-// the URIs of what its tools and prompts return, except those that the client
-// fetches from the web itself. Custom methods are not mounted.
+// Mount serves another Mux, or any Handler that acts as a server, such as a connection to
+// one, under a prefix. The prefix includes the separator: with "github_", the tool "search"
+// becomes "github_search". Prompts are renamed in the same way. The URI "notes://a" becomes
+// "mount:github_:notes://a", also in the results of tools and prompts, except for URIs that
+// the client fetches from the web itself. Custom methods are not mounted.
 //
-// Mounts are disjoint. Mount panics if one prefix begins with another one, since a
-// name could then be meant for either, and all URIs that begin with
-// "mount:github_:" belong to the mount. A tool or prompt of the mux itself may have a
-// name under the prefix, and then goes before the mount's.
+// Mounts are disjoint: Mount panics if one prefix begins with another one. All URIs that
+// begin with "mount:github_:" belong to the mount. A tool or prompt of the mux itself may
+// have a name under the prefix, and takes precedence over that of the mount.
 //
-// What is listed can be called, and comes from the server that its prefix names: an
-// item of a mount's list that a call would not reach is left out, and so is one that
-// a client could not read, such as a tool whose schema is not that of an object. A
-// schema that only lacks its type is completed. Each is logged once.
+// Every listed item can be called. An item in the list of a mount is left out if a call
+// would not reach it, or if clients could not read it, such as a tool whose schema is not
+// that of an object. A schema that only lacks its type is completed. Each such item is
+// logged once.
 //
-// The mounted handlers are asked all at once for lists, discovery and subscriptions,
-// and no longer than [MuxOptions].MountTimeout: one that does not answer is left out.
+// For lists, discovery and subscriptions, all mounted handlers are called at the same time;
+// those that do not answer within [MuxOptions].MountTimeout are left out.
 //
-// The middleware of the mux is wrapped around that of what is mounted, and list
-// changes and resource updates go up.
+// The middleware of the mux wraps that of the mounted handler. List changes and resource
+// updates of the mounted handler are announced by the mux.
 func (m *Mux) Mount(prefix string, h Handler) {
 	site := callSite()
 	if h == nil {
@@ -80,8 +77,7 @@ func (m *Mux) Mount(prefix string, h Handler) {
 	m.hub.publishMounts()
 }
 
-// Unmount takes away what is mounted under prefix; it does nothing if there is
-// nothing.
+// Unmount removes the handler that is mounted under prefix, if there is one.
 func (m *Mux) Unmount(prefix string) {
 	m.update(func() {
 		mt := m.mounts[prefix]
@@ -177,8 +173,8 @@ func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
 	}
 }
 
-// prefixFor returns what names begin with. A URI of a mount is an opaque one that has
-// the inner one in it byte for byte, so that taking the prefix off is exact.
+// prefixFor returns the prefix of the names or URIs of the mount. A URI keeps its inner URI
+// byte for byte, so that removing the prefix is exact.
 func (mt *mount) prefixFor(kind string) string {
 	if kind == "resource" {
 		return mt.uriPrefix
@@ -186,7 +182,7 @@ func (mt *mount) prefixFor(kind string) string {
 	return mt.prefix
 }
 
-// outerName is the name outside of the mount; methods have none.
+// outerName returns the name outside of the mount; methods have none.
 func (mt *mount) outerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
@@ -194,7 +190,7 @@ func (mt *mount) outerName(kind, name string) (string, bool) {
 	return mt.prefixFor(kind) + name, true
 }
 
-// innerName is the name inside of the mount, if name belongs there.
+// innerName returns the name inside of the mount, if name belongs to the mount.
 func (mt *mount) innerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
@@ -202,7 +198,7 @@ func (mt *mount) innerName(kind, name string) (string, bool) {
 	return strings.CutPrefix(name, mt.prefixFor(kind))
 }
 
-// outer is outerName by method.
+// outer returns the name outside of the mount of what a method is about.
 func (mt *mount) outer(method, name string) string {
 	switch method {
 	case MethodCallTool, MethodGetPrompt:
@@ -223,7 +219,7 @@ func (s *snapshot) mountOf(kind, name string) *mount {
 	return nil
 }
 
-// serveNamed passes a request on under its inner name.
+// serveNamed serves a request under its inner name.
 func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Result, error) {
 	name, _ := mt.innerName(kind, req.Name())
 	inner := req.withName(name)
@@ -239,8 +235,8 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	return mt.sealState(req, mt.renameResult(res))
 }
 
-// outerError is the error of a mounted handler, with the name that the caller gave
-// where the error is that there is no such name.
+// outerError returns the error of a mounted handler. If the error says that a name is
+// unknown, it names the outer one.
 func outerError(err error, kind, inner, outer string) error {
 	if kind == "resource" && isResourceNotFound(err) {
 		return NewResourceNotFoundError(outer)

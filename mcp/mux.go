@@ -92,21 +92,21 @@ func limit[T int | time.Duration](option, byDefault T) T {
 	return option
 }
 
-// A Mux routes MCP requests to the handlers of tools, prompts, resources and
-// methods that are registered on it, and answers by itself what follows from
-// them: the lists, discovery, completion and subscriptions. It is a Handler:
-// mounted in another mux, served by any transport, called by a test.
+// A Mux routes MCP requests to the registered handlers of tools, prompts, resources and
+// methods. It serves lists, discovery, completion and subscriptions itself, from what is
+// registered. It is a Handler, which can be served by any transport or mounted in another
+// Mux. It must be made by [NewMux].
 //
-// Registration may happen at any time, also while the mux is serving. Mistakes
-// of registration panic and name both places. All methods may be called by
-// several goroutines at once.
+// Handlers may be registered and removed at any time, also while the mux is serving.
+// Registering an invalid or conflicting handler panics; the message names both places. A
+// Mux is safe for concurrent use.
 type Mux struct {
 	*registry
 	view   bool         // made by With or Group
-	inline []Middleware // of a view; only added to, under the registration lock
+	inline []Middleware // of a view; append-only, under the registration lock
 }
 
-// NewMux makes a mux for a server of that name and version.
+// NewMux returns a Mux for a server with a name and a version.
 func NewMux(name, version string, opts *MuxOptions) *Mux {
 	o := opts.withDefaults()
 	ring, err := seal.NewRing(o.StateKeys...)
@@ -136,12 +136,11 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	return (*m.chain.Load())().ServeMCP(contextWithRequest(ctx, req), req)
 }
 
-// Use adds middleware around everything that the mux serves: all methods,
-// unknown ones and notifications included. The first added is outermost. What decides
-// by the name of a resource who may read it must also decide, for subscriptions/listen,
-// who is told of its updates; middleware of [Mux.With] is asked for both. On a
-// view made by [Mux.With] or [Mux.Group] it wraps what is registered there
-// afterwards.
+// Use adds middleware around everything that the mux serves, including unknown methods and
+// notifications. The first one is outermost. Middleware that restricts who may read a
+// resource must also restrict who receives its updates by subscriptions/listen; middleware
+// of [Mux.With] is called for both. On a view made by [Mux.With] or [Mux.Group], Use wraps
+// the handlers that are registered there afterwards.
 func (m *Mux) Use(mw ...Middleware) {
 	m.update(func() {
 		if m.view {
@@ -153,20 +152,20 @@ func (m *Mux) Use(mw ...Middleware) {
 	})
 }
 
-// With returns a view of the mux: what is registered through it is wrapped in
-// mw, and goes into the same mux.
+// With returns a view of the mux: handlers that are registered through it are wrapped in mw
+// and belong to the same mux.
 func (m *Mux) With(mw ...Middleware) *Mux {
 	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw)}
 }
 
-// around is the middleware around what is registered through m.
+// around returns the middleware of a view.
 func (m *Mux) around() []Middleware {
 	registering.Lock()
 	defer registering.Unlock()
 	return m.inline
 }
 
-// Group calls fn with a view of the mux that can have middleware of its own.
+// Group calls fn with a new view of the mux, to which fn can add middleware.
 func (m *Mux) Group(fn func(g *Mux)) { fn(m.With()) }
 
 // Tool registers a tool. If h is a [Describer], the tool is listed.
@@ -189,13 +188,12 @@ func (m *Mux) Prompt(name string, h Handler) {
 	m.register(e)
 }
 
-// Resource registers a resource under its URI, or all the resources that an RFC
-// 6570 template such as "notes://{user}/{+path}" matches; the handler gets the
-// values of the variables from [Request.PathValue]. A URI goes before templates,
-// and a more specific template before a less specific one; two templates of
-// which neither is more specific must not overlap. A URI that belongs to another
-// registration once what needs no encoding is decoded is not found. If h is a
-// [Describer], the resource or template is listed.
+// Resource registers a resource under its URI, or all resources that match an RFC 6570
+// template such as "notes://{user}/{+path}"; [Request.PathValue] returns the values of the
+// variables. A URI takes precedence over templates, and a more specific template over a
+// less specific one. Two templates may overlap only if one is more specific. A URI is not
+// found if it would match another registration after needless percent-encoding is removed.
+// If h is a [Describer], the resource or template is listed.
 func (m *Mux) Resource(pattern string, h Handler) {
 	if pattern == "" {
 		panic("mcp: Mux.Resource: the pattern is empty")
@@ -211,8 +209,8 @@ func (m *Mux) Resource(pattern string, h Handler) {
 	m.register(e)
 }
 
-// Handle registers the handler of a method or notification that the mux does
-// not serve by itself.
+// Handle registers the handler of a method or notification that the mux does not serve
+// itself.
 func (m *Mux) Handle(method string, h Handler) {
 	if method == "" {
 		panic("mcp: Mux.Handle: the method is empty")
@@ -230,11 +228,11 @@ func (m *Mux) RemoveTool(names ...string) { m.remove("tool", names) }
 // RemovePrompt removes prompts; names that are not registered are ignored.
 func (m *Mux) RemovePrompt(names ...string) { m.remove("prompt", names) }
 
-// RemoveResource removes resources and templates by the pattern under which
-// they were registered; unknown ones are ignored.
+// RemoveResource removes resources and templates by the pattern they were registered under;
+// patterns that are not registered are ignored.
 func (m *Mux) RemoveResource(patterns ...string) { m.remove("resource", patterns) }
 
-// RemoveHandle removes handlers of methods; unknown ones are ignored.
+// RemoveHandle removes the handlers of methods; methods that are not registered are ignored.
 func (m *Mux) RemoveHandle(methods ...string) { m.remove("method", methods) }
 
 // ResourceUpdated notifies the subscribers of a resource that it has changed. It does not
@@ -244,10 +242,10 @@ func (m *Mux) ResourceUpdated(uri string) {
 	m.hub.publish(Change{NotificationResourceUpdated, uri})
 }
 
-// Walk calls fn for everything that is registered, the muxes mounted in this
-// one included, until fn returns an error: method is tools/call, prompts/get or
-// resources/read with the name, URI or template, or the method of [Mux.Handle]
-// with an empty name. A mounted Handler that is no Mux is not entered.
+// Walk calls fn for each registered handler, also of mounted muxes, until fn returns an
+// error. The method is tools/call, prompts/get or resources/read, with the name, URI or
+// template; or it is the method of [Mux.Handle], with an empty name. Mounted handlers that
+// are not a Mux are skipped.
 func (m *Mux) Walk(fn func(method, name string, h Handler) error) error {
 	return m.walk(fn)
 }

@@ -17,24 +17,24 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// ToolFunc makes the handler of a tool from a function. It panics if In or Out
-// is a type that has no schema.
+// ToolFunc returns the handler of a tool that calls fn. It panics if In or Out is a type
+// without a schema.
 //
-// In is the tool's arguments: a struct, or a map with string keys. Its schema is
-// inferred (see package jsonschema) unless t has one; arguments that do not fit
-// it are refused with a result that tells the model what to mend, before fn is
-// called. Members that are absent and have a default in the schema get it.
+// In is the type of the arguments: a struct, or a map with string keys. Its schema is
+// inferred (see package jsonschema) unless t has one. Invalid arguments are not passed to
+// fn: the model gets a result with an explanation it can act on. Absent members get the
+// default of the schema.
 //
-// Out is what the tool returns:
-//   - string: a text block;
-//   - a [Content] or a list of them, or of one type of them: those blocks;
+// Out is the type of the output:
+//   - string: a block of text;
+//   - a [Content], or a slice of Content or of one type of it: those blocks;
 //   - [*CallToolResult]: the result itself;
 //   - struct{}: no content;
-//   - anything else: structured content, and its JSON as a text block. Its
-//     schema is inferred unless t has one, and checked against.
+//   - any other type: structured content, and its JSON as a block of text. The schema is
+//     inferred unless t has one, and the output is validated against it.
 //
-// An error that is or wraps an [*Error] is the error of the request; any other
-// becomes a result that tells the model, by its text, why the tool failed.
+// An error that is or wraps an [*Error] is the error of the request. Any other error
+// becomes the result of a failed tool, whose text explains the failure to the model.
 //
 // A nil t means the zero Tool.
 func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *Tool) Handler {
@@ -90,7 +90,7 @@ func outputKindOf(t reflect.Type) outputKind {
 
 func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
 
-// compiled says that the schemas of the description have been compiled.
+// compiled marks a handler whose schemas have been compiled.
 func (*toolFunc[In, Out]) compiled() {}
 
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
@@ -122,7 +122,7 @@ func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result,
 	return f.result(ctx, out)
 }
 
-// decode returns what is wrong with the arguments, or "".
+// decode decodes the arguments. It returns a description of their problem, or "".
 func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) string {
 	if args == nil {
 		args = json.RawMessage("{}")
@@ -139,7 +139,8 @@ func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in
 	return ""
 }
 
-// failedTool keeps what is meant for the protocol and tells the model the rest.
+// failedTool returns the outcome of a tool whose function returned err: an error of the
+// protocol stays one, any other is a result for the model.
 func failedTool(err error) (Result, error) {
 	var coded *Error
 	var pending *pendingError
