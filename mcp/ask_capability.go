@@ -9,8 +9,8 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// checkInputRequired holds a handler that writes its questions itself to the
-// rules: at least one of questions and state, nothing the client cannot answer.
+// checkInputRequired validates the questions of a handler that returns an [InputRequired]
+// itself: it needs a question or a state, and the client must support all questions.
 func checkInputRequired(req *Request, r *InputRequired) (Result, error) {
 	if len(r.InputRequests) == 0 && r.RequestState == nil {
 		return nil, Errorf(CodeInternalError, "a handler asked for input without a question or a state")
@@ -36,8 +36,7 @@ func checkQuestions(req *Request, questions map[string]InputRequest) error {
 	return nil
 }
 
-// checkCapability reports the capability that the client would have had to
-// declare to be asked r.
+// checkCapability returns an error that names the capability that the client lacks for r.
 func checkCapability(req *Request, r InputRequest) error {
 	caps := req.ClientCapabilities()
 	var missing *ClientCapabilities

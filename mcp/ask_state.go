@@ -19,9 +19,8 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// sealer keeps what a handler knows between the rounds of one request in the
-// client's hands: encrypted, bound to the server, the caller and the request, for a
-// while.
+// A sealer encrypts the state of a handler between the rounds of one request. The client
+// holds it; it is bound to the server, the caller and the request, and expires.
 type sealer struct {
 	server string // the name of the mux
 	ring   *seal.Ring
@@ -31,7 +30,7 @@ type sealer struct {
 	logger *slog.Logger
 }
 
-// replayState is what travels in requestState.
+// replayState is the decrypted content of requestState.
 type replayState struct {
 	Expiry  int64                      `json:"e"`           // unix seconds
 	Asked   map[string]string          `json:"q,omitempty"` // digests of the questions that are asked with it, by key
@@ -64,7 +63,8 @@ func (s *sealer) seal(req *Request, state *replayState) (string, error) {
 	return s.ring.Seal(plain, s.binding(req)), nil
 }
 
-// open refuses what was forged, transplanted or used before, or has expired.
+// open decrypts a state. It fails if the state was forged, made for another request or
+// used before, or has expired.
 func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayState, error) {
 	plain, err := s.ring.Open(token, s.binding(req))
 	state := new(replayState)
@@ -104,7 +104,7 @@ func (s *sealer) binding(req *Request) []byte {
 	return digestParts(append(s.bindingOf(req), string(normalized(rest)), string(normalized(req.Arguments()))))
 }
 
-// digestParts is different for different lists of parts.
+// digestParts returns a digest that differs for different lists of parts.
 func digestParts(parts []string) []byte {
 	h := sha256.New()
 	for _, part := range parts {
@@ -123,8 +123,8 @@ func (s *sealer) bindingOf(req *Request) []string {
 	return parts
 }
 
-// normalized is args with its members sorted and no white space; numbers keep
-// every digit.
+// normalized returns args with sorted members and without white space. Numbers keep all
+// digits.
 func normalized(args json.RawMessage) []byte {
 	if args == nil {
 		return []byte("{}")

@@ -31,12 +31,12 @@ func appendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	return whole
 }
 
-// errPanicked is why a result could not be encoded whose encoding panics: it has a
-// nil where there must be something, say. What the panic says is not for the peer.
+// errPanicked means that the encoding of a result panicked, for example because of a nil
+// pointer. The text of the panic is not sent to the peer.
 var errPanicked = errors.New("encoding it panicked")
 
-// appendResult appends a response that is no error. It keeps what handlers return
-// from ending the process.
+// appendResult appends a response that is not an error. It recovers from panics of encoders
+// in results.
 func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error) {
 	defer func() {
 		if recover() != nil {
@@ -53,7 +53,7 @@ func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error
 	return append(whole, '}'), nil
 }
 
-// checkResult checks the JSON that a handler made by hand.
+// checkResult validates the raw JSON of a result.
 func checkResult(res Result) error {
 	if r, ok := res.(*CallToolResult); ok && r.StructuredContent != nil {
 		if err := jsonscan.Valid(r.StructuredContent, 0); err != nil {
@@ -68,12 +68,12 @@ func appendErrorResponse(dst []byte, id ID, err error) []byte {
 	return transport.AppendError(dst, id, toWire(err))
 }
 
-// headMembers are the members of a result that depend on the era; eras write
-// them at the head of the object.
+// headMembers are the members of a result that depend on the era. Each era writes them at
+// the head of the object.
 var headMembers = []string{"resultType", "_meta", "ttlMs", "cacheScope"}
 
-// appendBody continues an object whose head is written with the members of res
-// that no era touches.
+// appendBody continues an object whose head is written with the other members of res, and
+// closes it.
 func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
 	switch r := res.(type) {
 	case *CallToolResult:

@@ -25,22 +25,21 @@ import (
 type FileServerOptions struct {
 	// Resource describes the template. Nil means the zero Resource.
 	Resource *Resource
-	// Hidden also serves files and directories whose name begins with a dot, and
-	// what is below such directories. Where it is false, names that a file system
-	// may take for such a name are hidden as well: on Windows those with a tilde
-	// before a digit, which short names have.
+	// Hidden also serves dot-files and files below dot-directories. If it is false, names
+	// that a file system may take for such a name are hidden as well: on Windows, those
+	// with a tilde before a digit, as short names have.
 	Hidden bool
-	// WithinRoots serves only what lies within the roots that the client names
-	// when it is asked for them; see [Roots]. The template must make file URIs.
-	// Since a client cannot be asked while it lists, nothing is listed then.
+	// WithinRoots serves only files within the roots of the client, which is asked for
+	// them; see [Roots]. The template must make file URIs. Nothing is listed, because a
+	// client cannot be asked during a list request.
 	WithinRoots bool
-	// MaxBytes is how large a file may be to be read. Larger ones are listed all
-	// the same. 0 means 16 MiB.
+	// MaxBytes limits the size of files that can be read. Larger files are listed. 0 means
+	// 16 MiB.
 	MaxBytes int64
-	// PageSize is how many files a page of the list holds at most. 0 means 1000.
+	// PageSize limits the files on a page of the list. 0 means 1000.
 	PageSize int
-	// Cache are the hints of what is listed and read; the zero value means do not
-	// keep it, and private.
+	// Cache holds the cache hints of lists and files. The zero value means private and not
+	// to be kept.
 	Cache Cacheable
 }
 
@@ -62,39 +61,35 @@ func (o *FileServerOptions) withDefaults() FileServerOptions {
 // pathVariable is the variable of a file server's template.
 const pathVariable = "path"
 
-// FileServerFS makes a handler of the files in a file system, to be registered
-// under a template that has the variable path and no other:
+// FileServerFS returns a handler for the files of a file system. Register it under a
+// template that has the variable path and no other:
 //
 //	mux.Resource("file:///docs/{+path}", mcp.FileServerFS(os.DirFS("docs"), nil))
 //
-// All regular files stand in resources/list, each with its size, its MIME type
-// and the time it was modified, in the order of [fs.WalkDir]. A directory is not
-// listed, but can be read: its contents have the type inode/directory, and the
-// text has a line for each entry, a URI reference relative to the directory, with
-// a slash at the end of what is itself a directory. Files are text if their type
-// allows it and all of them is UTF-8, otherwise binary. Paths complete.
+// All regular files are listed, with size, MIME type and modification time, in the order of
+// [fs.WalkDir]. Directories are not listed, but can be read: their type is inode/directory,
+// and the text has a line for each entry, a URI reference relative to the directory that
+// ends in a slash for a directory. A file is sent as text if its type allows that and it is
+// valid UTF-8, otherwise as binary. Paths are completed.
 //
-// The text of a directory names everything that is served in it, to every caller.
-// Middleware that hides single files from some callers, such as middleware.Visible,
-// does not take their names out of it: keep what only some callers may see in
-// directories of its own, and hide those and what is below them.
+// The text of a directory names all served entries, for every caller. Middleware that hides
+// single files from some callers, such as middleware.Visible, does not remove their names
+// from it: keep restricted files in separate directories, and hide these directories and
+// everything below them.
 //
-// What is not there, hidden or not below the file system's root is
-// [NewResourceNotFoundError], however its URI is written: with dots, with encoded
-// slashes, with backslashes. So is any path that has a symbolic link in it, if
-// fsys implements [fs.ReadLinkFS], as os.DirFS and what fs.Sub makes of it do. Any
-// other file system is taken at its word: if it follows links, as a wrapper around
-// os.DirFS without that interface does, then so does the handler. Links are looked
-// for before a file is opened; a tree that somebody else can change at the same
-// time is served with [FileServerRoot].
+// A file that does not exist, is hidden or lies outside of the root is answered with
+// [NewResourceNotFoundError], however the URI is written: with dots, encoded slashes or
+// backslashes. So is a path with a symbolic link, if fsys implements [fs.ReadLinkFS], as
+// os.DirFS and its fs.Sub do. Other file systems decide themselves whether they follow
+// links; a wrapper around os.DirFS without that interface does. Links are checked before a
+// file is opened: use [FileServerRoot] for a tree that others can change at the same time.
 //
-// Where the file system ignores case, or spells a name in several ways, a file can be
-// read by more URIs than the one that is listed. Middleware that decides by URI must not
-// hide a single file there, but only allow what it knows.
+// If the file system ignores case, or accepts several spellings of a name, a file can be
+// read by other URIs than the listed one. Middleware that decides by URI must then allow
+// known URIs rather than hide single files.
 //
-// Directories of more than 65,536 entries, files whose name is not UTF-8 or has a
-// backslash, and files whose URI would be longer than 8 KiB, are left out of the
-// list.
+// The list leaves out directories of more than 65,536 entries, files whose name is not
+// valid UTF-8 or has a backslash, and files whose URI would be longer than 8 KiB.
 func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 	if fsys == nil {
 		panic(fmt.Sprintf("mcp: FileServerFS at %s: the file system is nil", callSite()))
@@ -104,13 +99,12 @@ func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 	return s
 }
 
-// FileServerRoot is [FileServerFS] for a directory of the operating system.
-// Symbolic links that stay in it are followed, unless the options say WithinRoots or
-// the link leads to, or through, what is hidden; a link to a directory is not followed
-// by the list. That nothing leads out of the directory, to what is hidden, or to
-// anything that is not a regular file or a directory holds whatever happens in it
-// meanwhile. What is more than 255 directories deep is not served. Root must not be
-// closed while the handler is used.
+// FileServerRoot is [FileServerFS] for a directory of the operating system. Symbolic links
+// within the directory are followed, unless WithinRoots is set or the link leads to, or
+// through, a hidden file; the list does not follow links to directories. Nothing outside of
+// the directory, no hidden file and nothing but regular files and directories is ever
+// served, even if the directory is changed at the same time. Files more than 255
+// directories deep are not served. Root must not be closed while the handler is used.
 func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
 	if root == nil {
 		panic(fmt.Sprintf("mcp: FileServerRoot at %s: the root is nil", callSite()))
@@ -216,14 +210,14 @@ func (s *fileServer) read(name string, onlyDir bool, part *ResourceContents) err
 	return s.readFile(name, f, info.Size(), part)
 }
 
-// fileNotFound tells a log why.
+// fileNotFound returns the error for a file that is not served, with the reason for logs.
 func fileNotFound(uri string, why error) *Error {
 	e := NewResourceNotFoundError(uri)
 	e.Cause = why
 	return e
 }
 
-// fileProblem does not tell the peer what an operating system says.
+// fileProblem returns the error for the peer, without the text of the operating system.
 func fileProblem(uri string, err error) error {
 	var coded *Error
 	switch {
@@ -263,7 +257,7 @@ func (s *fileServer) tooLarge(uri string) error {
 	return Errorf(CodeInternalError, "resource %q is larger than %d bytes, which is what this server reads at most", uri, s.opts.MaxBytes)
 }
 
-// readDirectory makes text of the names in a directory.
+// readDirectory reads the names in a directory as text.
 func (s *fileServer) readDirectory(name string, f fs.File, part *ResourceContents) error {
 	entries, err := s.entries(name, f)
 	if errors.Is(err, errTooManyEntries) {
@@ -288,9 +282,9 @@ func (s *fileServer) readDirectory(name string, f fs.File, part *ResourceContent
 	return nil
 }
 
-// nameOf is the name in the file system of what a URI asks for, given the value
-// of its path variable. It is false for everything that no list and no directory
-// would have named: middleware that looks at URIs can rely on their slashes.
+// nameOf returns the name in the file system for a URI, given the value of its path
+// variable. It returns false for a URI that no list and no directory would contain:
+// middleware that examines URIs can rely on their slashes.
 func (s *fileServer) nameOf(uri, value string) (string, bool) {
 	if strings.Contains(strings.ToLower(uri), "%2f") {
 		return "", false
@@ -327,7 +321,7 @@ func isHidden(element string, shortNames bool) bool {
 	return shortNames && short && number != "" && '0' <= number[0] && number[0] <= '9'
 }
 
-// uriOf writes the URI of a file, if there is one that leads back to it.
+// uriOf returns the URI of a file, if there is one that matches the file again.
 func uriOf(t *uritemplate.Template, name string) (string, bool) {
 	uri, err := t.Expand(map[string]string{pathVariable: escapePath(name)})
 	if err != nil {
@@ -337,7 +331,7 @@ func uriOf(t *uritemplate.Template, name string) (string, bool) {
 	return uri, ok && values.Get(pathVariable) == name
 }
 
-// escapePath encodes what would not be part of a path in a URI.
+// escapePath encodes a path for a URI.
 func escapePath(name string) string { return (&url.URL{Path: name}).EscapedPath() }
 
 // withinRoots reports whether a file URI is that of a root, or of something below
@@ -356,8 +350,8 @@ func withinRoots(uri string, roots []Root) bool {
 	return false
 }
 
-// filePath is the path in a file URI of this machine. A question mark or a number
-// sign that is not encoded would hide the rest of the path.
+// filePath returns the path of a file URI of this machine. URIs with an unencoded question
+// mark or number sign, which would hide the rest of the path, have none.
 func filePath(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" ||

@@ -125,7 +125,7 @@ func (w *fileWalk) visit(ctx context.Context, name string, e fs.DirEntry) {
 	}
 }
 
-// describe is nil for a file that has no URI.
+// describe returns the list item of a file, nil if the file has no URI.
 func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.FileInfo) *Resource {
 	uri, ok := uriOf(t, name)
 	if !ok {
@@ -141,8 +141,8 @@ func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.File
 	return r
 }
 
-// sniff looks at the head of a file whose name does not tell its type. The whole
-// file may turn out to be something else.
+// sniff guesses the type of a file from its first bytes, for names without a known
+// extension. A read of the whole file may find another type.
 func (s *fileServer) sniff(name string) string {
 	f, _, err := s.tree.open(name)
 	if err != nil {
@@ -157,13 +157,13 @@ func (s *fileServer) sniff(name string) string {
 	return typeOf(head[:n])
 }
 
-// entries are those of an open directory that are served, by name.
+// entries returns the served entries of an open directory, by name.
 func (s *fileServer) entries(dir string, f fs.File) ([]fs.DirEntry, error) {
 	all, err := s.readEntries(dir, f)
 	return s.served(all), err
 }
 
-// served reduces the entries of a directory to those that are served, by name.
+// served returns those entries of a directory that are served, by name.
 func (s *fileServer) served(all []fs.DirEntry) []fs.DirEntry {
 	all = slices.DeleteFunc(all, func(e fs.DirEntry) bool {
 		served := e.IsDir() || e.Type().IsRegular() || s.tree.follows() && e.Type()&fs.ModeSymlink != 0
@@ -202,7 +202,7 @@ func (s *fileServer) readEntries(dir string, f fs.File) ([]fs.DirEntry, error) {
 	}
 }
 
-// entryInfo is about what a link leads to where links are followed.
+// entryInfo describes an entry, or the target of a link if links are followed.
 func (s *fileServer) entryInfo(dir string, e fs.DirEntry) (fs.FileInfo, error) {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Info()
@@ -246,7 +246,7 @@ const (
 	typeBinary    = "application/octet-stream"
 )
 
-// sniffLength is how much of a file is looked at to tell its type.
+// sniffLength is the number of bytes that are used to guess a type.
 const sniffLength = 512
 
 // knownTypes come before the table of the operating system, which is missing on
@@ -270,7 +270,7 @@ var knownTypes = map[string]string{
 	".yml": "application/yaml", ".zip": "application/zip",
 }
 
-// typeByName is the type that the extension of a name stands for, or "".
+// typeByName returns the type of the extension of a name, or "".
 func typeByName(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	if known, ok := knownTypes[ext]; ok {

@@ -173,7 +173,7 @@ type fileTree interface {
 
 var errNotServed = errors.New("mcp: neither a regular file nor a directory, hidden, or behind a symbolic link")
 
-// notServed is the error of a name that leads to nothing because of err.
+// notServed returns the error of a name that cannot be served because of err.
 func notServed(err error) error { return fmt.Errorf("%w: %w", errNotServed, err) }
 
 // An fsTree is a file system.

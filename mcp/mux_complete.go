@@ -13,14 +13,14 @@ import (
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
-// maxCompletions is how many values a completion may hold (server/utilities/completion).
+// maxCompletions limits the values of a completion (server/utilities/completion).
 const maxCompletions = 100
 
-// A Completer suggests values for an argument, the best first. Of more than 100,
-// the first 100 are sent, and how many there are.
+// A Completer suggests values for an argument, the best first. If there are more than 100,
+// the first 100 and the total are sent.
 type Completer func(ctx context.Context, p *CompleteParams) ([]string, error)
 
-// CompleteFrom suggests those of a fixed list that begin with what was typed,
+// CompleteFrom returns a Completer that suggests the values with the typed prefix,
 // regardless of case.
 func CompleteFrom(values ...string) Completer {
 	return func(_ context.Context, p *CompleteParams) ([]string, error) {
@@ -35,8 +35,7 @@ func CompleteFrom(values ...string) Completer {
 	}
 }
 
-// enumerator is a handler that knows the values that some of its arguments can
-// have.
+// An enumerator is a handler that knows the possible values of some arguments.
 type enumerator interface{ enums() map[string][]string }
 
 func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
@@ -70,7 +69,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	return nil, NewUnknownNameError(kind, name)
 }
 
-// completable is the entry of a template, by the template or a URI that it matches.
+// completable returns the entry of a template, given the template or a URI that it matches.
 func (s *snapshot) completable(uri string) *entry {
 	for _, e := range s.templates {
 		if e.name == uri {
@@ -121,7 +120,7 @@ func (e *entry) completer(argument string) Completer {
 	return nil
 }
 
-// complete passes a completion on, with the inner name in its reference.
+// complete forwards a completion with the inner name in its reference.
 func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
 	inner, _ := mt.innerName(kind, name)
 	params, err := completionOf(req, p, inner)
@@ -210,7 +209,7 @@ type CompleteContext struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 }
 
-// CompleteResult answers completion/complete.
+// CompleteResult is the result of completion/complete.
 type CompleteResult struct {
 	ResultBase
 	Completion Completion `json:"completion"`

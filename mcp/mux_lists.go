@@ -18,17 +18,17 @@ type page[D any] struct {
 	cache Cacheable
 }
 
-// A source is a part of a list that somebody else keeps: a mount, or a template
-// that can list what it matches.
+// A source provides a part of a list: a mount, or a template that lists the resources that
+// it matches.
 type source[D any] struct {
 	key    string // sorts the sources, and names them in cursors
 	site   string
-	public bool // all that it gives may be cached for everybody
-	// fetch begins to fetch a page, and returns what waits for it.
+	public bool // its items do not depend on the caller
+	// fetch starts to fetch a page, and returns a function that waits for it.
 	fetch func(ctx context.Context, req *Request, cursor *string) (wait func() (page[D], error))
 }
 
-// list is what differs between the four lists of a mux.
+// A list is one of the four lists of a mux.
 type list[D any] struct {
 	offered func(*ServerCapabilities) bool
 	own     func(*snapshot) []D
@@ -67,7 +67,7 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 	return l.result(p, cursor), nil
 }
 
-// addOwn takes the mux's own items after the cursor.
+// addOwn adds the mux's own items after the cursor.
 func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cursor) {
 	if at.Source != nil {
 		return nil
@@ -93,8 +93,8 @@ func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cu
 // after it.
 const maxInnerCursor = 64 << 10
 
-// addSources goes on with the sources until the page is full. What a source
-// gives as a page is taken whole.
+// addSources adds pages of the sources until the page is full. A page of a source is not
+// divided.
 func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *page[D], sources []source[D], at *cursor) (*cursor, error) {
 	if len(sources) == 0 {
 		return nil, nil
@@ -145,8 +145,8 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 	return nil, nil
 }
 
-// fetchAll begins to fetch the first pages of all sources at once: they may be far
-// away, and none is to wait for another.
+// fetchAll starts to fetch the first pages of all sources, so that slow sources do not add
+// up.
 func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []func() (page[D], error) {
 	waits := make([]func() (page[D], error), len(sources))
 	for i, src := range sources {
@@ -155,8 +155,7 @@ func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []f
 	return waits
 }
 
-// logSkipped tells the operator that a source is missing from a list, rather
-// than to fail the whole list for it.
+// logSkipped logs that a source is missing from a list. The list does not fail.
 func logSkipped(ctx context.Context, g *registry, req *Request, key, site string, err error) {
 	if code := CodeOf(err); code == CodeMethodNotFound || code == CodeInsufficientScope || ctx.Err() != nil {
 		return // there is no such list, or none for this caller
@@ -165,7 +164,7 @@ func logSkipped(ctx context.Context, g *registry, req *Request, key, site string
 		"method", req.Method, "part", key, "registered", site, "error", err)
 }
 
-// narrowed is the hints of a list that holds something with other hints.
+// narrowed returns the hints of a list that contains items with other hints.
 func (c Cacheable) narrowed(other Cacheable) Cacheable {
 	if other.CacheScope != CachePublic {
 		c.CacheScope = CachePrivate
@@ -252,14 +251,14 @@ func (g *registry) listTemplates(ctx context.Context, req *Request) (Result, err
 	return templatesList.serve(ctx, g, req)
 }
 
-// A ResourceLister is the Handler of a template that can list the resources
-// which its template matches; they then stand in resources/list.
+// A ResourceLister is the Handler of a template that lists the resources that its template
+// matches. The resources are part of resources/list.
 type ResourceLister interface {
 	Handler
-	// ListResources lists one page. The template is the one it is registered
-	// under; cursor is nil for the first page, otherwise one that a page before
-	// ended with, or anything else that a client made up. It is called for
-	// every resources/list and must return within a bounded time.
+	// ListResources returns one page. The template is the one that the handler is registered
+	// under. The cursor is nil for the first page, otherwise that of an earlier page or any
+	// text that a client made up. It is called for every resources/list and must return
+	// within a bounded time.
 	ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error)
 }
 
@@ -312,7 +311,7 @@ func alwaysPublic(l ResourceLister) bool {
 	return ok && known.cacheHints().CacheScope == CachePublic
 }
 
-// mountSources makes a source of every mount whose list is an R.
+// mountSources returns a source for every mount. Its lists are of type R.
 func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) page[D]) []source[D] {
 	var sources []source[D]
 	for _, m := range s.mounts {
@@ -350,8 +349,8 @@ type cursor struct {
 	Inner  *string `json:"c,omitzero"`  // the cursor of that source
 }
 
-// sealCursor is c as text for the sender of req. It is sealed, for the items that it
-// names can be some that middleware hides.
+// sealCursor returns c as text for the sender of req. It is encrypted, because it may name
+// items that middleware hides.
 func (s *sealer) sealCursor(req *Request, c *cursor) string {
 	return s.ring.Seal(mustMarshal(c), s.listBinding(req))
 }
@@ -361,7 +360,7 @@ func (s *sealer) listBinding(req *Request) []byte {
 	return digestParts(append(s.bindingOf(req), "cursor"))
 }
 
-// cursor is where the list that req asks for goes on.
+// cursor returns the position at which the list that req asks for continues.
 func (s *sealer) cursor(req *Request) (*cursor, error) {
 	c := new(cursor)
 	given := memberOf(req.Params(), "cursor")

@@ -24,9 +24,8 @@ import (
 // registering is rare.
 var registering sync.Mutex
 
-// registry is what a Mux and its views share. Changes are made to the maps, under
-// the lock; requests use a snapshot of them, which the first request after a
-// change makes.
+// A registry is shared by a Mux and its views. Changes are made to the maps under the lock.
+// Requests use a snapshot, which the first request after a change makes.
 type registry struct {
 	opts     MuxOptions
 	info     Implementation
@@ -45,7 +44,7 @@ type registry struct {
 	everTools, everPrompts, everResources         bool     // whether there ever was one
 }
 
-// entry is one registered handler.
+// An entry is one registered handler.
 type entry struct {
 	kind, name string
 	handler    Handler // wrapped in its middleware
@@ -64,7 +63,7 @@ type entry struct {
 	enums    map[string][]string
 }
 
-// snapshot is the registry as one request sees it.
+// A snapshot is the registry as one request sees it. It is not changed.
 type snapshot struct {
 	tools        map[string]*entry
 	prompts      map[string]*entry
@@ -87,8 +86,8 @@ func (g *registry) init() {
 	g.wrap()
 }
 
-// wrap wraps the mux in its middleware when it is next asked. No lock is held then:
-// what makes a middleware may use the mux, or another one.
+// wrap lets the next request wrap the mux in its middleware. No lock is held then, because
+// a middleware may use the mux, or another one, when it is made.
 func (g *registry) wrap() {
 	use := slices.Clone(g.use)
 	chain := sync.OnceValue(func() Handler { return Chain(g, use...) })
@@ -120,7 +119,7 @@ func (m *Mux) entry(kind, name string, h Handler) *entry {
 	return e
 }
 
-// callSite is where outside of this package the running registration was called.
+// callSite returns the place outside of this package that called the registration.
 func callSite() string {
 	pcs := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -178,7 +177,7 @@ func (g *registry) registerTemplate(e *entry) {
 	g.hub.publish(changeOfEntries(e.kind))
 }
 
-// without is a copy of list that lacks e, or list if it does not have it.
+// without returns a copy of list without e, or list if e is not in it.
 func without(list []*entry, e *entry) []*entry {
 	i := slices.Index(list, e)
 	if i < 0 {
@@ -370,13 +369,13 @@ func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	return e, values
 }
 
-// write is the URI that the template makes of values that it has matched.
+// write returns the URI of the template with values that it has matched.
 func (e *entry) write(values uritemplate.Values) string {
 	uri, _ := e.template.Expand(maps.Collect(values.All())) // what was matched is UTF-8
 	return uri
 }
 
-// match is the entry for a URI as it is written.
+// match returns the entry for a URI as it is written.
 func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 	if e := s.resources[uri]; e != nil {
 		return e, uritemplate.Values{}
@@ -392,7 +391,7 @@ func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 	return nil, uritemplate.Values{}
 }
 
-// ServeMCP is innermost of the mux: what its middleware is wrapped around.
+// ServeMCP is the innermost handler of the mux, inside of its middleware.
 func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if serve := builtin(req.Method); serve != nil {
 		return serve(g, ctx, req)

@@ -78,8 +78,8 @@ func (g *registry) readResource(ctx context.Context, req *Request) (Result, erro
 	return nil, unknown(s.capabilities.Resources != nil, req, "resource")
 }
 
-// unknown is the error for a name that is not registered. A method of a kind of
-// thing that the server does not offer does not exist.
+// unknown returns the error for a name that is not registered. If the server has nothing of
+// that kind, the method does not exist.
 func unknown(offered bool, req *Request, kind string) error {
 	switch {
 	case !offered:
@@ -104,8 +104,8 @@ func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {
 	}, nil
 }
 
-// ownCapabilities are declared by what is, or once was, registered: a list that
-// has run empty is still a list.
+// ownCapabilities returns the capabilities that follow from registrations. A list that has
+// become empty is still declared.
 func (g *registry) ownCapabilities() *ServerCapabilities {
 	caps := &ServerCapabilities{}
 	if c := g.opts.Capabilities; c != nil {
@@ -130,7 +130,7 @@ func (g *registry) ownCapabilities() *ServerCapabilities {
 	return caps
 }
 
-// merge adds what another server offers.
+// merge adds the capabilities of another server.
 func (c *ServerCapabilities) merge(other *ServerCapabilities) {
 	if other == nil {
 		return

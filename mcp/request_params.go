@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// params is a params object and the parts of it that routing and the protocol
-// need, found in one pass. The parts are slices of raw.
+// params is a params object with the parts that routing and the protocol need, which are
+// found in one pass. The parts are slices of raw.
 type params struct {
 	raw           json.RawMessage
 	name, uri     subject
@@ -23,20 +23,20 @@ type params struct {
 	progressToken ID
 }
 
-// subject is a member that can name what a request is about.
+// A subject is a member of params that names what a request is about.
 type subject struct {
 	text    string
 	at, to  int  // where its JSON stands in the raw params; to is 0 if it is absent
 	invalid bool // it is not a string
 }
 
-// retry is what a request has that was asked for more.
+// A retry holds the members of a request that is repeated with answers.
 type retry struct {
 	inputResponses json.RawMessage
 	requestState   json.RawMessage // a JSON string
 }
 
-// setParams gives a request whose method is known its params.
+// setParams sets the params of a request whose method is set.
 func (r *Request) setParams(raw json.RawMessage) error {
 	if raw == nil {
 		r.params = params{}
@@ -123,7 +123,7 @@ func foldedMember(name string) string {
 	return ""
 }
 
-// scanParams takes the params that come next in s. A syntax error is left in s.
+// scanParams scans the params that come next in s. A syntax error is left in s.
 func (r *Request) scanParams(s *jsonscan.Scanner) *Error {
 	p := &r.params
 	*p = params{}
@@ -172,7 +172,7 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	return nil
 }
 
-// retrying is what p has of a retry, from now on.
+// retrying returns the retry of p, and makes it if there is none.
 func (p *params) retrying() *retry {
 	if p.retry == nil {
 		p.retry = new(retry)
@@ -180,7 +180,7 @@ func (p *params) retrying() *retry {
 	return p.retry
 }
 
-// inputResponses is params.inputResponses, nil if it is absent or null.
+// inputResponses returns params.inputResponses, nil if it is absent or null.
 func (p *params) inputResponses() json.RawMessage {
 	if p.retry == nil {
 		return nil
@@ -188,7 +188,7 @@ func (p *params) inputResponses() json.RawMessage {
 	return p.retry.inputResponses
 }
 
-// requestState is params.requestState, a JSON string, nil if it is absent or null.
+// requestState returns params.requestState, a JSON string, nil if it is absent or null.
 func (p *params) requestState() json.RawMessage {
 	if p.retry == nil {
 		return nil
@@ -211,8 +211,7 @@ func (m *subject) scan(s *jsonscan.Scanner, start int) {
 	}
 }
 
-// scanTyped takes the next value into dst if it is of the wanted kind; null
-// counts as absent.
+// scanTyped stores the next value in dst if it is of a kind; null counts as absent.
 func scanTyped(s *jsonscan.Scanner, kind byte, dst *json.RawMessage, problem string) *Error {
 	switch s.Kind() {
 	case kind:

@@ -135,7 +135,7 @@ func (c *headerCollector) twice() error {
 	return nil
 }
 
-// canonicalHeader is what net/textproto makes of a token.
+// canonicalHeader returns the canonical form of a header name, like net/textproto.
 func canonicalHeader(name string) string {
 	b := []byte(strings.ToLower(name))
 	upper := true
@@ -148,8 +148,8 @@ func canonicalHeader(name string) string {
 	return string(b)
 }
 
-// headerChecker refuses calls whose headers do not say what their arguments say.
-// It sits at the tool, where the schema is known however the call got there.
+// A headerChecker returns an error for calls whose headers and arguments differ. It is
+// wrapped around the tool itself, where the schema is known.
 type headerChecker struct {
 	Handler
 	entry *entry
@@ -210,7 +210,7 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 	return okA && okB && a == b
 }
 
-// argumentAt is the value at a path of members, nil if it is absent or null.
+// argumentAt returns the value at a path of members, nil if it is absent or null.
 func argumentAt(value json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		value = memberOf(value, name)
