@@ -78,11 +78,11 @@ func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayS
 	if s.used == nil {
 		return state, nil
 	}
-	return state, s.use(ctx, token, rest)
+	return state, s.markUsed(ctx, token, rest)
 }
 
-// use enters a state among the used ones until it expires.
-func (s *sealer) use(ctx context.Context, token string, rest time.Duration) error {
+// markUsed records a state as used until it expires.
+func (s *sealer) markUsed(ctx context.Context, token string, rest time.Duration) error {
 	sum := sha256.Sum256([]byte(token))
 	_, err := s.used.Put(ctx, "mcp-state/"+base64.RawURLEncoding.EncodeToString(sum[:]), []byte{1}, 0, rest)
 	switch {

@@ -50,7 +50,7 @@ func (m *Mux) describeTool(e *entry) (*Tool, []paramHeader) {
 		panic(fmt.Sprintf("mcp: tool %q at %s: %v", e.name, e.site, err))
 	}
 	m.lint(e, t.InputSchema)
-	t.wire = newWireTool(&t)
+	t.encodings = newToolEncodings(&t)
 	return &t, headers
 }
 

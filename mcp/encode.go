@@ -283,14 +283,14 @@ type toolForm struct {
 
 const maxToolForms = 8
 
-// wireTool keeps the encodings of a registered tool, so that a list is encoded once and
+// toolEncodings keeps the encodings of a registered tool, so that a list is encoded once and
 // not for each request. It belongs to exactly one Tool: a copy of that is encoded anew.
-type wireTool struct {
+type toolEncodings struct {
 	of      *Tool
 	encoded [maxToolForms]atomic.Pointer[[]byte]
 }
 
-func newWireTool(t *Tool) *wireTool { return &wireTool{of: t} }
+func newToolEncodings(t *Tool) *toolEncodings { return &toolEncodings{of: t} }
 
 func appendTool(dst []byte, t *Tool, form toolForm) ([]byte, error) {
 	if kept := keptTool(t, form); kept != nil {
@@ -304,18 +304,18 @@ func appendTool(dst []byte, t *Tool, form toolForm) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.wire != nil && t.wire.of == t {
-		t.wire.encoded[form.number].Store(&raw)
+	if t.encodings != nil && t.encodings.of == t {
+		t.encodings.encoded[form.number].Store(&raw)
 	}
 	return append(dst, raw...), nil
 }
 
 // keptTool returns the encoding of a tool that was made before, or nil.
 func keptTool(t *Tool, form toolForm) *[]byte {
-	if t.wire == nil || t.wire.of != t {
+	if t.encodings == nil || t.encodings.of != t {
 		return nil
 	}
-	return t.wire.encoded[form.number].Load()
+	return t.encodings.encoded[form.number].Load()
 }
 
 // sizeOfKept returns the bytes that the tools of a list will take, as far as is known.

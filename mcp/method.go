@@ -45,7 +45,7 @@ const (
 	NotificationRootsListChanged     = "notifications/roots/list_changed"
 )
 
-// methodNames are interned: reading a message allocates no method string.
+// methodNames are the methods and notifications of all revisions.
 var methodNames = func() map[string]string {
 	names := map[string]string{}
 	for _, m := range []string{

@@ -22,14 +22,14 @@ type mount struct {
 
 	mu        sync.Mutex
 	warned    map[string]struct{} // problems of its lists that were logged
-	late      map[Change]late     // of lists
+	late      map[Change]latePart // of lists
 	unmounted bool
 }
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	return &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":",
-		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry, late: map[Change]late{},
+		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry, late: map[Change]latePart{},
 	}
 }
 
@@ -85,7 +85,7 @@ func (m *Mux) Unmount(prefix string) {
 			return
 		}
 		delete(m.mounts, prefix)
-		mt.end()
+		mt.stopWaiting()
 		if child, ok := mt.handler.(*Mux); ok {
 			child.disown(mt)
 		}

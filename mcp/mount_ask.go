@@ -17,7 +17,7 @@ import (
 // to tell of changes counts as changed.
 const mountPatience = time.Second
 
-// patience is mountPatience, or MountTimeout if that is less.
+// patience returns the lesser of mountPatience and MountTimeout.
 func (o *MuxOptions) patience() time.Duration {
 	if o.MountTimeout > 0 {
 		return min(o.MountTimeout, mountPatience)
@@ -25,11 +25,11 @@ func (o *MuxOptions) patience() time.Duration {
 	return mountPatience
 }
 
-// asked is a request to a mount that is under way.
-type asked struct {
+// A mountRequest is a request to a mount that is in flight.
+type mountRequest struct {
 	mount  *mount
-	ctx    context.Context // of who waits
-	leave  func()          // who waits leaves before there is an answer
+	ctx    context.Context // of the caller that waits
+	leave  func()          // ends the waiting and the request
 	stay   func() bool     // the request goes on when ctx is done
 	list   Change          // of the list that is asked for; zero if none is
 	answer chan outcome    // of one place
@@ -38,8 +38,8 @@ type asked struct {
 // ask sends a request to the mount, on a goroutine of its own: the others are asked at
 // the same time, and one that does not return when its context is done holds up nobody.
 // A limit of zero or less is none. Another mux bounds by itself what it waits for.
-func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, list Change) *asked {
-	a := &asked{mount: mt, ctx: ctx, list: list, answer: make(chan outcome, 1)}
+func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, list Change) *mountRequest {
+	a := &mountRequest{mount: mt, ctx: ctx, list: list, answer: make(chan outcome, 1)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := func() {}
 	if _, isMux := mt.handler.(*Mux); !isMux && limit > 0 {
@@ -54,13 +54,13 @@ func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, lis
 	return a
 }
 
-func (a *asked) run(ctx context.Context, req *Request) {
+func (a *mountRequest) run(ctx context.Context, req *Request) {
 	res, err := serveSafely(contextWithRequest(ctx, req), a.mount.serve, req, a.mount.parent.opts.Logger)
 	a.answer <- outcome{res, err}
 }
 
-// wait returns the answer, or why there is none in time.
-func (a *asked) wait() (Result, error) {
+// wait returns the answer, or an error if there is none in time.
+func (a *mountRequest) wait() (Result, error) {
 	select {
 	case o := <-a.answer:
 		a.leave()
@@ -75,7 +75,7 @@ func (a *asked) wait() (Result, error) {
 	}
 	cause := context.Cause(a.ctx)
 	if _, late := errors.AsType[*TimeoutError](cause); late && a.list != (Change{}) && a.stay() && a.mount.isMissing(a.list, a.leave) {
-		go a.returns()
+		go a.awaitLate()
 	} else {
 		a.leave()
 	}
@@ -86,9 +86,9 @@ func (a *asked) wait() (Result, error) {
 // part.
 const maxLate = 10 * time.Minute
 
-// returns announces that a list has changed when the part arrives that was left out. A
+// awaitLate announces that a list has changed when the part arrives that was left out. A
 // mount that is late every time has its lists asked for again once a minute, no more.
-func (a *asked) returns() {
+func (a *mountRequest) awaitLate() {
 	defer a.leave()
 	timer := time.NewTimer(maxLate)
 	defer timer.Stop()
@@ -105,7 +105,7 @@ func (a *asked) returns() {
 }
 
 // isMissing notes that a list was sent without the mount's part, which is waited for
-// until leave is called. It reports whether nobody waits for it yet.
+// until leave is called. It returns false if it is waited for already.
 func (mt *mount) isMissing(list Change, leave func()) bool {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
@@ -133,8 +133,8 @@ func (mt *mount) isBack(list Change, announce bool) (pause time.Duration) {
 	return pause
 }
 
-// end lets nobody wait for the mount any more.
-func (mt *mount) end() {
+// stopWaiting ends the waiting for late parts.
+func (mt *mount) stopWaiting() {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
 	mt.unmounted = true
@@ -145,16 +145,16 @@ func (mt *mount) end() {
 	}
 }
 
-// late is the part of a mount that is missing from a list.
-type late struct {
-	leave     func()    // ends the waiting for it; nil if nobody waits
+// A latePart is the part of a mount that is missing from a list.
+type latePart struct {
+	leave     func()    // ends the waiting for it; nil if it is not waited for
 	announced time.Time // when the list was last announced to have changed, since the part was there
 }
 
 // addMounted adds what the mounted servers offer. One that cannot be asked, or does not
 // answer in time, is taken to offer everything: its errors will tell.
 func (s *snapshot) addMounted(ctx context.Context, discover func() *Request, caps *ServerCapabilities) {
-	all := make([]*asked, len(s.mounts))
+	all := make([]*mountRequest, len(s.mounts))
 	for i, m := range s.mounts {
 		all[i] = m.ask(ctx, discover(), m.parent.opts.patience(), Change{})
 	}
@@ -173,7 +173,7 @@ func (s *snapshot) addMounted(ctx context.Context, discover func() *Request, cap
 }
 
 // list asks for a page of the list that req asks for.
-func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*asked, error) {
+func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*mountRequest, error) {
 	inner, err := req.withCursor(cursor)
 	if err != nil {
 		return nil, err

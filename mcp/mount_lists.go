@@ -86,7 +86,7 @@ func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 		if s.tools[c.Name] != nil {
 			return nil, c.Name, errShadowed
 		}
-		if t.wire != nil && t.wire.of == t {
+		if t.encodings != nil && t.encodings.of == t {
 			return &c, c.Name, nil // it was checked when it was registered
 		}
 		return &c, c.Name, mt.mend(&c)

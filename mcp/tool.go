@@ -20,7 +20,7 @@ type Tool struct {
 	Meta         Meta             `json:"_meta,omitempty"`
 	Extra        Extra            `json:",embed"`
 
-	wire *wireTool
+	encodings *toolEncodings
 }
 
 // ToolAnnotations are hints about a tool's behaviour. A nil field is not sent, and means
