@@ -150,7 +150,11 @@ func isToolError(res mcp.Result) bool {
 }
 
 func isStrictObject(data []byte) bool {
-	_, err := transport.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"x","params":%s}`, data))
+	m, err := transport.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"x","params":%s}`, data))
+	if err != nil {
+		return false
+	}
+	_, err = core.NewRequest(&m)
 	return err == nil
 }
 
