@@ -165,15 +165,15 @@ func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 // request that asked.
 func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*Request, error) {
 	raw := []byte{'{'}
-	raw = append(appendKey(raw, "inputResponses"), mustMarshal(answers)...)
+	raw = append(jsonscan.AppendKey(raw, "inputResponses"), mustMarshal(answers)...)
 	if state != nil {
-		raw = append(appendKey(raw, "requestState"), mustMarshal(*state)...)
+		raw = append(jsonscan.AppendKey(raw, "requestState"), mustMarshal(*state)...)
 	}
 	params := r.Params()
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
-	return r.WithParams(json.RawMessage(appendMembersBut(raw, params, []string{"inputResponses", "requestState"})))
+	return r.WithParams(json.RawMessage(jsonscan.AppendMembers(raw, params, "inputResponses", "requestState")))
 }
 
 // asking is what one run of a handler asks and remembers. It is loaded from the

@@ -29,7 +29,7 @@ func checkQuestions(req *Request, questions map[string]InputRequest) error {
 		if err := checkCapability(req, q); err != nil {
 			return err
 		}
-		if q.Params != nil && (!isObject(q.Params) || jsonscan.Valid(q.Params, 0) != nil) {
+		if q.Params != nil && (!jsonscan.IsObject(q.Params) || jsonscan.Valid(q.Params, 0) != nil) {
 			return Errorf(CodeInternalError, "the params of the question %q are not a JSON object", key)
 		}
 	}

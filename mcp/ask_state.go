@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -99,7 +100,7 @@ func (s *sealer) markUsed(ctx context.Context, token string, rest time.Duration)
 func (s *sealer) binding(req *Request) []byte {
 	rest := req.params.raw
 	if rest != nil {
-		rest = appendMembersBut([]byte{'{'}, rest, []string{"_meta", "inputResponses", "requestState", "arguments"})
+		rest = jsonscan.AppendMembers([]byte{'{'}, rest, "_meta", "inputResponses", "requestState", "arguments")
 	}
 	return digestParts(append(s.bindingOf(req), string(normalized(rest)), string(normalized(req.Arguments()))))
 }

@@ -282,7 +282,7 @@ func fillForm(ctx context.Context, form *jsonschema.Schema, schema, content json
 	if content == nil {
 		content = json.RawMessage("{}")
 	}
-	if !isObject(content) || jsonscan.Valid(content, 0) != nil {
+	if !jsonscan.IsObject(content) || jsonscan.Valid(content, 0) != nil {
 		return nil, Errorf(CodeInvalidParams, "the answer to a form must be an object")
 	}
 	filled := defaultsOf(schema).fill(content)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp/transport"
@@ -237,25 +238,25 @@ func (e *legacyClient) encode(id ID, req *Request, token ID) []byte {
 	body = append(body, mustMarshal(req.Method)...)
 	body = append(body, `,"params":{`...)
 	if meta := e.meta(req, token); len(meta) > len("{}") {
-		body = append(appendKey(body, "_meta"), meta...)
+		body = append(jsonscan.AppendKey(body, "_meta"), meta...)
 	}
 	raw := req.Params()
 	if raw == nil {
 		raw = json.RawMessage("{}")
 	}
-	return append(appendMembersBut(body, raw, []string{"_meta", "inputResponses", "requestState"}), '}')
+	return append(jsonscan.AppendMembers(body, raw, "_meta", "inputResponses", "requestState"), '}')
 }
 
 // meta returns the _meta of a request.
 func (e *legacyClient) meta(req *Request, token ID) []byte {
 	meta := []byte{'{'}
 	if !token.IsZero() {
-		meta = append(appendKey(meta, MetaProgressToken), token.String()...)
+		meta = append(jsonscan.AppendKey(meta, MetaProgressToken), token.String()...)
 	}
 	if req.params.meta == nil {
 		return append(meta, '}')
 	}
-	return appendMembersBut(meta, req.params.meta, ownMeta)
+	return jsonscan.AppendMembers(meta, req.params.meta, ownMeta...)
 }
 
 func (e *legacyClient) rootsChanged(ctx context.Context) error {

@@ -111,22 +111,22 @@ func (e *modernClient) encode(id ID, req *Request, token ID) []byte {
 	body = append(body, `,"method":`...)
 	body = jsonscan.AppendString(body, req.Method)
 	body = append(body, `,"params":{"_meta":{`...)
-	body = jsonscan.AppendString(appendKey(body, MetaProtocolVersion), e.version())
-	body = append(appendKey(body, MetaClientCapabilities), e.capabilities(req)...)
-	body = append(appendKey(body, MetaClientInfo), e.conn.client.infoJSON...)
+	body = jsonscan.AppendString(jsonscan.AppendKey(body, MetaProtocolVersion), e.version())
+	body = append(jsonscan.AppendKey(body, MetaClientCapabilities), e.capabilities(req)...)
+	body = append(jsonscan.AppendKey(body, MetaClientInfo), e.conn.client.infoJSON...)
 	if level := e.logLevel(req); level != "" {
-		body = jsonscan.AppendString(appendKey(body, MetaLogLevel), string(level))
+		body = jsonscan.AppendString(jsonscan.AppendKey(body, MetaLogLevel), string(level))
 	}
 	if !token.IsZero() {
-		body = append(appendKey(body, MetaProgressToken), token.String()...)
+		body = append(jsonscan.AppendKey(body, MetaProgressToken), token.String()...)
 	}
 	if req.params.meta != nil {
-		body = appendMembersBut(body, req.params.meta, ownMeta)
+		body = jsonscan.AppendMembers(body, req.params.meta, ownMeta...)
 	} else {
 		body = append(body, '}')
 	}
 	if raw := req.Params(); raw != nil {
-		body = appendMembersBut(body, raw, []string{"_meta"})
+		body = jsonscan.AppendMembers(body, raw, "_meta")
 	} else {
 		body = append(body, '}')
 	}

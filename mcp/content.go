@@ -229,7 +229,7 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 			return append(dst, '}'), nil
 		}
 	case *UnknownContent:
-		if !isObject(c.Raw) {
+		if !jsonscan.IsObject(c.Raw) {
 			return nil, errors.New("mcp: unknown content is not a JSON object")
 		}
 		return appendRaw(dst, "unknown content", c.Raw)
@@ -256,7 +256,7 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 	dst = append(dst, `{"type":`...)
 	dst = jsonscan.AppendString(dst, c.contentType())
 	if _, typed := extraOf(c)["type"]; typed {
-		return appendMembersBut(dst, body, []string{"type"}), nil
+		return jsonscan.AppendMembers(dst, body, "type"), nil
 	}
 	return appendMembers(dst, body), nil
 }

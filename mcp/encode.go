@@ -89,27 +89,27 @@ func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return appendMembersBut(dst, body, headMembers), nil
+	return jsonscan.AppendMembers(dst, body, headMembers...), nil
 }
 
 func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
-	dst = appendKey(dst, "content")
+	dst = jsonscan.AppendKey(dst, "content")
 	dst, err := appendContents(dst, r.Content)
 	if err != nil {
 		return nil, err
 	}
 	if r.StructuredContent != nil {
-		dst = appendKey(dst, "structuredContent")
+		dst = jsonscan.AppendKey(dst, "structuredContent")
 		dst = append(dst, r.StructuredContent...) // checked by checkResult
 	}
 	if r.IsError {
-		dst = append(appendKey(dst, "isError"), "true"...)
+		dst = append(jsonscan.AppendKey(dst, "isError"), "true"...)
 	}
 	return append(dst, '}'), nil
 }
 
 func appendListToolsBody(dst []byte, r *ListToolsResult, form toolForm) ([]byte, error) {
-	dst = append(appendKey(dst, "tools"), '[')
+	dst = append(jsonscan.AppendKey(dst, "tools"), '[')
 	dst = slices.Grow(dst, sizeOfKept(r.Tools, form))
 	for i, t := range r.Tools {
 		if i > 0 {
@@ -122,7 +122,7 @@ func appendListToolsBody(dst []byte, r *ListToolsResult, form toolForm) ([]byte,
 	}
 	dst = append(dst, ']')
 	if r.NextCursor != nil {
-		dst = appendKey(dst, "nextCursor")
+		dst = jsonscan.AppendKey(dst, "nextCursor")
 		dst = jsonscan.AppendString(dst, *r.NextCursor)
 	}
 	return append(dst, '}'), nil
@@ -135,37 +135,6 @@ func appendRaw(dst []byte, what string, raw json.RawMessage) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not JSON: %w", what, err)
 	}
 	return append(dst, raw...), nil
-}
-
-// appendKey begins a member of the object that dst ends in.
-func appendKey(dst []byte, key string) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	dst = append(dst, '"')
-	dst = append(dst, key...)
-	return append(dst, `":`...)
-}
-
-// appendMembersBut continues the object that dst ends in with the members of
-// the encoded object body, except some, and closes it.
-func appendMembersBut(dst, body []byte, except []string) []byte {
-	s := jsonscan.Get(body, 0)
-	defer s.Release()
-	s.Object()
-	for s.Member() {
-		if slices.Contains(except, string(s.Name())) {
-			s.Skip()
-			continue
-		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = jsonscan.AppendString(dst, s.Name())
-		dst = append(dst, ':')
-		dst = append(dst, s.Value()...)
-	}
-	return append(dst, '}')
 }
 
 // appendModern appends a result as the newest revision has it: with its type, who made
@@ -195,9 +164,9 @@ func appendServerMeta(dst []byte, meta Meta, info []byte) ([]byte, error) {
 	if len(meta) == 0 && info == nil {
 		return dst, nil
 	}
-	dst = append(appendKey(dst, "_meta"), '{')
+	dst = append(jsonscan.AppendKey(dst, "_meta"), '{')
 	if !named && info != nil {
-		dst = append(appendKey(dst, MetaServerInfo), info...)
+		dst = append(jsonscan.AppendKey(dst, MetaServerInfo), info...)
 	}
 	dst, err := appendMeta(dst, meta)
 	return append(dst, '}'), err
@@ -241,8 +210,8 @@ func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
 			scope = CachePublic
 		}
 	}
-	dst = strconv.AppendInt(appendKey(dst, "ttlMs"), ttl, 10)
-	return jsonscan.AppendString(appendKey(dst, "cacheScope"), scope)
+	dst = strconv.AppendInt(jsonscan.AppendKey(dst, "ttlMs"), ttl, 10)
+	return jsonscan.AppendString(jsonscan.AppendKey(dst, "cacheScope"), scope)
 }
 
 // isModern reports whether the request belongs to the modern era: whether it

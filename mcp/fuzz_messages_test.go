@@ -136,7 +136,7 @@ var cacheableResults = []string{
 func checkResponse(t *testing.T, version, method string, id mcp.ID, data []byte) map[string]json.RawMessage {
 	t.Helper()
 	m, err := transport.ParseMessage(data)
-	if err != nil || !m.IsResponse() || m.ID != id {
+	if err != nil || !m.IsResponse() || m.ID != id.Canonical() {
 		t.Fatalf("%s with the id %s was answered with %s, %v", method, id, data, err)
 	}
 	if m.Error != nil {

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // Extra holds the members of an object that this package does not know. They
@@ -24,21 +24,15 @@ type Extra map[string]json.RawMessage
 
 // marshal is the one encoder of this package: deterministic, so that equal
 // values are equal bytes.
-func marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, jsonv2.Deterministic(true)) }
+func marshal(v any) ([]byte, error) { return strictjson.Marshal(v) }
 
 // unmarshal is the one decoder: names match with case, no member stands twice,
 // text is valid UTF-8.
-func unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
+func unmarshal(data []byte, v any) error { return strictjson.Unmarshal(data, v) }
 
 // mustMarshal encodes values of this package's own types. What is not valid UTF-8 in a
 // text, such as the error that a call is cancelled with, is replaced.
-func mustMarshal(v any) []byte {
-	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		panic(fmt.Sprintf("mcp: encoding %T: %v", v, err))
-	}
-	return data
-}
+func mustMarshal(v any) []byte { return strictjson.MustMarshal(v) }
 
 // decode decodes into a program's own type. An integer is one however it is written, as
 // JSON Schema has it: 1.0 and 1e2 fit an int.
@@ -117,9 +111,6 @@ func decodeProblem(what string, err error) string {
 	}
 	return fmt.Sprintf("%s: %s does not fit", what, where)
 }
-
-// isObject reports whether JSON is an object.
-func isObject(raw []byte) bool { return jsonscan.IsObject(raw) }
 
 // defaults are the values that a schema gives to properties that are absent, by name.
 type defaults map[string]json.RawMessage

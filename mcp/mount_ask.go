@@ -212,8 +212,8 @@ func (mt *mount) openState(ctx context.Context, req, inner *Request) (*Request, 
 	}
 	params := []byte{'{'}
 	if state.Mounted != nil {
-		params = append(appendKey(params, "requestState"), mustMarshal(*state.Mounted)...)
+		params = append(jsonscan.AppendKey(params, "requestState"), mustMarshal(*state.Mounted)...)
 	}
 	opened := inner.Clone()
-	return opened, opened.setParams(appendMembersBut(params, inner.Params(), []string{"requestState"}))
+	return opened, opened.setParams(jsonscan.AppendMembers(params, inner.Params(), "requestState"))
 }

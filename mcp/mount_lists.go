@@ -177,7 +177,7 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	}
 	switch kind := memberOf(schema, "type"); {
 	case kind == nil:
-		return appendMembersBut([]byte(`{"type":"object"`), schema, nil), nil
+		return jsonscan.AppendMembers([]byte(`{"type":"object"`), schema), nil
 	case rootType(schema) != "object":
 		return nil, fmt.Errorf(`has the type %.40s, not "object"`, kind)
 	}
@@ -189,7 +189,7 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 // are objects and "required" that is a list of names. It is the same schema if that is
 // so already.
 func clientSchema(schema json.RawMessage) (json.RawMessage, error) {
-	if !isObject(schema) {
+	if !jsonscan.IsObject(schema) {
 		return nil, errors.New("is not an object")
 	}
 	if required := memberOf(schema, "required"); required != nil {
@@ -209,13 +209,13 @@ func clientSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if bytes.Equal(mended, properties) {
 		return schema, nil
 	}
-	return appendMembersBut(append([]byte(`{"properties":`), mended...), schema, []string{"properties"}), nil
+	return jsonscan.AppendMembers(append([]byte(`{"properties":`), mended...), schema, "properties"), nil
 }
 
 // objectProperties returns the properties of a schema with objects for those schemas
 // that are true or false.
 func objectProperties(properties json.RawMessage) (json.RawMessage, error) {
-	if !isObject(properties) {
+	if !jsonscan.IsObject(properties) {
 		return nil, errors.New(`has "properties" that are not an object`)
 	}
 	s := jsonscan.Get(properties, 0)
@@ -226,7 +226,7 @@ func objectProperties(properties json.RawMessage) (json.RawMessage, error) {
 		name := string(s.Name())
 		value := s.Value()
 		switch {
-		case isObject(value):
+		case jsonscan.IsObject(value):
 		case string(value) == "true":
 			value, changed = []byte(`{}`), true
 		case string(value) == "false":

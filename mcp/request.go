@@ -76,7 +76,7 @@ func notificationParams(method string, params any) (json.RawMessage, error) {
 	if err := jsonscan.Valid(raw, 0); err != nil {
 		return nil, fmt.Errorf("mcp: params of %s: not JSON: %w", method, err)
 	}
-	if !isObject(raw) {
+	if !jsonscan.IsObject(raw) {
 		return nil, fmt.Errorf("mcp: params of %s: they must be a JSON object, not %.40s", method, raw)
 	}
 	return raw, nil

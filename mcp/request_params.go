@@ -96,7 +96,7 @@ func (r *Request) checkSubject() *Error {
 	case r.params.misspelled != "":
 		return Errorf(CodeInvalidParams, "params.%s: names of members are case-sensitive; expected %q", r.params.misspelled, foldedMember(r.params.misspelled))
 	case r.params.name.to != 0 && r.params.uri.to != 0:
-		raw := appendMembersBut([]byte{'{'}, r.params.raw, []string{stray})
+		raw := jsonscan.AppendMembers([]byte{'{'}, r.params.raw, stray)
 		if err := r.setParams(raw); err != nil {
 			return asError(err)
 		}
