@@ -65,7 +65,13 @@ while read -r package name; do
 	# To make an input smaller may take a minute each, unless that is bounded.
 	# shellcheck disable=SC2086 # several flags
 	if ! go test -run '^$' -fuzz "^$name\$" -fuzztime "${share}ms" -fuzzminimizetime 100x ${FUZZFLAGS-} "$package" 2>&1 | tee "$log"; then
-		result=FAILED failed=$((failed + 1))
+		# When the time is over while an input is made smaller, go test may call that a
+		# failure, without an input that fails.
+		if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input' "$log"; then
+			result="ok, stopped late"
+		else
+			result=FAILED failed=$((failed + 1))
+		fi
 	fi
 	row "$package" "$name" "$result" "$log"
 done <<<"$tests"

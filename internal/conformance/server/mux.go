@@ -4,6 +4,9 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -11,6 +14,8 @@ import (
 func newMux() *mcp.Mux {
 	mux := mcp.NewMux("psi-conformance", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Every tool, prompt and resource here exists to be tested.",
+		// Some schemas are strange on purpose, which a mux warns of.
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	addContent(mux)
 	addStreaming(mux)
