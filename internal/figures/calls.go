@@ -33,7 +33,7 @@ const (
 	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 		`"capabilities":{"elicitation":{}},"clientInfo":{"name":"figures","version":"1"}}}`
 	toolCall   = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"A":2,"B":3}%s}}`
-	modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcp.LatestVersion + `","io.modelcontextprotocol/clientCapabilities":{}}`
 )
 
 // messageID matches the member of a message that holds its id.
@@ -122,7 +122,7 @@ func (cannedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	request, err := io.ReadAll(r.Body)
 	result := `{"resultType":"complete","content":[{"type":"text","text":"5"}],"structuredContent":{"sum":5}}`
 	if strings.Contains(string(request), mcp.MethodDiscover) {
-		result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"canned","version":"1"}}`
+		result = `{"resultType":"complete","supportedVersions":["` + mcp.LatestVersion + `"],"capabilities":{"tools":{}},"serverInfo":{"name":"canned","version":"1"}}`
 	}
 	body := fmt.Sprintf(`{"jsonrpc":"2.0",%s,"result":%s}`, messageID.Find(request), result)
 	return &http.Response{

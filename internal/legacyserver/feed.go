@@ -119,8 +119,8 @@ func (f *feed) stop(r *feedRequest) {
 
 // replace replaces the current request with one for the subscriptions that the session
 // has now. The current request goes on until the handler has acknowledged the new one, so
-// that there is no gap. It stays if the handler refuses the new one, or if the caller,
-// who waits, gives up.
+// that there is no gap. It stays if the handler refuses the new one, or if the waiting
+// caller gives up.
 func (f *feed) replace(ctx, caller context.Context) error {
 	if slices.Equal(f.current.accepted, f.session.subscribedURIs()) {
 		return nil
