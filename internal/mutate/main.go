@@ -8,12 +8,17 @@
 //
 // Mutants are drawn at random from all of the packages named; the same seed draws the
 // same mutants of the same source. The source is never touched: a mutant is compiled by
-// the -overlay flag of go test. The tests of the packages named, and of those of -tests,
-// are run if they execute the changed line, those of its own package first, until one
-// fails.
+// the -overlay flag of the go command. The tests of the packages named, and of those of
+// -tests, are run once each to see which lines they execute. A mutant is then tested by
+// the tests that execute its line, those of its own package first and quick ones before
+// slow ones, until one fails.
 //
 // A mutant that survives is a question: is a test missing, is the code not needed, or
-// does the change make no difference?
+// does the change make no difference? To test one again, name it:
+//
+//	bash internal/mutate.sh -n 0 -only 'mcp/encode.go:120' ./mcp
+//
+// Debug logs and constants in capacity hints are not changed: no behavior depends on them.
 package main
 
 import (
@@ -26,6 +31,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +54,8 @@ type settings struct {
 	seed       uint64
 	limit      time.Duration
 	patterns   []string
-	tests      []string // patterns of the packages whose tests are run
+	only       *regexp.Regexp // of the mutants to test, as they are reported
+	tests      []string       // patterns of the packages whose tests are run
 }
 
 func parse(args []string) (settings, error) {
@@ -57,13 +64,18 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.n, "n", 100, "how many mutants to draw; 0 is all")
 	flags.IntVar(&s.workers, "workers", 2, "how many mutants to test at once")
 	flags.Uint64Var(&s.seed, "seed", 1, "of the random choice")
-	flags.DurationVar(&s.limit, "timeout", 2*time.Minute, "the limit for the tests of a package, with a mutant; three times what they take without and ten seconds if that is less")
+	flags.DurationVar(&s.limit, "timeout", 2*time.Minute, "the limit for the tests of a package; with a mutant ten seconds and three times what they take without it, if that is less")
+	only := flags.String("only", "", "test only mutants whose description matches this regular expression, such as 'mcp/encode.go:120'")
 	more := flags.String("tests", "", "more packages, beside those that are changed, whose tests are run, such as './mcpstdio ./middleware/...'")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	if s.patterns = flags.Args(); len(s.patterns) == 0 {
 		return s, errors.New("name the packages to change, such as ./mcp")
+	}
+	var err error
+	if s.only, err = regexp.Compile(*only); err != nil {
+		return s, fmt.Errorf("-only: %w", err)
 	}
 	s.tests = append(strings.Fields(*more), s.patterns...)
 	return s, nil
@@ -115,7 +127,7 @@ func draw(targets []*goPackage, s settings) ([]mutant, error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, found...)
+			all = append(all, slices.DeleteFunc(found, func(m mutant) bool { return !s.only.MatchString(m.String()) })...)
 		}
 	}
 	random := rand.New(rand.NewPCG(s.seed, 0))
@@ -132,11 +144,6 @@ func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writ
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "mutate")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
 	var paths []string
 	for _, t := range targets {
 		paths = append(paths, t.ImportPath)
@@ -146,11 +153,11 @@ func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writ
 		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
 			continue
 		}
-		t, err := measure(ctx, p, paths, dir, s.limit)
+		t, err := measure(ctx, p, paths, s)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(w, "%-60s %6.1fs without a mutant\n", p.ImportPath, t.took.Seconds())
+		fmt.Fprintf(w, "%-60s %4d tests, %6.1fs without a mutant\n", p.ImportPath, len(t.tests), total(t.tests).Seconds())
 		testers = append(testers, t)
 	}
 	return testers, nil

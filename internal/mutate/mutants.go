@@ -32,6 +32,14 @@ func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s => %s", path.Join(m.pkg, filepath.Base(m.file)), m.line, m.kind, m.source, shorten(m.with))
 }
 
+// place is where coverage profiles say whether the mutant is executed.
+func (m mutant) place() place {
+	if m.covered == 0 {
+		return place{m.pkg, 0}
+	}
+	return place{m.pkg + "/" + filepath.Base(m.file), m.covered}
+}
+
 // apply returns the changed file.
 func (m mutant) apply(source []byte) []byte {
 	return slices.Concat(source[:m.start], []byte(m.with), source[m.end:])
@@ -109,7 +117,9 @@ func (c *collector) visit(n ast.Node, stack []ast.Node) {
 	case *ast.ReturnStmt:
 		c.returned(n, stack)
 	case *ast.BasicLit:
-		c.constant(n)
+		if !isHint(n, stack) {
+			c.constant(n)
+		}
 	case *ast.Ident:
 		if other, ok := map[string]string{"true": "false", "false": "true"}[n.Name]; ok {
 			c.add("constant", n.Pos(), n.End(), other)
@@ -213,6 +223,41 @@ func resultsOf(stack []ast.Node) (types []ast.Expr) {
 			}
 		}
 		return types
+	}
+	return nil
+}
+
+// isHint reports whether a constant only saves allocations: in the capacity of an empty
+// slice, in the size of a map, in the argument of Grow. One more makes no difference that
+// a test of behavior could notice.
+func isHint(n ast.Node, stack []ast.Node) bool {
+	for _, parent := range stack {
+		if call, ok := parent.(*ast.CallExpr); ok {
+			if hint := hintOf(call); hint != nil && hint.Pos() <= n.Pos() && n.End() <= hint.End() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hintOf returns the argument of a call that is a capacity hint, or nil.
+func hintOf(call *ast.CallExpr) ast.Expr {
+	switch fn := call.Fun.(type) {
+	case *ast.Ident:
+		if fn.Name != "make" || len(call.Args) < 2 {
+			return nil
+		}
+		if _, isMap := call.Args[0].(*ast.MapType); isMap {
+			return call.Args[1]
+		}
+		if length, ok := call.Args[1].(*ast.BasicLit); ok && length.Value == "0" && len(call.Args) == 3 {
+			return call.Args[2]
+		}
+	case *ast.SelectorExpr:
+		if fn.Sel.Name == "Grow" && len(call.Args) > 0 {
+			return call.Args[len(call.Args)-1]
+		}
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ func f(n int) (m int, err error) {
 
 func g(bool) {
 	k := 1
+	_ = make([]int, 0, 3)
+	_ = make([]int, 2)
 	_ = func() int { return k }
 }
 `
@@ -69,7 +71,11 @@ func TestMutants(t *testing.T) {
 		"11 constant: true => false",
 		`13 error: errors.New("x") => nil`,
 		"17 constant: 1 => 2",
-		"18 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
+		"18 statement: _ = make([]int, 0, 3) => if false { _ = make([]int, 0, 3) }",
+		"18 constant: 0 => 1",
+		"19 statement: _ = make([]int, 2) => if false { _ = make([]int, 2) }",
+		"19 constant: 2 => 3",
+		"20 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -91,7 +97,7 @@ func TestMutate(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
-		"p.go:3: constant: true => false (example.com/p)", "survived: example.com/p/p.go:5: ", "uncovered: example.com/p/p.go:7: ", "33.3%",
+		"p.go:3: constant: true => false (example.com/p TestP)", "survived: example.com/p/p.go:5: ", "uncovered: example.com/p/p.go:7: ", "33.3%",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -11,10 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"time"
 )
 
 // A goPackage is what go list says of a package.
@@ -45,43 +49,126 @@ func listPackages(ctx context.Context, patterns ...string) ([]*goPackage, error)
 	}
 }
 
-// coveredLines are the lines that a test executes, by the name of their file in coverage
-// profiles: import path and base name.
-type coveredLines map[string]map[int]bool
-
-func (c coveredLines) has(m mutant) bool {
-	if m.covered > 0 {
-		return c[m.pkg+"/"+filepath.Base(m.file)][m.covered]
-	}
-	for file := range c {
-		if path.Dir(file) == m.pkg {
-			return true
-		}
-	}
-	return false
+// A place is a line of a file, named as in coverage profiles: import path and base name.
+// Line 0 of an import path stands for any line of the package.
+type place struct {
+	file string
+	line int
 }
 
-// parseProfile reads a coverage profile.
-func parseProfile(r io.Reader) (coveredLines, error) {
-	covered := coveredLines{}
-	for s := bufio.NewScanner(r); s.Scan(); {
+// A test is a test, an example or the seeds of a fuzz test.
+type test struct {
+	name string
+	took time.Duration
+}
+
+func total(tests []*test) (sum time.Duration) {
+	for _, t := range tests {
+		sum += t.took
+	}
+	return sum
+}
+
+var testName = regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`)
+
+// A tester is a package whose tests execute lines of the targets.
+type tester struct {
+	*goPackage
+	tests     []*test
+	executing map[place][]*test
+}
+
+// measure runs each test of a package alone, without a mutant, to see how long it takes
+// and which lines of the targets it executes.
+func measure(ctx context.Context, p *goPackage, targets []string, s settings) (*tester, error) {
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := compile(ctx, p, dir, "-coverpkg="+strings.Join(targets, ","))
+	if err != nil {
+		return nil, err
+	}
+	list, err := runTests(ctx, p, binary, nil, s.limit, "-test.list=.")
+	if err != nil {
+		return nil, fmt.Errorf("the tests of %s cannot be listed: %w\n%s", p.ImportPath, err, list)
+	}
+	t := &tester{goPackage: p, executing: map[place][]*test{}}
+	names := make(chan string)
+	var mu sync.Mutex // guards t and errs
+	var errs []error
+	var workers sync.WaitGroup
+	for range max(1, s.workers) {
+		workers.Go(func() {
+			for name := range names {
+				one, covered, err := measureOne(ctx, p, binary, name, s.limit)
+				mu.Lock()
+				t.add(one, covered)
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, name := range testName.FindAllString(string(list), -1) {
+		names <- name
+	}
+	close(names)
+	workers.Wait()
+	return t, errors.Join(errs...)
+}
+
+func (t *tester) add(one *test, covered map[place]bool) {
+	t.tests = append(t.tests, one)
+	for at := range covered {
+		t.executing[at] = append(t.executing[at], one)
+	}
+}
+
+// measureOne runs one test. One that fails is run again: a test that needs two attempts
+// on a busy machine is no reason to give up.
+func measureOne(ctx context.Context, p *goPackage, binary, name string, limit time.Duration) (*test, map[place]bool, error) {
+	profile := filepath.Join(filepath.Dir(binary), name+".cover")
+	defer os.Remove(profile)
+	var out []byte
+	var err error
+	for range 2 {
+		begin := time.Now()
+		if out, err = runTests(ctx, p, binary, []string{name}, limit, "-test.coverprofile="+profile); err == nil {
+			took := time.Since(begin)
+			covered, err := readProfile(profile)
+			return &test{name, took}, covered, err
+		}
+	}
+	return &test{name: name}, nil, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", name, p.ImportPath, err, out)
+}
+
+func readProfile(name string) (map[place]bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parseProfile(f)
+}
+
+// parseProfile returns the lines that a coverage profile says were executed.
+func parseProfile(r io.Reader) (map[place]bool, error) {
+	covered := map[place]bool{}
+	s := bufio.NewScanner(r)
+	for s.Scan() {
 		file, rest, ok := strings.Cut(s.Text(), ":")
-		if !ok || file == "mode" {
+		if !ok || file == "mode" || strings.HasSuffix(rest, " 0") {
 			continue
 		}
 		var from, to, column, statements, count int
 		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); err != nil {
 			return nil, fmt.Errorf("the coverage profile has %q: %w", s.Text(), err)
 		}
-		if count == 0 {
-			continue
-		}
-		if covered[file] == nil {
-			covered[file] = map[int]bool{}
-		}
+		covered[place{path.Dir(file), 0}] = true
 		for line := from; line <= to; line++ {
-			covered[file][line] = true
+			covered[place{file, line}] = true
 		}
 	}
-	return covered, nil
+	return covered, s.Err()
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,41 +13,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// A tester is a package whose tests execute lines of the targets.
-type tester struct {
-	*goPackage
-	took    time.Duration
-	covered coveredLines
-}
-
-// measure runs the tests of a package without any mutant.
-func measure(ctx context.Context, p *goPackage, targets []string, dir string, limit time.Duration) (*tester, error) {
-	profile := filepath.Join(dir, strings.ReplaceAll(p.ImportPath, "/", "_")+".cover")
-	begin := time.Now()
-	out, err := goTest(ctx, p, limit, "-coverprofile="+profile, "-coverpkg="+strings.Join(targets, ","))
-	if err != nil {
-		return nil, fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", p.ImportPath, err, out)
-	}
-	f, err := os.Open(profile)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	covered, err := parseProfile(f)
-	return &tester{p, time.Since(begin), covered}, err
-}
-
-func goTest(ctx context.Context, p *goPackage, limit time.Duration, flags ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute) // more than the test itself has, to compile it
-	defer cancel()
-	args := append([]string{"test", "-count=1", "-failfast", "-vet=off", "-timeout=" + limit.String()}, flags...)
+// compile builds the test binary of a package in dir.
+func compile(ctx context.Context, p *goPackage, dir string, flags ...string) (string, error) {
+	binary := filepath.Join(dir, strings.ReplaceAll(p.ImportPath, "/", "_")+".test")
+	args := append([]string{"test", "-c", "-vet=off", "-o", binary}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, p.ImportPath)...)
 	cmd.Dir = p.Module.Dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the tests of %s do not compile: %w\n%s", p.ImportPath, err, out)
+	}
+	return binary, nil
+}
+
+// runTests runs the tests of a binary that have these names. It returns their output.
+func runTests(ctx context.Context, p *goPackage, binary string, names []string, limit time.Duration, flags ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second) // the binary enforces limit itself, and prints what hangs
+	defer cancel()
+	args := append([]string{"-test.run=^(" + strings.Join(names, "|") + ")$", "-test.failfast", "-test.timeout=" + limit.String()}, flags...)
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = p.Dir
 	cmd.WaitDelay = time.Second
 	return cmd.CombinedOutput()
 }
@@ -61,7 +52,7 @@ const (
 	invalid   outcome = "invalid"   // it does not compile
 )
 
-// run tests a mutant. The last result is the package whose tests killed it.
+// run tests a mutant. The string names the package and the test that killed it.
 func run(ctx context.Context, m mutant, testers []*tester, limit time.Duration) (outcome, string, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -73,23 +64,27 @@ func run(ctx context.Context, m mutant, testers []*tester, limit time.Duration) 
 		return "", "", err
 	}
 	result := uncovered
-	for _, t := range order(m, testers) {
-		out, err := goTest(ctx, t.goPackage, min(limit, 3*t.took+10*time.Second), "-overlay="+overlay)
-		switch {
-		case ctx.Err() != nil:
+	for _, c := range covering(m, testers) {
+		binary, err := compile(ctx, c.goPackage, dir, "-overlay="+overlay)
+		if ctx.Err() != nil {
 			return "", "", ctx.Err()
-		case err == nil:
-			result = survived
-		case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-			return invalid, "", nil
-		default:
-			return killed, t.ImportPath, nil
 		}
+		if err != nil {
+			return invalid, "", nil
+		}
+		by, err := c.kill(ctx, binary, limit)
+		if err != nil {
+			return "", "", err
+		}
+		if by != "" {
+			return killed, c.ImportPath + " " + by, nil
+		}
+		result = survived
 	}
 	return result, "", nil
 }
 
-// overlay writes the changed file, and the file that tells go test of it.
+// overlay writes the changed file, and the file that names it to the go command.
 func (m mutant) overlay(dir string) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
@@ -100,14 +95,69 @@ func (m mutant) overlay(dir string) (string, error) {
 	return overlay, errors.Join(err, os.WriteFile(changed, m.apply(source), 0o600), os.WriteFile(overlay, replace, 0o600))
 }
 
-// order returns the testers that execute a mutant: of its own package, then the quickest.
-func order(m mutant, testers []*tester) []*tester {
-	covering := slices.DeleteFunc(slices.Clone(testers), func(t *tester) bool { return !t.covered.has(m) })
-	slices.SortStableFunc(covering, func(a, b *tester) int {
+// A candidate is a package with the tests of it that execute a mutant, quickest first.
+type candidate struct {
+	*tester
+	tests []*test
+}
+
+// covering returns the tests that execute a mutant: first those of its own package, then
+// those of the package that takes the least time.
+func covering(m mutant, testers []*tester) []candidate {
+	var all []candidate
+	for _, t := range testers {
+		if tests := slices.Clone(t.executing[m.place()]); len(tests) > 0 {
+			slices.SortStableFunc(tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
+			all = append(all, candidate{t, tests})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int {
 		if own := b.ImportPath == m.pkg; own != (a.ImportPath == m.pkg) {
 			return map[bool]int{true: 1, false: -1}[own]
 		}
-		return int(a.took - b.took)
+		return cmp.Compare(total(a.tests), total(b.tests))
 	})
-	return covering
+	return all
+}
+
+// quick is how long the tests take that are run before the others.
+const quick = time.Second
+
+// kill runs the tests until one fails, and returns its name. Most mutants are killed by
+// a quick test, so the slow ones are run only if the quick ones pass.
+func (c candidate) kill(ctx context.Context, binary string, limit time.Duration) (string, error) {
+	n := 1
+	for n < len(c.tests) && total(c.tests[:n+1]) <= quick {
+		n++
+	}
+	for _, tests := range [][]*test{c.tests[:n], c.tests[n:]} {
+		if len(tests) == 0 {
+			continue
+		}
+		var names []string
+		for _, t := range tests {
+			names = append(names, t.name)
+		}
+		out, err := runTests(ctx, c.goPackage, binary, names, min(limit, 3*total(tests)+10*time.Second))
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if err != nil {
+			return failed(out), nil
+		}
+	}
+	return "", nil
+}
+
+var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+// failed returns the name of the test that failed, according to the output of a binary.
+func failed(out []byte) string {
+	if bytes.Contains(out, []byte("panic: test timed out")) {
+		return "timeout"
+	}
+	if name := failure.FindSubmatch(out); name != nil {
+		return string(name[1])
+	}
+	return "crash"
 }
