@@ -5,6 +5,8 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,53 +22,87 @@ func isToolName(name string) bool {
 
 const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// describeTool is the tool as it is listed, nil if the handler does not describe
+// describe sets what an entry is listed as, and checks it.
+func (m *Mux) describe(e *entry, h Handler) error {
+	switch e.kind {
+	case "tool":
+		return m.describeTool(e, h)
+	case "prompt":
+		return describePrompt(e)
+	case "resource":
+		return describeResource(e, h)
+	}
+	if builtin(e.name) != nil {
+		return e.errorf("it is served by the mux itself; use Tool, Prompt, Resource or a middleware")
+	}
+	return nil
+}
+
+// errDescribedAs is the error of an entry whose handler describes something else.
+func (e *entry) errDescribedAs() error {
+	return registrationErrorf("%s %q at %s describes itself as a %T", e.kind, e.name, e.site, e.described)
+}
+
+// describeTool sets the tool as it is listed, nil if the handler does not describe
 // itself, and the arguments that are mirrored in headers.
-func (m *Mux) describeTool(e *entry) (*Tool, []paramHeader) {
+func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	given, ok := e.described.(*Tool)
 	if e.described != nil && !ok {
-		panic(fmt.Sprintf("mcp: tool %q at %s describes itself as a %T", e.name, e.site, e.described))
+		return e.errDescribedAs()
 	}
 	if !isToolName(e.name) {
 		m.opts.Logger.Warn("mcp: tool name is not one that every client accepts", "tool", e.name, "registered", e.site, "want", "1 to 128 letters, digits, _, . and -")
 	}
 	if given == nil {
-		return nil, nil
+		return nil
 	}
 	t := *given
 	t.Name = e.name
 	if t.InputSchema == nil {
 		t.InputSchema = []byte(`{"type":"object"}`)
 	}
-	checkSchema(e, "InputSchema", t.InputSchema)
-	if t.OutputSchema != nil {
-		checkSchema(e, "OutputSchema", t.OutputSchema)
+	_, compiled := h.(interface{ compiled() })
+	if err := checkToolSchemas(&t, compiled); err != nil {
+		return e.errorf("%w", err)
 	}
-	if rootType(t.InputSchema) != "object" {
-		panic(fmt.Sprintf(`mcp: tool %q at %s: the root of InputSchema must have "type":"object"`, e.name, e.site))
-	}
-	headers, err := paramHeaders(t.InputSchema)
-	if err != nil {
-		panic(fmt.Sprintf("mcp: tool %q at %s: %v", e.name, e.site, err))
+	if e.headers, err = paramHeaders(t.InputSchema); err != nil {
+		return e.errorf("%w", err)
 	}
 	m.lint(e, t.InputSchema)
 	t.encodings = newToolEncodings(&t)
-	return &t, headers
+	e.tool = &t
+	return nil
 }
 
-func checkSchema(e *entry, field string, schema []byte) {
+// checkToolSchemas checks the schemas of a tool. They are compiled unless that has been
+// done before.
+func checkToolSchemas(t *Tool, compiled bool) error {
+	if err := checkSchema("InputSchema", t.InputSchema, compiled); err != nil {
+		return err
+	}
+	if rootType(t.InputSchema) != "object" {
+		return errors.New(`the root of InputSchema must have "type":"object"`)
+	}
+	if t.OutputSchema == nil {
+		return nil
+	}
+	return checkSchema("OutputSchema", t.OutputSchema, compiled)
+}
+
+func checkSchema(field string, schema []byte, compiled bool) error {
 	if err := jsonscan.Valid(schema, 0); err != nil {
-		panic(fmt.Sprintf("mcp: tool %q at %s: %s is not JSON: %v", e.name, e.site, field, err))
+		return fmt.Errorf("%s is not JSON: %w", field, err)
 	}
 	if kind := strings.TrimLeft(string(schema), " \t\r\n"); kind[0] != '{' {
-		panic(fmt.Sprintf("mcp: tool %q at %s: %s must be an object", e.name, e.site, field))
+		return fmt.Errorf("%s must be an object", field)
 	}
-	if e.compiled {
-		return
+	if compiled {
+		return nil
 	}
 	if _, err := jsonschema.Compile(schema, nil); err != nil {
-		panic(fmt.Sprintf("mcp: tool %q at %s: %s is no schema: %v", e.name, e.site, field, err))
+		return fmt.Errorf("%s is no schema: %w", field, err)
 	}
+	return nil
 }
 
 func (m *Mux) lint(e *entry, schema []byte) {
@@ -83,62 +119,51 @@ func rootType(schema []byte) string {
 	return string(jsonscan.Unquote(raw))
 }
 
-func describePrompt(e *entry) *Prompt {
+func describePrompt(e *entry) error {
 	given, ok := e.described.(*Prompt)
 	switch {
 	case e.described == nil:
 		return nil
 	case !ok:
-		panic(fmt.Sprintf("mcp: prompt %q at %s describes itself as a %T", e.name, e.site, e.described))
+		return e.errDescribedAs()
 	}
 	p := *given
 	p.Name = e.name
-	return &p
+	e.prompt = &p
+	return nil
 }
 
-func (e *entry) parseTemplate() {
-	if !uritemplate.IsTemplate(e.name) {
-		return
+// describeResource parses the name if it is a template, and sets what is listed.
+func describeResource(e *entry, h Handler) (err error) {
+	if uritemplate.IsTemplate(e.name) {
+		if e.template, err = uritemplate.Parse(e.name); err != nil {
+			return registrationErrorf("resource template %q at %s: %w", e.name, e.site, err)
+		}
 	}
-	t, err := uritemplate.Parse(e.name)
-	if err != nil {
-		panic(fmt.Sprintf("mcp: resource template %q at %s: %v", e.name, e.site, err))
+	if c, ok := h.(templateChecker); ok {
+		if err := c.checkTemplate(e.template); err != nil {
+			return e.errorf("%w", err)
+		}
 	}
-	e.template = t
+	given, ok := e.described.(*Resource)
+	switch {
+	case e.described == nil:
+		return nil
+	case !ok:
+		return e.errDescribedAs()
+	}
+	r := *given
+	r.URI = e.name
+	r.Name = cmp.Or(r.Name, e.name)
+	if e.template != nil {
+		e.listed = r.template()
+	}
+	e.resource = &r
+	return nil
 }
 
 // templateChecker is a handler of resources that does not go with every pattern;
 // t is nil if the pattern is a URI.
 type templateChecker interface {
 	checkTemplate(t *uritemplate.Template) error
-}
-
-func (e *entry) checkTemplate(h Handler) {
-	c, ok := h.(templateChecker)
-	if !ok {
-		return
-	}
-	if err := c.checkTemplate(e.template); err != nil {
-		panic(fmt.Sprintf("mcp: resource %q at %s: %v", e.name, e.site, err))
-	}
-}
-
-// describeResource also fills in what is listed for a template.
-func describeResource(e *entry) *Resource {
-	given, ok := e.described.(*Resource)
-	switch {
-	case e.described == nil:
-		return nil
-	case !ok:
-		panic(fmt.Sprintf("mcp: resource %q at %s describes itself as a %T", e.name, e.site, e.described))
-	}
-	r := *given
-	r.URI = e.name
-	if r.Name == "" {
-		r.Name = e.name
-	}
-	if e.template != nil {
-		e.listed = r.template()
-	}
-	return &r
 }

@@ -92,7 +92,7 @@ const pathVariable = "path"
 // valid UTF-8 or has a backslash, and files whose URI would be longer than 8 KiB.
 func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 	if fsys == nil {
-		panic(fmt.Sprintf("mcp: FileServerFS at %s: the file system is nil", callSite()))
+		panic(registrationErrorf("FileServerFS at %s: the file system is nil", callSite()))
 	}
 	s := newFileServer(opts)
 	s.tree = fsTree{fsys}
@@ -107,7 +107,7 @@ func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 // directories deep are not served. Root must not be closed while the handler is used.
 func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
 	if root == nil {
-		panic(fmt.Sprintf("mcp: FileServerRoot at %s: the root is nil", callSite()))
+		panic(registrationErrorf("FileServerRoot at %s: the root is nil", callSite()))
 	}
 	s := newFileServer(opts)
 	// Where a link leads cannot be compared with the client's roots.

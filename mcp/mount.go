@@ -6,7 +6,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 )
@@ -58,80 +57,111 @@ func isMountPrefix(prefix string) bool {
 //
 // The middleware of the mux wraps that of the mounted handler. List changes and resource
 // updates of the mounted handler are announced by the mux.
-func (m *Mux) Mount(prefix string, h Handler) {
+func (m *Mux) Mount(prefix string, h Handler) { must(m.mount(prefix, h)) }
+
+func (m *Mux) mount(prefix string, h Handler) error {
+	m.mustBeMade()
 	site := callSite()
 	if h == nil {
-		panic(fmt.Sprintf("mcp: mount %q at %s: the handler is nil", prefix, site))
+		return registrationErrorf("mount %q at %s: the handler is nil", prefix, site)
 	}
 	if !isMountPrefix(prefix) {
-		panic(fmt.Sprintf("mcp: mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", prefix, site))
+		return registrationErrorf("mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", prefix, site)
 	}
 	mt := newMount(prefix, h, site, m)
-	m.update(func() {
-		mt.mustBeDisjoint()
-		if child, ok := h.(*Mux); ok {
-			mt.adopt(child.registry)
+	return m.edit(mt.attach)
+}
+
+// attach is the edit that adds the mount to its parent.
+func (mt *mount) attach(a *announcement) (undo func(), err error) {
+	if err := mt.checkDisjoint(); err != nil {
+		return nil, err
+	}
+	if child, ok := mt.handler.(*Mux); ok {
+		if err := mt.adopt(child.registry); err != nil {
+			return nil, err
 		}
-		m.mounts[prefix] = mt
-	})
-	m.hub.publishMounts()
+	}
+	mt.parent.mounts[mt.prefix] = mt
+	a.remount()
+	return func() { mt.remove() }, nil
 }
 
 // Unmount removes the handler that is mounted under prefix, if there is one.
 func (m *Mux) Unmount(prefix string) {
-	m.update(func() {
+	m.mustBeMade()
+	must(m.edit(func(a *announcement) (undo func(), err error) {
 		mt := m.mounts[prefix]
 		if mt == nil {
-			return
+			return func() {}, nil
 		}
-		delete(m.mounts, prefix)
-		mt.stopWaiting()
-		if child, ok := mt.handler.(*Mux); ok {
-			child.disown(mt)
-		}
-	})
-	m.hub.publishMounts()
+		mt.remove()
+		a.remount()
+		a.finally = append(a.finally, mt.stopWaiting)
+		return mt.restore, nil
+	}))
 }
 
-// mustBeDisjoint panics if a name could belong to the mount and to something else.
-func (mt *mount) mustBeDisjoint() {
+// remove detaches the mount from its parent, and restore attaches it again.
+func (mt *mount) remove() {
+	delete(mt.parent.mounts, mt.prefix)
+	if child, ok := mt.handler.(*Mux); ok {
+		child.disown(mt)
+	}
+}
+
+func (mt *mount) restore() {
+	mt.parent.mounts[mt.prefix] = mt
+	if child, ok := mt.handler.(*Mux); ok {
+		child.parents = append(child.parents, mt)
+	}
+}
+
+// checkDisjoint returns an error if a name could belong to the mount and to something
+// else.
+func (mt *mount) checkDisjoint() error {
 	for _, other := range mt.parent.mounts {
 		switch {
 		case other.prefix == mt.prefix:
-			panic(fmt.Sprintf("mcp: mount %q at %s: something is mounted there at %s already", mt.prefix, mt.site, other.site))
+			return registrationErrorf("mount %q at %s: something is mounted there at %s already", mt.prefix, mt.site, other.site)
 		case strings.HasPrefix(other.prefix, mt.prefix), strings.HasPrefix(mt.prefix, other.prefix):
-			panic(fmt.Sprintf("mcp: mount %q at %s: %q is mounted at %s, and names could belong to both; choose prefixes of which none begins with another",
-				mt.prefix, mt.site, other.prefix, other.site))
+			return registrationErrorf("mount %q at %s: %q is mounted at %s, and names could belong to both; choose prefixes of which none begins with another",
+				mt.prefix, mt.site, other.prefix, other.site)
 		}
 	}
-	for _, entries := range []map[string]*entry{mt.parent.resources, mt.parent.templates} {
+	for _, entries := range mt.parent.tables("resource") {
 		for _, e := range entries {
-			mt.mustNotHold(e)
+			if err := mt.checkNotIn(e); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// mustNotHold panics if a resource of the mux itself has a URI of the mount's.
-func (mt *mount) mustNotHold(e *entry) {
+// checkNotIn returns an error if a resource of the mux itself has a URI of the mount's.
+func (mt *mount) checkNotIn(e *entry) error {
 	if e.kind == "resource" && strings.HasPrefix(e.name, mt.uriPrefix) {
-		panic(fmt.Sprintf("mcp: resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, mt.uriPrefix, mt.site))
+		return registrationErrorf("resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, mt.uriPrefix, mt.site)
 	}
+	return nil
 }
 
 // adopt checks every name of the child against those above, and links it to its
 // parent for names to come.
-func (mt *mount) adopt(child *registry) {
+func (mt *mount) adopt(child *registry) (err error) {
 	if child.contains(mt.parent) {
-		panic(fmt.Sprintf("mcp: mount %q at %s: the mux would contain itself", mt.prefix, mt.site))
+		return registrationErrorf("mount %q at %s: the mux would contain itself", mt.prefix, mt.site)
 	}
 	child.eachEntry(func(kind, name string, e *entry) {
-		if full, ok := mt.outerName(kind, name); ok {
-			named := *e
-			named.kind = kind
-			mt.parent.mustBeFreeFor(full, &named, mt)
+		if full, ok := mt.outerName(kind, name); ok && err == nil {
+			err = mt.parent.checkFreeFor(full, e, mt)
 		}
 	})
-	child.parents = append(child.parents, mt)
+	if err == nil {
+		child.parents = append(child.parents, mt)
+	}
+	return err
 }
 
 func (g *registry) disown(mt *mount) {

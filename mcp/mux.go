@@ -98,12 +98,14 @@ func limit[T int | time.Duration](option, byDefault T) T {
 // Mux. It must be made by [NewMux].
 //
 // Handlers may be registered and removed at any time, also while the mux is serving.
-// Registering an invalid or conflicting handler panics; the message names both places. A
-// Mux is safe for concurrent use.
+// Registering an invalid or conflicting handler panics; the message names both places.
+// [Mux.Update] returns an error instead, and makes several changes in one step. A Mux is
+// safe for concurrent use.
 type Mux struct {
 	*registry
-	view   bool         // made by With or Group
+	view   bool         // made by With, Group or Update
 	inline []Middleware // of a view; append-only, under the registration lock
+	draft  *draft       // of a view made by Update; nil means that registrations are applied at once
 }
 
 // NewMux returns a Mux for a server with a name and a version.
@@ -142,20 +144,21 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 // of [Mux.With] is called for both. On a view made by [Mux.With] or [Mux.Group], Use wraps
 // the handlers that are registered there afterwards.
 func (m *Mux) Use(mw ...Middleware) {
-	m.update(func() {
-		if m.view {
-			m.inline = append(m.inline, mw...)
-			return
-		}
-		m.use = append(m.use, mw...)
-		m.wrap()
-	})
+	m.mustBeMade()
+	registering.Lock()
+	defer registering.Unlock()
+	if m.view {
+		m.inline = append(m.inline, mw...)
+		return
+	}
+	m.use = append(m.use, mw...)
+	m.wrap()
 }
 
 // With returns a view of the mux: handlers that are registered through it are wrapped in mw
 // and belong to the same mux.
 func (m *Mux) With(mw ...Middleware) *Mux {
-	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw)}
+	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw), draft: m.draft}
 }
 
 // around returns the middleware of a view.
@@ -169,24 +172,10 @@ func (m *Mux) around() []Middleware {
 func (m *Mux) Group(fn func(g *Mux)) { fn(m.With()) }
 
 // Tool registers a tool. If h is a [Describer], the tool is listed.
-func (m *Mux) Tool(name string, h Handler) {
-	if name == "" {
-		panic("mcp: Mux.Tool: the name is empty")
-	}
-	e := m.entry("tool", name, h)
-	e.tool, e.headers = m.describeTool(e)
-	m.register(e)
-}
+func (m *Mux) Tool(name string, h Handler) { must(m.register("tool", name, h)) }
 
 // Prompt registers a prompt. If h is a [Describer], the prompt is listed.
-func (m *Mux) Prompt(name string, h Handler) {
-	if name == "" {
-		panic("mcp: Mux.Prompt: the name is empty")
-	}
-	e := m.entry("prompt", name, h)
-	e.prompt = describePrompt(e)
-	m.register(e)
-}
+func (m *Mux) Prompt(name string, h Handler) { must(m.register("prompt", name, h)) }
 
 // Resource registers a resource under its URI, or all resources that match an RFC 6570
 // template such as "notes://{user}/{+path}"; [Request.PathValue] returns the values of the
@@ -194,46 +183,24 @@ func (m *Mux) Prompt(name string, h Handler) {
 // less specific one. Two templates may overlap only if one is more specific. A URI is not
 // found if it would match another registration after needless percent-encoding is removed.
 // If h is a [Describer], the resource or template is listed.
-func (m *Mux) Resource(pattern string, h Handler) {
-	if pattern == "" {
-		panic("mcp: Mux.Resource: the pattern is empty")
-	}
-	e := m.entry("resource", pattern, h)
-	e.parseTemplate()
-	e.checkTemplate(h)
-	e.resource = describeResource(e)
-	if e.template != nil {
-		m.registerTemplate(e)
-		return
-	}
-	m.register(e)
-}
+func (m *Mux) Resource(pattern string, h Handler) { must(m.register("resource", pattern, h)) }
 
 // Handle registers the handler of a method or notification that the mux does not serve
 // itself.
-func (m *Mux) Handle(method string, h Handler) {
-	if method == "" {
-		panic("mcp: Mux.Handle: the method is empty")
-	}
-	if builtin(method) != nil {
-		panic(fmt.Sprintf("mcp: Mux.Handle: method %q is served by the mux itself; use Tool, Prompt, Resource or a middleware", method))
-	}
-	e := m.entry("method", method, h)
-	m.register(e)
-}
+func (m *Mux) Handle(method string, h Handler) { must(m.register("method", method, h)) }
 
 // RemoveTool removes tools; names that are not registered are ignored.
-func (m *Mux) RemoveTool(names ...string) { m.remove("tool", names) }
+func (m *Mux) RemoveTool(names ...string) { must(m.remove("tool", names)) }
 
 // RemovePrompt removes prompts; names that are not registered are ignored.
-func (m *Mux) RemovePrompt(names ...string) { m.remove("prompt", names) }
+func (m *Mux) RemovePrompt(names ...string) { must(m.remove("prompt", names)) }
 
 // RemoveResource removes resources and templates by the pattern they were registered under;
 // patterns that are not registered are ignored.
-func (m *Mux) RemoveResource(patterns ...string) { m.remove("resource", patterns) }
+func (m *Mux) RemoveResource(patterns ...string) { must(m.remove("resource", patterns)) }
 
 // RemoveHandle removes the handlers of methods; methods that are not registered are ignored.
-func (m *Mux) RemoveHandle(methods ...string) { m.remove("method", methods) }
+func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)) }
 
 // ResourceUpdated notifies the subscribers of a resource that it has changed. It does not
 // wait for them.

@@ -235,16 +235,18 @@ func (h *hub) publish(c Change) {
 	h.publishLocked(c)
 }
 
-// publishMounts announces that a mux has other mounts: its listeners must listen to
-// them, and all lists have changed.
-func (h *hub) publishMounts() {
+// announce announces what an edit has changed. If there are other mounts, listeners must
+// listen to them.
+func (h *hub) announce(a announcement) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for l := range h.listeners {
-		wake(l.remounted)
+	if a.remounted {
+		for l := range h.listeners {
+			wake(l.remounted)
+		}
 	}
-	for _, list := range changeLists {
-		h.publishLocked(list.change)
+	for _, c := range a.changes.sorted() {
+		h.publishLocked(c)
 	}
 }
 

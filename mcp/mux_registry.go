@@ -50,7 +50,6 @@ type entry struct {
 	handler    Handler // wrapped in its middleware
 	site       string  // where it was registered
 	described  Description
-	compiled   bool // the schemas of described are known to be good
 
 	tool     *Tool
 	headers  []paramHeader
@@ -94,29 +93,46 @@ func (g *registry) wrap() {
 	g.chain.Store(&chain)
 }
 
-// entry prepares a registration: the handler can ask, and is wrapped in the
-// middleware of the view.
-func (m *Mux) entry(kind, name string, h Handler) *entry {
+// register registers a handler. What is wrong with it is found here, before the lock of
+// all registrations is acquired; conflicts with others are found by [registry.add].
+func (m *Mux) register(kind, name string, h Handler) error {
 	m.mustBeMade()
-	if h == nil {
-		panic(fmt.Sprintf("mcp: %s %q: the handler is nil", kind, name))
+	e := &entry{kind: kind, name: name, site: callSite()}
+	switch {
+	case name == "":
+		return registrationErrorf("%s at %s: the name is empty", kind, e.site)
+	case h == nil:
+		return e.errorf("the handler is nil")
 	}
-	e := &entry{kind: kind, name: name, site: callSite(), described: descriptionOf(h)}
-	_, e.compiled = h.(interface{ compiled() })
+	e.described = descriptionOf(h)
+	if err := m.describe(e, h); err != nil {
+		return err
+	}
+	m.wrapEntry(e, h)
+	return m.edit(m.add(e))
+}
+
+// errorf returns an error about the registration that names it and its place.
+func (e *entry) errorf(format string, args ...any) error {
+	return registrationErrorf("%s %q at %s: %w", e.kind, e.name, e.site, fmt.Errorf(format, args...))
+}
+
+// wrapEntry sets the handler of the entry: h can ask, and is wrapped in the middleware of
+// the view.
+func (m *Mux) wrapEntry(e *entry, h Handler) {
 	e.lister, _ = h.(ResourceLister)
 	if known, ok := h.(enumerator); ok {
 		e.enums = known.enums()
 	}
 	around := m.around()
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
-	switch kind {
+	switch e.kind {
 	case "tool":
 		h = headerChecker{asker{h, m.sealer}, e}
 	case "prompt", "resource":
 		h = registration{asker{h, m.sealer}, e}
 	}
 	e.handler = Chain(h, around...)
-	return e
 }
 
 // callSite returns the place outside of this package that called the registration.
@@ -138,43 +154,40 @@ func (g *registry) mustBeMade() {
 	}
 }
 
-// update makes a change under the lock of all registrations.
-func (g *registry) update(change func()) {
-	g.mustBeMade()
-	registering.Lock()
-	defer registering.Unlock()
-	change()
-	g.everTools = g.everTools || len(g.tools) > 0
-	g.everPrompts = g.everPrompts || len(g.prompts) > 0
-	g.everResources = g.everResources || len(g.resources)+len(g.templates) > 0
-	g.snap.Store(nil)
-}
-
-func (g *registry) register(e *entry) {
-	g.update(func() {
-		g.mustBeFree(e)
-		g.table(e.kind)[e.name] = e
-	})
-	g.hub.publish(changeOfEntries(e.kind))
-}
-
-func (g *registry) registerTemplate(e *entry) {
-	g.update(func() {
-		g.mustBeFree(e)
-		at := len(g.bySpecificity) // of the first that is less specific
-		for i, other := range g.bySpecificity {
-			switch uritemplate.Compare(e.template, other.template) {
-			case uritemplate.Equivalent, uritemplate.Overlaps:
-				panic(fmt.Sprintf("mcp: resource template %q (%s) conflicts with %q (%s): some URIs match both and neither is more specific",
-					e.name, e.site, other.name, other.site))
-			case uritemplate.MoreSpecific:
-				at = min(at, i)
+// add returns the edit that adds an entry.
+func (g *registry) add(e *entry) edit {
+	return func(a *announcement) (undo func(), err error) {
+		if err := g.checkFree(e); err != nil {
+			return nil, err
+		}
+		table, order := g.table(e), g.bySpecificity
+		if e.template != nil {
+			if g.bySpecificity, err = ordered(order, e); err != nil {
+				return nil, err
 			}
 		}
-		g.templates[e.name] = e
-		g.bySpecificity = slices.Insert(slices.Clone(g.bySpecificity), at, e)
-	})
-	g.hub.publish(changeOfEntries(e.kind))
+		table[e.name] = e
+		a.changes.add(changeOfEntries(e.kind))
+		return func() {
+			delete(table, e.name)
+			g.bySpecificity = order
+		}, nil
+	}
+}
+
+// ordered returns a copy of list, which is ordered by specificity, with e in its place.
+func ordered(list []*entry, e *entry) ([]*entry, error) {
+	at := len(list) // of the first that is less specific
+	for i, other := range list {
+		switch uritemplate.Compare(e.template, other.template) {
+		case uritemplate.Equivalent, uritemplate.Overlaps:
+			return list, registrationErrorf("resource template %q (%s) conflicts with %q (%s): some URIs match both and neither is more specific",
+				e.name, e.site, other.name, other.site)
+		case uritemplate.MoreSpecific:
+			at = min(at, i)
+		}
+	}
+	return slices.Insert(slices.Clone(list), at, e), nil
 }
 
 // without returns a copy of list without e, or list if e is not in it.
@@ -186,41 +199,47 @@ func without(list []*entry, e *entry) []*entry {
 	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
-// mustBeFree panics if the name is taken, here or, under the prefix of a mount,
+// checkFree returns an error if the name is taken, here or, under the prefix of a mount,
 // in a mux above.
-func (g *registry) mustBeFree(e *entry) {
+func (g *registry) checkFree(e *entry) error {
 	for _, m := range g.mounts {
-		m.mustNotHold(e)
+		if err := m.checkNotIn(e); err != nil {
+			return err
+		}
 	}
 	if other := g.find(e.kind, e.name, nil); other != nil {
-		panic(fmt.Sprintf("mcp: %s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site))
+		return registrationErrorf("%s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site)
 	}
-	for _, up := range g.parents {
-		if full, ok := up.outerName(e.kind, e.name); ok {
-			up.parent.mustBeFreeFor(full, e, up)
-		}
-	}
+	return g.checkFreeAbove(e.name, e)
 }
 
-func (g *registry) mustBeFreeFor(name string, e *entry, by *mount) {
-	if other := g.find(e.kind, name, by); other != nil {
-		panic(fmt.Sprintf("mcp: %s %q registered at %s becomes %q by the mount at %s, which is registered at %s already",
-			e.kind, e.name, e.site, name, by.site, other.site))
-	}
+// checkFreeAbove returns an error if the name that an entry, whose name here is name, has
+// in a mux above is taken there.
+func (g *registry) checkFreeAbove(name string, e *entry) error {
 	for _, up := range g.parents {
 		if full, ok := up.outerName(e.kind, name); ok {
-			up.parent.mustBeFreeFor(full, e, up)
+			if err := up.parent.checkFreeFor(full, e, up); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
+}
+
+func (g *registry) checkFreeFor(name string, e *entry, by *mount) error {
+	if other := g.find(e.kind, name, by); other != nil {
+		return registrationErrorf("%s %q registered at %s becomes %q by the mount at %s, which is registered at %s already",
+			e.kind, e.name, e.site, name, by.site, other.site)
+	}
+	return g.checkFreeAbove(name, e)
 }
 
 // find looks for a name in this mux and the muxes mounted in it, except one.
 func (g *registry) find(kind, name string, except *mount) *entry {
-	if e := g.table(kind)[name]; e != nil {
-		return e
-	}
-	if kind == "resource" && g.templates[name] != nil {
-		return g.templates[name]
+	for _, table := range g.tables(kind) {
+		if e := table[name]; e != nil {
+			return e
+		}
 	}
 	for _, m := range g.mounts {
 		inner, ok := m.innerName(kind, name)
@@ -233,40 +252,51 @@ func (g *registry) find(kind, name string, except *mount) *entry {
 	return nil
 }
 
-func (g *registry) table(kind string) map[string]*entry {
+// tables returns the tables that hold the entries of a kind.
+func (g *registry) tables(kind string) []map[string]*entry {
 	switch kind {
 	case "tool":
-		return g.tools
+		return []map[string]*entry{g.tools}
 	case "prompt":
-		return g.prompts
+		return []map[string]*entry{g.prompts}
 	case "resource":
-		return g.resources
+		return []map[string]*entry{g.resources, g.templates}
 	default:
-		return g.methods
+		return []map[string]*entry{g.methods}
 	}
 }
 
+// table returns the table for an entry.
+func (g *registry) table(e *entry) map[string]*entry {
+	if e.template != nil {
+		return g.templates
+	}
+	return g.tables(e.kind)[0]
+}
+
 // remove removes the entries of a kind that have one of the names.
-func (g *registry) remove(kind string, names []string) {
-	removed := false
-	g.update(func() {
-		tables := []map[string]*entry{g.table(kind)}
-		if kind == "resource" {
-			tables = append(tables, g.templates)
-		}
-		for _, table := range tables {
+func (m *Mux) remove(kind string, names []string) error {
+	m.mustBeMade()
+	return m.edit(func(a *announcement) (undo func(), err error) {
+		var removed []*entry
+		order := m.bySpecificity
+		for _, table := range m.tables(kind) {
 			for _, name := range names {
 				if e := table[name]; e != nil {
 					delete(table, name)
-					g.bySpecificity = without(g.bySpecificity, e)
-					removed = true
+					m.bySpecificity = without(m.bySpecificity, e)
+					removed = append(removed, e)
+					a.changes.add(changeOfEntries(kind))
 				}
 			}
 		}
+		return func() {
+			for _, e := range removed {
+				m.table(e)[e.name] = e
+			}
+			m.bySpecificity = order
+		}, nil
 	})
-	if removed {
-		g.hub.publish(changeOfEntries(kind))
-	}
 }
 
 func (g *registry) load() *snapshot {

@@ -6,7 +6,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 )
@@ -120,7 +119,7 @@ func PromptFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), p
 	}
 	var err error
 	if f.in, err = newTextInput(reflect.TypeFor[In]()); err != nil {
-		panic(fmt.Sprintf("mcp: PromptFunc at %s: arguments: %v", callSite(), err))
+		panic(registrationErrorf("PromptFunc at %s: arguments: %w", callSite(), err))
 	}
 	if f.prompt.Arguments == nil {
 		f.prompt.Arguments = f.in.arguments()
@@ -128,7 +127,7 @@ func PromptFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), p
 	switch any(*new(Out)).(type) {
 	case string, *PromptMessage, []*PromptMessage, *GetPromptResult:
 	default:
-		panic(fmt.Sprintf("mcp: PromptFunc at %s: a prompt cannot return %v", callSite(), reflect.TypeFor[Out]()))
+		panic(registrationErrorf("PromptFunc at %s: a prompt cannot return %v", callSite(), reflect.TypeFor[Out]()))
 	}
 	return f
 }

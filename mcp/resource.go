@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -161,7 +160,7 @@ func ResourceFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error),
 	}
 	var err error
 	if f.in, err = newTextInput(reflect.TypeFor[In]()); err != nil {
-		panic(fmt.Sprintf("mcp: ResourceFunc at %s: variables: %v", callSite(), err))
+		panic(registrationErrorf("ResourceFunc at %s: variables: %w", callSite(), err))
 	}
 	return f
 }

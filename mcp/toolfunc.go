@@ -43,10 +43,10 @@ func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *
 		f.tool = *t
 	}
 	if err := f.prepareInput(); err != nil {
-		panic(fmt.Sprintf("mcp: ToolFunc at %s: arguments: %v", callSite(), err))
+		panic(registrationErrorf("ToolFunc at %s: arguments: %w", callSite(), err))
 	}
 	if err := f.prepareOutput(); err != nil {
-		panic(fmt.Sprintf("mcp: ToolFunc at %s: output: %v", callSite(), err))
+		panic(registrationErrorf("ToolFunc at %s: output: %w", callSite(), err))
 	}
 	return f
 }
