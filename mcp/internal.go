@@ -44,6 +44,11 @@ func (internals) Serve(ctx context.Context, h Handler, req *Request, n notifier,
 	return serve(ctx, h, req, n, logger)
 }
 
+// ContextWithRequest returns a context for a handler of req.
+func (internals) ContextWithRequest(ctx context.Context, req *Request) context.Context {
+	return contextWithRequest(ctx, req)
+}
+
 // IsModern reports whether req names the revision that it speaks itself.
 func (internals) IsModern(req *Request) bool { return req.isModern() }
 

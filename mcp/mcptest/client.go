@@ -30,6 +30,9 @@ type Client struct {
 	Principal *mcp.Principal
 	// Header is added to every HTTP request.
 	Header http.Header
+	// IgnoreLeaks are functions or packages whose goroutines may outlive a run; see
+	// [NoLeaks]. One that is empty turns the check for leaks off.
+	IgnoreLeaks []string
 }
 
 // Accept returns the answer of a user who fills in a form with the fields of content.
@@ -58,13 +61,30 @@ func Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
 	new(Client).Run(t, h, fn)
 }
 
+// RunNew runs fn with the zero [Client]; see [Client.RunNew].
+func RunNew(t *testing.T, newHandler func(t *testing.T) mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
+	t.Helper()
+	new(Client).RunNew(t, newHandler, fn)
+}
+
 // Run runs fn as a subtest for every era of the protocol on every one of the [Paths],
-// each with a connection of its own to h. All messages are checked; see [Check], and so
-// is that no goroutine is left behind; see [NoLeaks]. The subtests are named
-// modern/memory, legacy/http-sse and so on, and run one after the other.
+// each with a connection of its own to h. The subtests are named modern/memory,
+// legacy/http-sse and so on, and run one after the other. All messages are checked; see
+// [Check]. A subtest also fails if a goroutine is left behind when client and server
+// have been closed; [NoLeaks] says what is not counted.
 //
-// All subtests share h: fn must undo what it changes in it.
+// All subtests share h: what one of them changes in it, the next one finds. If that
+// matters, use RunNew.
 func (cl *Client) Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
+	t.Helper()
+	cl.RunNew(t, func(*testing.T) mcp.Handler { return h }, fn)
+}
+
+// RunNew is like Run, but each subtest has a handler of its own, which newHandler
+// returns. Use it for handlers with state that calls change, such as rate limits, caches
+// or stored data. Functions that newHandler passes to t.Cleanup run after client and
+// server have been closed.
+func (cl *Client) RunNew(t *testing.T, newHandler func(t *testing.T) mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
 	t.Helper()
 	for _, path := range Paths() {
 		for _, version := range path.Versions() {
@@ -76,7 +96,8 @@ func (cl *Client) Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.
 				}
 			}
 			t.Run(era+"/"+path.Name, func(t *testing.T) {
-				NoLeaks(t)
+				NoLeaks(t, cl.IgnoreLeaks...)
+				h := newHandler(t)
 				fn(t, cl.dial(t, path.serve(t, cl, h), version))
 			})
 		}

@@ -14,9 +14,11 @@
 //		}
 //	})
 //
-// [Connect] makes one connection in memory. A [Client] has the options of the client,
-// the authenticated caller and the HTTP headers; its methods do the same as the
-// functions, which use the zero Client. [Dial] connects to any transport.
+// [RunNew] does the same with a new handler for each run. [Connect] makes one connection
+// in memory. A [Client] has the options of the client, the authenticated caller and the
+// HTTP headers; its methods do the same as the functions, which use the zero Client.
+// [Dial] connects to any transport, and [Serve] serves a whole HTTP router for it. [As]
+// is middleware that stands in for authentication where there is no Client.
 //
 // A handler can also be called without a connection: [NewRequest] makes a request, and
 // [Do] serves it and records the notifications.
@@ -24,7 +26,7 @@
 //	res, rec, err := mcptest.Do(t, mux, mcptest.NewRequest("tools/call", map[string]any{"name": "add"}))
 //
 // [Check] checks the messages of any transport, [Faulty] delays, drops or duplicates
-// them, and [NoLeaks] fails a test that leaves goroutines behind. To send what no client
+// them, and [NoLeaks] fails a test that leaves goroutines behind, as [Run] does. To send what no client
 // sends, such as malformed messages, serve one end of an [transport.Pipe] and write to the
 // other.
 //

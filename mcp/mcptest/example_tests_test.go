@@ -5,6 +5,7 @@ package mcptest_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/middleware"
 )
 
 // inTest stands for the test function that an example shows: examples have no
@@ -24,6 +27,7 @@ var shown func(t *testing.T)
 func TestExamples(t *testing.T) {
 	for name, example := range map[string]func(){
 		"Check": ExampleCheck, "Client": ExampleClient, "Connect": ExampleConnect, "Dial": ExampleDial, "Do": ExampleDo, "Faulty": ExampleFaulty, "Run": ExampleRun,
+		"As": ExampleAs, "RunNew": ExampleRunNew, "Serve": ExampleServe,
 	} {
 		t.Run(name, func(t *testing.T) {
 			example()
@@ -167,5 +171,70 @@ func ExampleFaulty() { //nolint:testableexamples // it shows a test
 				t.Errorf("the connection is no longer usable: %v", err)
 			}
 		})
+	})
+}
+
+// A handler that remembers its calls: every run has a new one.
+func ExampleRunNew() { //nolint:testableexamples // it shows a test
+	newHandler := func(t *testing.T) mcp.Handler {
+		mux := mcp.NewMux("greeter", "v1.0.0", nil)
+		once := middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(1, time.Hour, nil))
+		mux.With(once).Tool("greet", mcp.ToolFunc(greet, nil))
+		t.Cleanup(func() {}) // such as closing a database
+		return mux
+	}
+
+	inTest(func(t *testing.T) {
+		mcptest.RunNew(t, newHandler, func(t *testing.T, c *mcp.Conn) {
+			if _, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"}); err != nil {
+				t.Error(err)
+			}
+			if _, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"}); err == nil {
+				t.Error("two calls in an hour")
+			}
+		})
+	})
+}
+
+// A whole router, with MCP beside other routes.
+func ExampleServe() { //nolint:testableexamples // it shows a test
+	mux := mcp.NewMux("greeter", "v1.0.0", nil)
+	mux.Tool("greet", mcp.ToolFunc(greet, nil))
+	router := http.NewServeMux()
+	router.Handle("/mcp", mcphttp.NewHandler(mux, nil))
+	router.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+
+	inTest(func(t *testing.T) {
+		url := mcptest.Serve(t, router)
+		c := mcptest.Dial(t, mcphttp.NewTransport(url+"/mcp", nil), nil)
+		if _, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"}); err != nil {
+			t.Error(err)
+		}
+		res, err := http.Get(url + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Error(res.Status)
+		}
+	})
+}
+
+// A caller for a transport without authentication.
+func ExampleAs() { //nolint:testableexamples // it shows a test
+	mux := mcp.NewMux("notes", "v1.0.0", nil)
+	mux.With(middleware.RequireScopes("notes:write")).Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+		return "written", nil
+	}, nil))
+
+	inTest(func(t *testing.T) {
+		for scope, allowed := range map[string]bool{"notes:read": false, "notes:write": true} {
+			ada := mcptest.As(&mcp.Principal{Subject: "ada", Scopes: []string{scope}})
+			c := mcptest.Dial(t, mcp.InProcess(ada(mux)), nil)
+			if _, err := mcp.Call[string](t.Context(), c, "write", nil); (err == nil) != allowed {
+				t.Errorf("with %s: %v", scope, err)
+			}
+		}
 	})
 }

@@ -5,6 +5,7 @@ package mcptest
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,21 +13,40 @@ import (
 
 // NoLeaks fails the test if goroutines that were started after the call are still
 // running when the test ends. Call it first: cleanup functions run last to first.
-// Goroutines that are about to end get a moment to do so. Do not use it in parallel
-// tests: it counts the goroutines of the others.
-func NoLeaks(tb testing.TB) {
+// Goroutines that are about to end get a moment to do so.
+//
+// It does not report goroutines that wait on an idle HTTP connection, which net/http
+// keeps for the next request, or whose stack contains one of the texts of ignore. Name a
+// function or a package there to allow what stays open after the test on purpose, such
+// as the pool of a database: "database/sql.". The empty text matches every stack.
+//
+// NoLeaks has no effect in a parallel test, because the goroutines of other tests cannot
+// be told from its own.
+func NoLeaks(tb testing.TB, ignore ...string) {
 	tb.Helper()
 	before := goroutines()
 	tb.Cleanup(func() {
+		if isParallel(tb) {
+			return
+		}
 		var leaked []string
 		for pause := time.Microsecond; pause < patience; pause *= 2 {
-			if leaked = startedSince(before); len(leaked) == 0 {
+			if leaked = startedSince(before, ignore); len(leaked) == 0 {
 				return
 			}
 			<-time.After(pause)
 		}
-		tb.Errorf("mcptest: %d goroutines leaked:\n\n%s", len(leaked), strings.Join(leaked, "\n\n"))
+		tb.Errorf("mcptest: %d goroutines leaked. If they are meant to outlive the test, name their function or "+
+			"package in Client.IgnoreLeaks, or in the arguments of NoLeaks:\n\n%s", len(leaked), strings.Join(leaked, "\n\n"))
 	})
+}
+
+// isParallel reports whether the test or one that it belongs to is parallel. Only Setenv
+// tells: it panics then.
+func isParallel(tb testing.TB) (parallel bool) {
+	defer func() { parallel = recover() != nil }()
+	tb.Setenv("MCPTEST_PARALLEL", "no")
+	return false
 }
 
 // patience bounds the last pause; all pauses together take up to twice as long.
@@ -48,13 +68,29 @@ func goroutines() map[string]string {
 	return stacks
 }
 
-// startedSince returns the stacks of new goroutines, except those of package testing.
-func startedSince(before map[string]string) []string {
+// startedSince returns the stacks of new goroutines, except those of package testing, of
+// idle connections, and those that contain one of the texts of ignore.
+func startedSince(before map[string]string, ignore []string) []string {
 	var started []string
 	for id, stack := range goroutines() {
-		if _, old := before[id]; !old && !strings.Contains(stack, "\ntesting.") {
+		if _, old := before[id]; !old && !strings.Contains(stack, "\ntesting.") && !isIdleConnection(stack) && !containsAny(stack, ignore) {
 			started = append(started, stack)
 		}
 	}
 	return started
+}
+
+func containsAny(stack string, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(stack, text) })
+}
+
+// isIdleConnection reports whether a goroutine belongs to an HTTP connection that no
+// request uses. A connection in use has another goroutine that shows it: that of the
+// handler, the one that sends the request, or the one that waits for the end of a body.
+func isIdleConnection(stack string) bool {
+	reads := strings.Contains(stack, "\nnet/http.(*persistConn).readLoop(") || strings.Contains(stack, "\nnet/http.(*conn).serve(")
+	return reads && strings.Contains(stack, "\nbufio.(*Reader).Peek(") || containsAny(stack, []string{
+		"\nnet/http.(*persistConn).writeLoop(",
+		"\nnet/http.(*http2ClientConn).readLoop(", "\nnet/http.(*http2serverConn).serve(", "\nnet/http.(*http2serverConn).readFrames(",
+	})
 }

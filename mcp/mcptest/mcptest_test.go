@@ -212,10 +212,13 @@ type failing struct {
 	testing.TB
 	cleanup func()
 	failed  bool
+	text    string // of the last failure
 }
 
-func (f *failing) Cleanup(fn func())     { f.cleanup = fn }
-func (f *failing) Errorf(string, ...any) { f.failed = true }
+func (f *failing) Cleanup(fn func()) { f.cleanup = fn }
+func (f *failing) Errorf(format string, args ...any) {
+	f.failed, f.text = true, fmt.Sprintf(format, args...)
+}
 
 func TestNoLeaks(t *testing.T) {
 	f := &failing{TB: t}

@@ -6,9 +6,7 @@ package mcptest
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -37,17 +35,13 @@ type endpoint interface {
 	Shutdown(ctx context.Context) error
 }
 
-// closeTimeout bounds the shutdown of an endpoint.
-const closeTimeout = 10 * time.Second
-
 // onLoopback serves an endpoint on a loopback port until the test ends, and returns its
 // URL and the options of the client.
 func onLoopback(tb testing.TB, cl *Client, e endpoint, accept string) (url string, opts *mcphttp.TransportOptions) {
 	base := &http.Transport{}
 	tb.Cleanup(base.CloseIdleConnections) // after the server was closed
-	s := httptest.NewServer(authenticate(cl.Principal, e))
+	url = Serve(tb, authenticate(cl.Principal, e))
 	tb.Cleanup(func() {
-		defer s.Close()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
 		defer cancel()
 		if err := e.Shutdown(ctx); err != nil {
@@ -55,7 +49,7 @@ func onLoopback(tb testing.TB, cl *Client, e endpoint, accept string) (url strin
 		}
 	})
 	client := &http.Client{Transport: &checkedHTTP{tb, base, accept}}
-	return s.URL, &mcphttp.TransportOptions{Client: client, Header: cl.Header, Logger: logger(tb)}
+	return url, &mcphttp.TransportOptions{Client: client, Header: cl.Header, Logger: logger(tb)}
 }
 
 // authenticate stands in for the middleware that authenticates callers.

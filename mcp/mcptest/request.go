@@ -90,6 +90,20 @@ func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, 
 	return res, rec, err
 }
 
+// As returns middleware that makes p the caller of every request, like authentication
+// that knows nobody else. Use it where a [Client] cannot be, such as around the handler
+// of [mcp.InProcess] or below an HTTP router. Sessions of the legacy era belong to the
+// caller that the transport knows, who is not p.
+func As(p *mcp.Principal) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			req = req.Clone()
+			req.Principal = p
+			return next.ServeMCP(core.ContextWithRequest(ctx, req), req)
+		})
+	}
+}
+
 func logger(tb testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(tb.Output(), nil)) }
 
 // A Notification is a notification as a client receives it.

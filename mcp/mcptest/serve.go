@@ -1,0 +1,90 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Serve serves h on a loopback port until the test ends, and returns its URL, such as
+// "http://127.0.0.1:41234". Use it to test a whole router, with its authentication and
+// routes, and [Dial] to connect to an endpoint below the URL.
+//
+// When the test ends, Serve closes all connections and waits for the requests in flight,
+// whose contexts are cancelled. The test fails if a request has not ended after 10
+// seconds. In contrast, httptest.Server.Close waits without end for streams that a client
+// keeps open, such as that of a legacy session.
+func Serve(tb testing.TB, h http.Handler) (url string) {
+	tb.Helper()
+	requests := &requestsInFlight{handler: h, count: map[string]int{}}
+	s := httptest.NewUnstartedServer(requests)
+	s.Config.ErrorLog = slog.NewLogLogger(logger(tb).Handler(), slog.LevelError)
+	s.Start()
+	tb.Cleanup(func() {
+		_ = s.Config.Close() // that of s waits
+		if left := requests.wait(); left != "" {
+			tb.Errorf("mcptest: requests do not end when their context is cancelled: %s", left)
+		}
+	})
+	return s.URL
+}
+
+// closeTimeout bounds how long a server may take to end.
+const closeTimeout = 10 * time.Second
+
+// requestsInFlight passes on requests, and counts those that have not ended.
+type requestsInFlight struct {
+	handler http.Handler
+
+	mu    sync.Mutex
+	count map[string]int // by method and path
+	idle  chan struct{}  // closed when the last one ends; nil unless wait waits
+}
+
+func (f *requestsInFlight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.Method + " " + r.URL.Path
+	f.add(name, 1)
+	defer f.add(name, -1)
+	f.handler.ServeHTTP(w, r)
+}
+
+func (f *requestsInFlight) add(name string, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count[name] += n; f.count[name] == 0 {
+		delete(f.count, name)
+	}
+	if len(f.count) == 0 && f.idle != nil {
+		close(f.idle)
+		f.idle = nil
+	}
+}
+
+// wait waits for all requests, up to closeTimeout. It returns the names of the others.
+func (f *requestsInFlight) wait() (left string) {
+	idle := make(chan struct{})
+	f.mu.Lock()
+	f.idle = idle
+	none := len(f.count) == 0
+	f.mu.Unlock()
+	if none {
+		return ""
+	}
+	select {
+	case <-idle:
+		return ""
+	case <-time.After(closeTimeout):
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(f.count)), ", ")
+}
