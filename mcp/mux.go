@@ -156,7 +156,12 @@ func (m *Mux) Use(mw ...Middleware) {
 }
 
 // With returns a view of the mux: handlers that are registered through it are wrapped in mw
-// and belong to the same mux.
+// and belong to the same mux. The middleware sees every request about the registration, by
+// its [Request.Method]: calling the tool; getting the prompt and completing its arguments;
+// reading the resource, completing the variables of its template, listing the resources
+// that it matches, and subscribing to them, which asks for [MethodSubscribe] if there is a
+// [Resource.Subscribe], and otherwise reads. It does not see the lists in which the item
+// itself stands: middleware of [Mux.Use] can hide it there.
 func (m *Mux) With(mw ...Middleware) *Mux {
 	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw), draft: m.draft}
 }
@@ -203,7 +208,7 @@ func (m *Mux) RemoveResource(patterns ...string) { must(m.remove("resource", pat
 func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)) }
 
 // ResourceUpdated notifies the subscribers of a resource that it has changed. It does not
-// wait for them.
+// wait for them. [Resource.Subscribe] decides who can subscribe.
 func (m *Mux) ResourceUpdated(uri string) {
 	m.mustBeMade()
 	m.hub.publish(Change{NotificationResourceUpdated, uri})

@@ -21,6 +21,8 @@ type Prompt struct {
 	Extra       Extra             `json:",embed"`
 
 	// Completers suggest values, by the name of the argument. Enums complete without one.
+	// Middleware of [Mux.With] applies to them as it does to the prompt; what the function
+	// of the prompt checks does not.
 	Completers map[string]Completer `json:"-"`
 }
 

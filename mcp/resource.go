@@ -27,7 +27,9 @@ type Resource struct {
 	Meta        Meta         `json:"_meta,omitempty"`
 	Extra       Extra        `json:",embed"`
 
-	// Completers suggest values for the variables of a template, by name.
+	// Completers suggest values for the variables of a template, by name. Middleware of
+	// [Mux.With] applies to them as it does to the resource; what the function of the
+	// resource checks does not.
 	Completers map[string]Completer `json:"-"`
 	// Subscribe returns an error if the caller of ctx must not be notified of updates of
 	// uri. It is called when the caller subscribes, and for an update of a resource below

@@ -8,6 +8,10 @@
 //	mux.Use(middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(100, time.Minute, nil)))
 //	mux.With(middleware.RequireScopes("notes:write"), middleware.Timeout(time.Minute)).Tool("write", write)
 //
+// Who may use what is decided by [RequireScopes], which protects a registration and leaves
+// it in lists; by [RequireScopesFor], which also hides it from those who lack the scopes;
+// and by [Visible], which hides by any rule and denies that the item exists.
+//
 // The first one is outermost. Put observers ([RequestID], [Logger], [Metrics])
 // outermost, then gatekeepers ([RateLimit], [RequireScopes], [Concurrency]), whose
 // rejections the observers see, and then limits of a handler ([Timeout], [MaxResult]).

@@ -17,14 +17,15 @@ import (
 // With [mcp.Mux.With] it protects everything that the registration serves: calling the
 // tool; getting the prompt and completing its arguments; reading the resource, completing
 // the variables of its template, listing the resources that it matches, and subscribing
-// to them. The item itself stays in lists; see [Visible]. Around a whole mux,
+// to them. The item itself stays in lists, so that clients can request what they lack;
+// [RequireScopesFor] hides it. Around a whole mux,
 // RequireScopes also rejects callers that only want to connect. A nested RequireScopes
 // does not add its scopes to the error of the outer one: list all scopes of an operation
 // in one, or a client asks its user twice.
 //
 // RequireScopes panics if there are no scopes.
 func RequireScopes(scopes ...string) mcp.Middleware {
-	return RequireScopesBy(func(granted, required string) bool { return granted == required }, scopes...)
+	return RequireScopesBy(isSameScope, scopes...)
 }
 
 // RequireScopesBy is like [RequireScopes] for scopes that imply others, such as "notes"
@@ -47,6 +48,60 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 			return next.ServeMCP(ctx, req)
 		})
 	}
+}
+
+// RequireScopesFor protects items and hides them at once: callers that lack the scopes
+// that required returns for an item do not see it in lists, and are rejected as by
+// [RequireScopes] if they name it nevertheless. Use it around a whole mux, with the scopes
+// of all items in one place:
+//
+//	mux.Use(middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
+//		if kind == middleware.Tool && strings.HasPrefix(name, "admin_") {
+//			return []string{"admin"}
+//		}
+//		return nil // for every caller
+//	}, nil))
+//
+// What is hidden, where, and by which names is as in [Visible]; in contrast, the error for
+// a hidden item says that it exists. Implies is as in [RequireScopesBy]; nil means that
+// scopes are equal. The function required is called for every element of a list, and
+// concurrently. RequireScopesFor panics if it is nil.
+func RequireScopesFor(required func(kind Kind, name string) []string, implies func(granted, required string) bool) mcp.Middleware {
+	if required == nil {
+		panic("middleware.RequireScopesFor: the function must not be nil")
+	}
+	if implies == nil {
+		implies = isSameScope
+	}
+	refusal := func(_ *mcp.Request, kind Kind, name string) error {
+		return mcp.NewInsufficientScopeError(scopesOfForms(required, kind, name)...)
+	}
+	return hide(func(ctx context.Context, req *mcp.Request) viewer {
+		caller := principalOf(ctx, req)
+		return viewer{func(kind Kind, name string) bool {
+			scopes := required(kind, name)
+			return len(scopes) == 0 || hasScopes(caller, scopes, implies)
+		}, refusal}
+	})
+}
+
+func isSameScope(granted, required string) bool { return granted == required }
+
+// scopesOfForms returns the scopes that all forms of a name need together.
+func scopesOfForms(required func(kind Kind, name string) []string, kind Kind, name string) []string {
+	forms, n := [3]string{name}, 1
+	if kind == Resource {
+		forms, n = spellings(name)
+	}
+	var scopes []string
+	for _, form := range forms[:n] {
+		for _, s := range required(kind, form) {
+			if !slices.Contains(scopes, s) {
+				scopes = append(scopes, s)
+			}
+		}
+	}
+	return scopes
 }
 
 func hasScopes(p *mcp.Principal, required []string, implies func(granted, required string) bool) bool {

@@ -83,6 +83,128 @@ func TestRequireScopesOfOneTool(t *testing.T) {
 	}
 }
 
+// notes is a server of whose items some need a scope. A mounted one is among them.
+func notes(implies func(granted, required string) bool) *mcp.Mux {
+	inner := hidingNothing("reset")
+	mux := hidingNothing("admin", "public")
+	mux.Mount("admin_", inner)
+	mux.Use(middleware.RequireScopesFor(func(_ middleware.Kind, name string) []string {
+		if strings.Contains(name, "admin") {
+			return []string{"notes:admin"}
+		}
+		return nil
+	}, implies))
+	return mux
+}
+
+// hidingNothing is a server with an item of every kind for each name.
+func hidingNothing(names ...string) *mcp.Mux {
+	mux := mcp.NewMux("notes", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(0, mcp.CachePublic)})
+	for _, name := range names {
+		mux.Tool(name, says(name))
+		mux.Prompt(name, mcp.PromptFunc(func(context.Context, struct {
+			X string `json:"x"`
+		}) (string, error) {
+			return name, nil
+		}, nil))
+		mux.Resource("test:///"+name, mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return name, nil }, nil))
+		mux.Resource("test:///"+name+"/{x}", mcp.ResourceFunc(func(context.Context, struct {
+			X string `json:"x"`
+		}) (string, error) {
+			return name, nil
+		}, nil))
+	}
+	return mux
+}
+
+// Items are hidden from those who lack their scopes, and so is what they offer.
+func TestFindingU2HideAndRefuseByScope(t *testing.T) {
+	requests := map[string]func(name string) any{
+		mcp.MethodCallTool:     func(name string) any { return &mcp.CallToolParams{Name: name} },
+		mcp.MethodGetPrompt:    func(name string) any { return &mcp.GetPromptParams{Name: name, Arguments: map[string]string{"x": "1"}} },
+		mcp.MethodReadResource: func(name string) any { return &mcp.ReadResourceParams{URI: "test:///" + name + "/1"} },
+		mcp.MethodComplete: func(name string) any {
+			return &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: name}, Argument: mcp.CompleteArgument{Name: "x"}}
+		},
+	}
+	for scope, passes := range map[string]bool{"notes:admin": true, "notes:read": false, "notes": true} {
+		client := &mcptest.Client{Principal: &mcp.Principal{Subject: "s", Scopes: []string{scope}}}
+		client.Run(t, notes(below), func(t *testing.T, c *mcp.Conn) {
+			for method, params := range requests {
+				if _, err := request(t, c, method, params("public")); err != nil {
+					t.Errorf("%s: %v", method, err)
+				}
+				_, err := request(t, c, method, params("admin"))
+				want := mcp.CodeInsufficientScope
+				if passes {
+					want = 0
+				}
+				wantCode(t, err, want)
+				if coded := new(mcp.Error); errors.As(err, &coded) && string(coded.Data) != `{"requiredScopes":["notes:admin"]}` {
+					t.Errorf("%s: the client is told %s", method, coded.Data)
+				}
+			}
+			for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
+				res, err := request(t, c, method, nil)
+				if err != nil {
+					t.Fatalf("%s: %v", method, err)
+				}
+				if raw := encoded(method, res); strings.Contains(raw, "admin") != passes || !strings.Contains(raw, "public") || strings.Contains(raw, `"cacheScope":"public"`) {
+					t.Errorf("%s with %s: %s", method, scope, raw)
+				}
+			}
+			uris := []string{"test:///%61dmin", "test:///admin", "test:///public"}
+			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: uris}, func(mcp.Change) {})
+			if err != nil || slices.Contains(s.Accepted.ResourceSubscriptions, "test:///admin") != passes || !slices.Contains(s.Accepted.ResourceSubscriptions, "test:///public") {
+				t.Errorf("accepted %+v, %v", s, err)
+			}
+		})
+	}
+	mustPanic(t, "RequireScopesFor(nil)", func() { middleware.RequireScopesFor(nil, nil) })
+}
+
+// A URI is judged in each of its forms, and the error names the scopes of all of them.
+func TestRequireScopesForSpellings(t *testing.T) {
+	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "s", Scopes: []string{"notes"}}}
+	c := client.Connect(t, notes(nil))
+	_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test:///%61dmin/1"})
+	if coded := new(mcp.Error); !errors.As(err, &coded) || string(coded.Data) != `{"requiredScopes":["notes:admin"]}` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func ExampleRequireScopesFor() {
+	scopes := map[string][]string{"delete": {"notes:write"}, "export": {"notes:write", "notes:export"}}
+	mux := mcp.NewMux("notes", "v1.0.0", nil)
+	mux.Use(middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
+		if kind != middleware.Tool {
+			return nil
+		}
+		return scopes[name]
+	}, nil))
+	for _, name := range []string{"delete", "export", "search"} {
+		mux.Tool(name, mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
+	}
+
+	req, err := mcp.NewRequest(mcp.MethodListTools, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req.Principal = &mcp.Principal{Subject: "ann", Scopes: []string{"notes:write"}}
+	res, err := mux.ServeMCP(context.Background(), req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, tool := range res.(*mcp.ListToolsResult).Tools {
+		fmt.Println(tool.Name)
+	}
+	// Output:
+	// delete
+	// search
+}
+
 func ExampleRequireScopesBy() {
 	below := func(granted, required string) bool {
 		return granted == required || strings.HasPrefix(required, granted+":")

@@ -51,9 +51,24 @@ func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp
 	if visible == nil {
 		panic("middleware.Visible: the function must not be nil")
 	}
+	return hide(func(ctx context.Context, _ *mcp.Request) viewer {
+		return viewer{func(kind Kind, name string) bool { return visible(ctx, kind, name) }, notFound}
+	})
+}
+
+// notFound returns the error for an item that does not exist.
+func notFound(req *mcp.Request, kind Kind, name string) error {
+	if kind == Resource && req.Method != mcp.MethodComplete {
+		return mcp.NewResourceNotFoundError(name)
+	}
+	return mcp.NewUnknownNameError(string(kind), name)
+}
+
+// hide returns middleware that shows each caller what its viewer makes visible.
+func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			v := viewer{ctx, visible}
+			v := viewerOf(ctx, req)
 			req, err := v.check(req)
 			if err != nil {
 				return nil, err
@@ -69,8 +84,8 @@ func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp
 
 // A viewer is the view of one caller, for one request.
 type viewer struct {
-	ctx     context.Context
-	visible func(context.Context, Kind, string) bool
+	visible func(kind Kind, name string) bool
+	refusal func(req *mcp.Request, kind Kind, name string) error // of a request for an item that is not visible
 }
 
 // methodSubscribe is the legacy method to subscribe, for which registrations can be checked, too.
@@ -85,7 +100,7 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 		return v.checkName(req, Prompt)
 	case mcp.MethodReadResource, methodSubscribe:
 		if !v.readable(req.Name()) {
-			return nil, mcp.NewResourceNotFoundError(req.Name())
+			return nil, v.refusal(req, Resource, req.Name())
 		}
 	case mcp.MethodComplete:
 		return v.checkCompletion(req)
@@ -96,8 +111,8 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 }
 
 func (v viewer) checkName(req *mcp.Request, kind Kind) (*mcp.Request, error) {
-	if !v.visible(v.ctx, kind, req.Name()) {
-		return nil, mcp.NewUnknownNameError(string(kind), req.Name())
+	if !v.visible(kind, req.Name()) {
+		return nil, v.refusal(req, kind, req.Name())
 	}
 	return req, nil
 }
@@ -113,8 +128,8 @@ func (v viewer) checkCompletion(req *mcp.Request) (*mcp.Request, error) {
 	if p.Ref.Type == refResource {
 		kind, name = Resource, p.Ref.URI
 	}
-	if !v.visible(v.ctx, kind, name) {
-		return nil, mcp.NewUnknownNameError(string(kind), name)
+	if !v.visible(kind, name) {
+		return nil, v.refusal(req, kind, name)
 	}
 	return req, nil
 }
@@ -148,12 +163,12 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
 		c := *r
-		c.Tools = keepVisible(r.Tools, func(t *mcp.Tool) bool { return v.visible(v.ctx, Tool, t.Name) })
+		c.Tools = keepVisible(r.Tools, func(t *mcp.Tool) bool { return v.visible(Tool, t.Name) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListPromptsResult:
 		c := *r
-		c.Prompts = keepVisible(r.Prompts, func(p *mcp.Prompt) bool { return v.visible(v.ctx, Prompt, p.Name) })
+		c.Prompts = keepVisible(r.Prompts, func(p *mcp.Prompt) bool { return v.visible(Prompt, p.Name) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ListResourcesResult:
@@ -163,7 +178,7 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 		return &c
 	case *mcp.ListResourceTemplatesResult:
 		c := *r
-		c.ResourceTemplates = keepVisible(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(v.ctx, Resource, t.URITemplate) })
+		c.ResourceTemplates = keepVisible(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(Resource, t.URITemplate) })
 		c.CacheScope = mcp.CachePrivate
 		return &c
 	case *mcp.ReadResourceResult:
@@ -215,20 +230,34 @@ func (v viewer) filterCompletion(req *mcp.Request, res *mcp.CompleteResult) mcp.
 	return &c
 }
 
-// readable reports whether a resource is visible by a URI that a client wrote. Handlers of
-// templates get decoded variables, so there are several ways to write a URI: "files:///hr"
-// and "files:///%68r", and for a variable such as {+path} "a/b" and "a%2Fb". All of them
-// have to be visible, so that none is a way around one that is hidden.
+// readable reports whether a resource is visible, however its URI is written.
 func (v viewer) readable(uri string) bool {
-	if !v.visible(v.ctx, Resource, uri) {
-		return false
+	forms, n := spellings(uri)
+	for _, form := range forms[:n] {
+		if !v.visible(Resource, form) {
+			return false
+		}
 	}
-	simple := respell(uri, isUnreserved)
-	if simple != uri && !v.visible(v.ctx, Resource, simple) {
-		return false
+	return true
+}
+
+// spellings returns a URI as a client wrote it, and the other forms that it may have to be
+// judged in. Handlers of templates get decoded variables, so there are several ways to
+// write a URI: "files:///hr" and "files:///%68r", and for a variable such as {+path} "a/b"
+// and "a%2Fb". All of them have to be visible, so that none is a way around one that is
+// hidden.
+func spellings(uri string) (forms [3]string, n int) {
+	forms[0], n = uri, 1
+	simple, reserved := respell(uri, isUnreserved), respell(uri, isURIChar)
+	if simple != uri {
+		forms[n] = simple
+		n++
 	}
-	reserved := respell(uri, isURIChar)
-	return reserved == simple || reserved == uri || v.visible(v.ctx, Resource, reserved)
+	if reserved != simple && reserved != uri {
+		forms[n] = reserved
+		n++
+	}
+	return forms, n
 }
 
 // respell writes a URI as a template does. It encodes the bytes that cannot occur in a
