@@ -52,8 +52,8 @@ func isMountPrefix(prefix string) bool {
 // that of an object. A schema that only lacks its type is completed. Each such item is
 // logged once.
 //
-// For lists, discovery and subscriptions, all mounted handlers are called at the same time;
-// those that do not answer within [MuxOptions].MountTimeout are left out.
+// For lists and subscriptions, all mounted handlers are called at the same time; those that
+// do not answer within [MuxOptions].MountTimeout are left out.
 //
 // The middleware of the mux wraps that of the mounted handler. List changes and resource
 // updates of the mounted handler are announced by the mux.

@@ -11,10 +11,9 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// mountPatience bounds how long discovery and subscriptions wait for mounts, unless
-// MuxOptions.MountTimeout is less. They lose nothing by it: a mount that has not
-// answered is taken to offer everything, and everything of a mount that agrees later
-// to tell of changes counts as changed.
+// mountPatience bounds how long subscriptions wait for mounts, unless
+// MuxOptions.MountTimeout is less. They lose nothing by it: everything of a mount that
+// acknowledges later counts as changed.
 const mountPatience = time.Second
 
 // patience returns the lesser of mountPatience and MountTimeout.
@@ -149,27 +148,6 @@ func (mt *mount) stopWaiting() {
 type latePart struct {
 	leave     func()    // ends the waiting for it; nil if it is not waited for
 	announced time.Time // when the list was last announced to have changed, since the part was there
-}
-
-// addMounted adds what the mounted servers offer. One that cannot be asked, or does not
-// answer in time, is taken to offer everything: its errors will tell.
-func (s *snapshot) addMounted(ctx context.Context, discover func() *Request, caps *ServerCapabilities) {
-	all := make([]*mountRequest, len(s.mounts))
-	for i, m := range s.mounts {
-		all[i] = m.ask(ctx, discover(), m.parent.opts.patience(), Change{})
-	}
-	for _, a := range all {
-		res, err := a.wait()
-		if r, ok := res.(*DiscoverResult); ok && err == nil {
-			caps.merge(r.Capabilities)
-			continue
-		}
-		list := &ListCapability{ListChanged: true}
-		caps.merge(&ServerCapabilities{
-			Tools: list, Prompts: list, Completions: &struct{}{},
-			Resources: &ResourcesCapability{Subscribe: true, ListChanged: true},
-		})
-	}
 }
 
 // list asks for a page of the list that req asks for.

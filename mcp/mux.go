@@ -26,17 +26,19 @@ type MuxOptions struct {
 	Icons                          []Icon
 	// Instructions tell the model how to use the server.
 	Instructions string
-	// Capabilities are declared in addition to those that follow from registrations:
-	// extensions, experimental features, or a kind that is registered only later.
+	// Capabilities are declared in addition to those that follow from what is registered:
+	// extensions, experimental features, or tools, prompts and resources if they are
+	// registered only later. Without them, a mux that is served while it is empty, or has
+	// connections mounted, declares tools, prompts and resources: any of them may come.
 	Capabilities *ServerCapabilities
 	// PageSize is the number of the mux's own items on one page of a list. A page of a
 	// mount or a [ResourceLister] is not divided, so a page can have more. The default is
 	// 1000.
 	PageSize int
 	// MountTimeout is how long a list waits for a mounted server before it is sent without
-	// that server's items. All mounted servers are asked at the same time; discovery and
-	// subscriptions wait a second at most. If gateways are nested, the inner one should
-	// have the shorter timeout. The default is 5 seconds.
+	// that server's items. All mounted servers are asked at the same time; subscriptions
+	// wait a second at most. If gateways are nested, the inner one should have the shorter
+	// timeout. The default is 5 seconds.
 	MountTimeout time.Duration
 	// ListCache holds the cache hints of lists and of server/discover. The zero value means
 	// private and not to be kept. Scope public promises that no list depends on the caller.
@@ -122,6 +124,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 		hub:    newHub(changeInterval, o.MaxListeners),
 	}
 	g.infoJSON = mustMarshal(&g.info)
+	g.offered.Store(uint32(offerIn(orEmpty(o.Capabilities))))
 	g.init()
 	return &Mux{registry: g}
 }

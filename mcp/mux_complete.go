@@ -43,10 +43,10 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	s := g.load()
-	if s.capabilities.Completions == nil && len(s.mounts) == 0 {
+	if g.offers()&offerCompletions == 0 {
 		return nil, NewMethodNotFoundError(req.Method)
 	}
+	s := g.load()
 	if p.Argument.Name == "" {
 		return nil, Errorf(CodeInvalidParams, "params.argument.name is missing")
 	}

@@ -84,9 +84,7 @@ func (s *muxSubscription) close() {
 // accept returns the part of a filter that this server can serve: the lists that it
 // announces changes of, and the resources that the caller may subscribe to.
 func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) (accepted SubscriptionFilter) {
-	s := g.load()
-	caps := *s.capabilities
-	s.addMounted(ctx, func() *Request { return req.derive(MethodDiscover, nil) }, &caps)
+	caps := g.capabilities()
 	accepted = caps.announcedLists(*f)
 	if caps.Resources == nil || !caps.Resources.Subscribe {
 		return accepted

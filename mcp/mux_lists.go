@@ -30,7 +30,7 @@ type source[D any] struct {
 
 // A list is one of the four lists of a mux.
 type list[D any] struct {
-	offered func(*ServerCapabilities) bool
+	kind    offer
 	own     func(*snapshot) []D
 	name    func(D) string
 	sources func(*snapshot) []source[D]
@@ -40,7 +40,7 @@ type list[D any] struct {
 func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result, error) {
 	s := g.load()
 	sources := l.sources(s)
-	if !l.offered(s.capabilities) && len(sources) == 0 {
+	if len(sources) == 0 && g.offers()&l.kind == 0 {
 		return nil, NewMethodNotFoundError(req.Method)
 	}
 	at, err := g.sealer.cursor(req)
@@ -179,9 +179,9 @@ func (c Cacheable) narrowed(other Cacheable) Cacheable {
 }
 
 var toolsList = list[*Tool]{
-	offered: func(c *ServerCapabilities) bool { return c.Tools != nil },
-	own:     func(s *snapshot) []*Tool { return s.toolList },
-	name:    func(t *Tool) string { return t.Name },
+	kind: offerTools,
+	own:  func(s *snapshot) []*Tool { return s.toolList },
+	name: func(t *Tool) string { return t.Name },
 	sources: func(s *snapshot) []source[*Tool] {
 		return mountSources(s, func(s *snapshot, m *mount, r *ListToolsResult) page[*Tool] {
 			return page[*Tool]{m.outerTools(s, r.Tools), r.NextCursor, r.Cacheable}
@@ -193,9 +193,9 @@ var toolsList = list[*Tool]{
 }
 
 var promptsList = list[*Prompt]{
-	offered: func(c *ServerCapabilities) bool { return c.Prompts != nil },
-	own:     func(s *snapshot) []*Prompt { return s.promptList },
-	name:    func(p *Prompt) string { return p.Name },
+	kind: offerPrompts,
+	own:  func(s *snapshot) []*Prompt { return s.promptList },
+	name: func(p *Prompt) string { return p.Name },
 	sources: func(s *snapshot) []source[*Prompt] {
 		return mountSources(s, func(s *snapshot, m *mount, r *ListPromptsResult) page[*Prompt] {
 			return page[*Prompt]{m.outerPrompts(s, r.Prompts), r.NextCursor, r.Cacheable}
@@ -207,9 +207,9 @@ var promptsList = list[*Prompt]{
 }
 
 var resourcesList = list[*Resource]{
-	offered: func(c *ServerCapabilities) bool { return c.Resources != nil },
-	own:     func(s *snapshot) []*Resource { return s.resourceList },
-	name:    func(r *Resource) string { return r.URI },
+	kind: offerResources,
+	own:  func(s *snapshot) []*Resource { return s.resourceList },
+	name: func(r *Resource) string { return r.URI },
 	sources: func(s *snapshot) []source[*Resource] {
 		mounts := mountSources(s, func(_ *snapshot, m *mount, r *ListResourcesResult) page[*Resource] {
 			return page[*Resource]{m.outerResources(r.Resources), r.NextCursor, r.Cacheable}
@@ -222,9 +222,9 @@ var resourcesList = list[*Resource]{
 }
 
 var templatesList = list[*ResourceTemplate]{
-	offered: func(c *ServerCapabilities) bool { return c.Resources != nil },
-	own:     func(s *snapshot) []*ResourceTemplate { return s.templateList },
-	name:    func(t *ResourceTemplate) string { return t.URITemplate },
+	kind: offerResources,
+	own:  func(s *snapshot) []*ResourceTemplate { return s.templateList },
+	name: func(t *ResourceTemplate) string { return t.URITemplate },
 	sources: func(s *snapshot) []source[*ResourceTemplate] {
 		return mountSources(s, func(_ *snapshot, m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
 			return page[*ResourceTemplate]{m.outerTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}

@@ -34,6 +34,7 @@ type registry struct {
 	hub      *hub
 	snap     atomic.Pointer[snapshot]
 	chain    atomic.Pointer[func() Handler] // the mux in its middleware; made by the first request after Use
+	offered  atomic.Uint32                  // what clients have been told that the mux offers; an offer
 
 	// The rest is guarded by registering.
 	use                                           []Middleware
@@ -41,7 +42,6 @@ type registry struct {
 	tools, prompts, resources, templates, methods map[string]*entry
 	mounts                                        map[string]*mount
 	parents                                       []*mount // where this mux is mounted
-	everTools, everPrompts, everResources         bool     // whether there ever was one
 }
 
 // An entry is one registered handler.
@@ -75,7 +75,6 @@ type snapshot struct {
 	promptList   []*Prompt
 	resourceList []*Resource
 	templateList []*ResourceTemplate
-	capabilities *ServerCapabilities
 }
 
 func (g *registry) init() {
@@ -333,7 +332,6 @@ func (g *registry) snapshot() *snapshot {
 			s.listers = append(s.listers, e)
 		}
 	}
-	s.capabilities = g.ownCapabilities()
 	return s
 }
 

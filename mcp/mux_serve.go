@@ -45,7 +45,7 @@ func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf("tool", req.Name()); m != nil {
 		return m.serveNamed(ctx, req, "tool")
 	}
-	return nil, unknown(s.capabilities.Tools != nil, req, "tool")
+	return nil, g.unknown(offerTools, req, "tool")
 }
 
 func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) {
@@ -56,7 +56,7 @@ func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) 
 	if m := s.mountOf("prompt", req.Name()); m != nil {
 		return m.serveNamed(ctx, req, "prompt")
 	}
-	return nil, unknown(s.capabilities.Prompts != nil, req, "prompt")
+	return nil, g.unknown(offerPrompts, req, "prompt")
 }
 
 func (g *registry) readResource(ctx context.Context, req *Request) (Result, error) {
@@ -72,17 +72,17 @@ func (g *registry) readResource(ctx context.Context, req *Request) (Result, erro
 	if m := s.mountOf("resource", req.Name()); m != nil {
 		return m.serveNamed(ctx, req, "resource")
 	}
-	if s.capabilities.Resources != nil && req.Name() != "" {
+	if req.Name() != "" && g.offers()&offerResources != 0 {
 		return nil, NewResourceNotFoundError(req.Name())
 	}
-	return nil, unknown(s.capabilities.Resources != nil, req, "resource")
+	return nil, g.unknown(offerResources, req, "resource")
 }
 
-// unknown returns the error for a name that is not registered. If the server has nothing of
-// that kind, the method does not exist.
-func unknown(offered bool, req *Request, kind string) error {
+// unknown returns the error for a name that is not registered. If the server does not offer
+// that kind of items, the method does not exist.
+func (g *registry) unknown(wanted offer, req *Request, kind string) error {
 	switch {
-	case !offered:
+	case g.offers()&wanted == 0:
 		return NewMethodNotFoundError(req.Method)
 	case req.subject().to == 0 && kind == "resource":
 		return Errorf(CodeInvalidParams, "params.uri is missing")
@@ -92,72 +92,13 @@ func unknown(offered bool, req *Request, kind string) error {
 	return NewUnknownNameError(kind, req.Name())
 }
 
-func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {
-	s := g.load()
-	caps := *s.capabilities
-	s.addMounted(ctx, req.Clone, &caps)
+func (g *registry) discover(context.Context, *Request) (Result, error) {
 	return &DiscoverResult{
 		Cacheable:         g.opts.ListCache,
 		SupportedVersions: ModernVersions(),
-		Capabilities:      &caps,
+		Capabilities:      g.capabilities(),
 		Instructions:      g.opts.Instructions,
 	}, nil
-}
-
-// ownCapabilities returns the capabilities that follow from registrations. A list that has
-// become empty is still declared.
-func (g *registry) ownCapabilities() *ServerCapabilities {
-	caps := &ServerCapabilities{}
-	if c := g.opts.Capabilities; c != nil {
-		*caps = *c
-		caps.Extensions = maps.Clone(c.Extensions)
-	}
-	if g.everTools && caps.Tools == nil {
-		caps.Tools = &ListCapability{ListChanged: true}
-	}
-	if g.everPrompts && caps.Prompts == nil {
-		caps.Prompts = &ListCapability{ListChanged: true}
-	}
-	if g.everResources && caps.Resources == nil {
-		caps.Resources = &ResourcesCapability{Subscribe: true, ListChanged: true}
-	}
-	if caps.Logging == nil {
-		caps.Logging = &struct{}{}
-	}
-	if g.everPrompts || len(g.templates) > 0 {
-		caps.Completions = &struct{}{}
-	}
-	return caps
-}
-
-// merge adds the capabilities of another server.
-func (c *ServerCapabilities) merge(other *ServerCapabilities) {
-	if other == nil {
-		return
-	}
-	c.Tools = mergeList(c.Tools, other.Tools)
-	c.Prompts = mergeList(c.Prompts, other.Prompts)
-	if r := other.Resources; r != nil {
-		merged := *r
-		if c.Resources != nil {
-			merged.Subscribe = merged.Subscribe || c.Resources.Subscribe
-			merged.ListChanged = merged.ListChanged || c.Resources.ListChanged
-		}
-		c.Resources = &merged
-	}
-	if c.Completions == nil {
-		c.Completions = other.Completions
-	}
-}
-
-func mergeList(a, b *ListCapability) *ListCapability {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return &ListCapability{ListChanged: a.ListChanged || b.ListChanged}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

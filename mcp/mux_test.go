@@ -40,24 +40,29 @@ func TestUnknown(t *testing.T) {
 	full.Tool("a", says(""))
 	full.Prompt("a", promptSays(""))
 	full.Resource("a:a", reads(""))
-	empty := mcp.NewMux("empty", "v1", quiet())
+	other := quiet()
+	other.Capabilities = &mcp.ServerCapabilities{Tools: &mcp.ListCapability{}}
+	tools := mcp.NewMux("tools", "v1", other)
+	other.Capabilities = &mcp.ServerCapabilities{Prompts: &mcp.ListCapability{}}
+	prompts := mcp.NewMux("prompts", "v1", other)
 	for _, test := range []struct {
-		method      string
-		params      any
-		full, empty int
+		method    string
+		params    any
+		known     int // the code of a mux that offers such items
+		elsewhere *mcp.Mux
 	}{
-		{mcp.MethodCallTool, tool("b", ""), mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
-		{mcp.MethodCallTool, map[string]any{}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
-		{mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "b"}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
-		{mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "b:b"}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
-		{mcp.MethodReadResource, map[string]any{}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
-		{mcp.MethodComplete, &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "b"}}, mcp.CodeInvalidParams, mcp.CodeMethodNotFound},
-		{"vendor/b", nil, mcp.CodeMethodNotFound, mcp.CodeMethodNotFound},
+		{mcp.MethodCallTool, tool("b", ""), mcp.CodeInvalidParams, prompts},
+		{mcp.MethodCallTool, map[string]any{}, mcp.CodeInvalidParams, prompts},
+		{mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "b"}, mcp.CodeInvalidParams, tools},
+		{mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "b:b"}, mcp.CodeInvalidParams, tools},
+		{mcp.MethodReadResource, map[string]any{}, mcp.CodeInvalidParams, tools},
+		{mcp.MethodComplete, &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "b"}}, mcp.CodeInvalidParams, tools},
+		{"vendor/b", nil, mcp.CodeMethodNotFound, tools},
 	} {
 		_, _, err := mcptest.Do(t, full, mcptest.NewRequest(test.method, test.params))
-		wantCode(t, err, test.full)
-		_, _, err = mcptest.Do(t, empty, mcptest.NewRequest(test.method, test.params))
-		wantCode(t, err, test.empty)
+		wantCode(t, err, test.known)
+		_, _, err = mcptest.Do(t, test.elsewhere, mcptest.NewRequest(test.method, test.params))
+		wantCode(t, err, mcp.CodeMethodNotFound)
 	}
 }
 

@@ -134,9 +134,6 @@ func (g *registry) applyLocked(edits []edit, a *announcement) error {
 		}
 		undos = append(undos, undo)
 	}
-	g.everTools = g.everTools || len(g.tools) > 0
-	g.everPrompts = g.everPrompts || len(g.prompts) > 0
-	g.everResources = g.everResources || len(g.resources)+len(g.templates) > 0
 	g.snap.Store(nil)
 	return nil
 }

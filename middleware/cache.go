@@ -26,8 +26,14 @@ type CacheOptions struct {
 // concurrent use.
 //
 // Use its Middleware on one [mcp.Conn] or several: each has results of its own, and all
-// share MaxEntries. Call [Cache.Changed] from the client's notification callbacks, so
-// that changed items are requested again.
+// share MaxEntries. Subscribe to changes with [Cache.Changed], so that lists that have
+// changed are requested again:
+//
+//	conn.Use(cache.Middleware)
+//	conn.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, cache.Changed)
+//
+// Without a subscription, results stay until their TTL has passed. Resources need a
+// subscription to each URI.
 type Cache struct {
 	mu      sync.Mutex
 	entries *lru.Map[cacheKey, cacheEntry]
@@ -87,13 +93,13 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 // [Singleflight] must not answer the request with a result from before that.
 type changesKey struct{}
 
-// Changed drops the results that a server's notification makes stale: a list, by the
-// method of the notification, or one resource, by its URI. The results of requests in
+// Changed drops the results that a change makes stale: a list or one resource. Pass it to
+// [mcp.Conn.Listen], or call it in the function given there. The results of requests in
 // flight are not kept, because they may be older than the change. If the Cache serves
 // several connections, Changed applies to all of them.
-func (c *Cache) Changed(notification, uri string) {
+func (c *Cache) Changed(change mcp.Change) {
 	all := func(cacheKey) bool { return true }
-	switch notification {
+	switch change.Method {
 	case mcp.NotificationToolsListChanged:
 		c.drop(mcp.MethodListTools, all)
 	case mcp.NotificationPromptsListChanged:
@@ -102,7 +108,7 @@ func (c *Cache) Changed(notification, uri string) {
 		c.drop(mcp.MethodListResources, all)
 		c.drop(mcp.MethodListResourceTemplates, all)
 	case mcp.NotificationResourceUpdated:
-		c.drop(mcp.MethodReadResource, func(k cacheKey) bool { return k.about == uri })
+		c.drop(mcp.MethodReadResource, func(k cacheKey) bool { return k.about == change.URI })
 	}
 }
 

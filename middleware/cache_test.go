@@ -68,12 +68,12 @@ func TestCache(t *testing.T) {
 		"no time":          {mcp.CacheFor(0, mcp.CachePublic), 2, func(t *testing.T, _ *middleware.Cache, h mcp.Handler) { list(t, h, ""); list(t, h, "") }},
 		"changed": {minute, 2, func(t *testing.T, c *middleware.Cache, h mcp.Handler) {
 			list(t, h, "")
-			c.Changed(mcp.NotificationToolsListChanged, "")
+			c.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
 			list(t, h, "")
 		}},
 		"something else": {minute, 1, func(t *testing.T, c *middleware.Cache, h mcp.Handler) {
 			list(t, h, "")
-			c.Changed(mcp.NotificationPromptsListChanged, "")
+			c.Changed(mcp.Change{Method: mcp.NotificationPromptsListChanged})
 			list(t, h, "")
 		}},
 		"tools are not cached": {minute, 2, func(t *testing.T, _ *middleware.Cache, h mcp.Handler) {
@@ -89,7 +89,7 @@ func TestCache(t *testing.T) {
 			for _, uri := range []string{"a:", "b:", "a:"} {
 				ask(t, h, "", mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri})
 			}
-			c.Changed(mcp.NotificationResourceUpdated, "a:")
+			c.Changed(mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "a:"})
 			ask(t, h, "", mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:"})
 			ask(t, h, "", mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "b:"})
 		}},
@@ -134,9 +134,7 @@ func TestCacheRefusedCursor(t *testing.T) {
 
 func ExampleCache() {
 	cache := middleware.NewCache(nil)
-	client := mcp.NewClient("client", "v1.0.0", &mcp.ClientOptions{
-		Notification: func(_ context.Context, _ *mcp.Conn, note *mcp.Request) { cache.Changed(note.Method, note.Name()) },
-	})
+	client := mcp.NewClient("client", "v1.0.0", nil)
 	mux := mcp.NewMux("server", "v1.0.0", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Minute, mcp.CachePrivate)})
 	mux.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -155,15 +153,34 @@ func ExampleCache() {
 	}
 	defer conn.Close()
 	conn.Use(cache.Middleware)
-	for range 3 {
-		res, err := conn.ListTools(ctx, nil)
-		fmt.Println(len(res.Tools), err)
+	changed := make(chan mcp.Change)
+	_, err = conn.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(change mcp.Change) {
+		cache.Changed(change)
+		changed <- change
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
+	list := func() {
+		res, err := conn.ListTools(ctx, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("tools:", len(res.Tools))
+	}
+	list()
+	list()
+	mux.Tool("bye", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "bye", nil }, nil))
+	<-changed
+	list()
 	// Output:
 	// the server was asked
-	// 1 <nil>
-	// 1 <nil>
-	// 1 <nil>
+	// tools: 1
+	// tools: 1
+	// the server was asked
+	// tools: 2
 }
 
 // do serves a request and ignores the outcome.

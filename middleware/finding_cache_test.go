@@ -50,7 +50,7 @@ func TestFindingS19CacheOfTwoConnections(t *testing.T) {
 	if got := toolsOf(t, git); got != "git" {
 		t.Errorf("%q is not from the cache", got)
 	}
-	cache.Changed(mcp.NotificationToolsListChanged, "")
+	cache.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
 	for want, h := range map[string]mcp.Handler{"git2": git, "bank2": bank} {
 		if got := toolsOf(t, h); got != want {
 			t.Errorf("after a change: the tool %q, want %q", got, want)
@@ -61,19 +61,19 @@ func TestFindingS19CacheOfTwoConnections(t *testing.T) {
 // The result of a request in flight when the list changes is not kept: it may be old.
 func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
 	for name, test := range map[string]struct {
-		notification, uri string
-		want              string // result of the next request
+		change mcp.Change
+		want   string // result of the next request
 	}{
-		"the list changed":   {mcp.NotificationToolsListChanged, "", "new"},
-		"something else did": {mcp.NotificationPromptsListChanged, "", "old"},
-		"a resource did":     {mcp.NotificationResourceUpdated, "a:", "old"},
+		"the list changed":   {mcp.Change{Method: mcp.NotificationToolsListChanged}, "new"},
+		"something else did": {mcp.Change{Method: mcp.NotificationPromptsListChanged}, "old"},
+		"a resource did":     {mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "a:"}, "old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache, tool := middleware.NewCache(nil), "old"
 			h := cache.Middleware(lists(func() string {
 				answer := tool
 				if tool = "new"; answer == "old" {
-					cache.Changed(test.notification, test.uri) // before the response has arrived
+					cache.Changed(test.change) // before the response has arrived
 				}
 				return answer
 			}))
@@ -92,7 +92,7 @@ func TestFindingCM5CacheOfResources(t *testing.T) {
 	cache, n := middleware.NewCache(nil), 0
 	h := cache.Middleware(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		if n++; n == 1 {
-			cache.Changed(mcp.NotificationResourceUpdated, "a:")
+			cache.Changed(mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "a:"})
 		}
 		return &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePrivate)}, nil
 	}))
@@ -117,7 +117,7 @@ func TestFindingCM5CacheAroundSingleflight(t *testing.T) {
 			synctest.Wait()
 		}
 		ask()
-		cache.Changed(mcp.NotificationToolsListChanged, "")
+		cache.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
 		ask()
 		for _, answer := range []string{"old", "new"} {
 			select {

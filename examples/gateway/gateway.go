@@ -48,11 +48,8 @@ func newClient(version string) *mcp.Client {
 }
 
 func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
-	list := &mcp.ListCapability{ListChanged: true}
 	mux := mcp.NewMux("gateway", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Several servers, told apart by the prefixes of their names.", Logger: logger,
-		// Servers come and go, so that this is declared whatever is mounted now.
-		Capabilities: &mcp.ServerCapabilities{Tools: list, Prompts: list, Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}},
 	})
 	mux.Use(middleware.Logger(logger))
 	mux.Mount("local_", local)
