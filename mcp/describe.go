@@ -153,6 +153,9 @@ func describeResource(e *entry, h Handler) (err error) {
 		return e.errDescribedAs()
 	}
 	r := *given
+	if r.List != nil && e.template == nil {
+		return e.errorf("Resource.List is for templates, such as notes://{id}; a resource that is no template is listed itself")
+	}
 	r.URI = e.name
 	r.Name = cmp.Or(r.Name, e.name)
 	if e.template != nil {

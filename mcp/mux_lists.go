@@ -262,6 +262,28 @@ type ResourceLister interface {
 	ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error)
 }
 
+// listerOf returns what lists the resources of a template: the handler or, if it has none, the
+// function of its description. It returns nil if there is neither.
+func listerOf(h Handler, d Description) ResourceLister {
+	if lister, ok := h.(ResourceLister); ok {
+		return lister
+	}
+	if r, ok := d.(*Resource); ok && r.List != nil {
+		return describedLister{h, r.List}
+	}
+	return nil
+}
+
+// describedLister lists resources with the function of a [Resource].
+type describedLister struct {
+	Handler
+	list func(ctx context.Context, cursor *string) (*ListResourcesResult, error)
+}
+
+func (l describedLister) ListResources(ctx context.Context, _ string, cursor *string) (*ListResourcesResult, error) {
+	return l.list(ctx, cursor)
+}
+
 // Keys of sources sort templates before mounts.
 const (
 	templateKey = "0"

@@ -119,7 +119,7 @@ func (e *entry) errorf(format string, args ...any) error {
 // wrapEntry sets the handler of the entry: h can ask, and is wrapped in the middleware of
 // the view.
 func (m *Mux) wrapEntry(e *entry, h Handler) {
-	e.lister, _ = h.(ResourceLister)
+	e.lister = listerOf(h, e.described)
 	if known, ok := h.(enumerator); ok {
 		e.enums = known.enums()
 	}

@@ -31,6 +31,9 @@ type Resource struct {
 	// [Mux.With] applies to them as it does to the resource; what the function of the
 	// resource checks does not.
 	Completers map[string]Completer `json:"-"`
+	// List returns a page of the resources that a template matches, for resources/list; see
+	// [ResourceLister], whose method takes precedence. Nil means that they are not listed.
+	List func(ctx context.Context, cursor *string) (*ListResourcesResult, error) `json:"-"`
 	// Subscribe returns an error if the caller of ctx must not be notified of updates of
 	// uri. It is called when the caller subscribes, and for an update of a resource below
 	// a directory that the caller has subscribed to. Nil means that callers can subscribe

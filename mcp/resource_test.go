@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -126,4 +127,46 @@ func TestResourceLister(t *testing.T) {
 			t.Errorf("listed %s", got)
 		}
 	})
+}
+
+// Resource.List lists what a template matches, without a type of its own.
+func TestResourceList(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	read := func(_ context.Context, in struct {
+		ID string `json:"id"`
+	}) (string, error) {
+		return in.ID, nil
+	}
+	list := func(_ context.Context, cursor *string) (*mcp.ListResourcesResult, error) {
+		if cursor == nil {
+			next := "2"
+			return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://1"}}, Page: mcp.Page{NextCursor: &next}}, nil
+		}
+		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://" + *cursor}}}, nil
+	}
+	mux.Resource("note://{id}", mcp.ResourceFunc(read, &mcp.Resource{List: list}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		var got string
+		for r, err := range c.Resources(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += r.URI + " "
+		}
+		if got != "note://1 note://2 " {
+			t.Errorf("listed %s", got)
+		}
+	})
+}
+
+func TestResourceListWithoutTemplate(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, `resource "note://1" at resource_test.go:`) || !strings.Contains(text, "List is for templates") {
+			t.Errorf("panic %q", text)
+		}
+	}()
+	mux.Resource("note://1", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "", nil }, &mcp.Resource{
+		List: func(context.Context, *string) (*mcp.ListResourcesResult, error) { return nil, nil },
+	}))
 }
