@@ -1,0 +1,53 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// restRoutes is the REST API: GET /items?q=…, and PUT /items/{name}.
+func restRoutes(stock *inventory) http.Handler {
+	r := chi.NewRouter()
+	r.Get("/items", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, stock.find(r.URL.Query().Get("q")))
+	})
+	r.With(requireScope(scopeWrite)).Put("/items/{name}", func(w http.ResponseWriter, r *http.Request) {
+		it := item{Name: chi.URLParam(r, "name")}
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&it.Count); err != nil || it.Count < 0 {
+			http.Error(w, "expected a number of at least 0", http.StatusBadRequest)
+			return
+		}
+		if err := stock.set(it.Name, it.Count); err != nil {
+			http.Error(w, err.Error(), http.StatusInsufficientStorage)
+			return
+		}
+		writeJSON(w, it)
+	})
+	return r
+}
+
+// requireScope is for REST what middleware.RequireScopes is for tools. auth.Require has
+// authenticated the caller.
+func requireScope(scope string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !mcphttp.PrincipalFromContext(r.Context()).HasScope(scope) {
+				http.Error(w, "this needs the scope "+scope, http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client has gone
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// The scopes. Every caller needs the first.
+const (
+	scopeRead  = "stock:read"
+	scopeWrite = "stock:write"
+)
+
+// newRoutes returns the public routes, and the MCP endpoint among them, which has to be shut
+// down before the server.
+func newRoutes(c *config, stock *inventory, m *metrics, logger *slog.Logger) (http.Handler, *mcphttp.Handler) {
+	endpoint := mcphttp.NewHandler(newMux(stock, m, muxOptions(c, logger)), &mcphttp.Options{
+		AllowedHosts: []string{c.host},
+		Logger:       logger,
+	})
+	r := chi.NewRouter()
+	r.Handle(auth.MetadataPath(c.resource), auth.MetadataHandler(&auth.Metadata{
+		Resource:             c.resource,
+		AuthorizationServers: []string{c.issuer},
+		ScopesSupported:      []string{scopeRead, scopeWrite},
+		ResourceName:         "Stock",
+	}))
+	r.Group(func(r chi.Router) {
+		r.Use(auth.Require(auth.NewJWT(c.issuer, c.resource, nil), &auth.Options{
+			Resource: c.resource, Scopes: []string{scopeRead}, Logger: logger,
+		}))
+		r.Handle("/mcp", endpoint)
+		r.Mount("/v1", restRoutes(stock))
+	})
+	return r, endpoint
+}
+
+func muxOptions(c *config, logger *slog.Logger) *mcp.MuxOptions {
+	opts := &mcp.MuxOptions{Logger: logger}
+	if c.stateKey != "" {
+		opts.StateKeys = [][]byte{[]byte(c.stateKey)}
+	}
+	return opts
+}
+
+// adminRoutes are for the operator: /healthz fails if the process should be restarted,
+// /readyz if it should get no requests.
+func adminRoutes(m *metrics, ready *atomic.Bool) http.Handler {
+	r := chi.NewRouter()
+	r.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	r.Get("/healthz", func(http.ResponseWriter, *http.Request) {})
+	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Load() {
+			http.Error(w, "stopping", http.StatusServiceUnavailable)
+		}
+	})
+	return r
+}
