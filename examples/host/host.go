@@ -1,0 +1,120 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A host is connected to several servers.
+type host struct {
+	logger *slog.Logger
+	conns  map[string]*mcp.Conn // by the name in the configuration
+}
+
+// connect connects to all servers at the same time. A server that cannot be reached is
+// logged and left out; if none can be reached, that is an error.
+func connect(ctx context.Context, cfg *config, logger *slog.Logger) (*host, error) {
+	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
+		ConnectTimeout: time.Minute, // npx may have to download a server first
+		CallTimeout:    5 * time.Minute,
+		Logger:         logger,
+	})
+	h := &host{logger: logger, conns: map[string]*mcp.Conn{}}
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards h.conns and errs
+	var errs []error
+	for name, server := range cfg.Servers {
+		wg.Go(func() {
+			conn, err := connectTo(ctx, client, &server)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("server %s: %w", name, err))
+				logger.Error("a server is left out", "server", name, "error", err)
+				return
+			}
+			h.conns[name] = conn
+		})
+	}
+	wg.Wait()
+	if len(h.conns) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	return h, nil
+}
+
+func connectTo(ctx context.Context, client *mcp.Client, s *server) (*mcp.Conn, error) {
+	t, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	return client.Connect(ctx, t)
+}
+
+// A hostTool is a tool under the name that the model uses: that of the server, an
+// underscore, and the tool's own.
+type hostTool struct {
+	name string
+	tool *mcp.Tool
+	conn *mcp.Conn
+}
+
+// tools lists the tools of all servers, by name. A server that fails is logged and left out.
+func (h *host) tools(ctx context.Context) ([]hostTool, error) {
+	var all []hostTool
+	for server, conn := range h.conns {
+		if caps := conn.Server().Capabilities; caps == nil || caps.Tools == nil {
+			continue
+		}
+		for tool, err := range conn.Tools(ctx, nil) {
+			if err != nil {
+				h.logger.Error("listing tools", "server", server, "error", err)
+				break
+			}
+			all = append(all, hostTool{server + "_" + tool.Name, tool, conn})
+		}
+	}
+	slices.SortFunc(all, func(a, b hostTool) int { return cmp.Compare(a.name, b.name) })
+	for i := range len(all) - 1 {
+		if all[i].name == all[i+1].name {
+			return nil, fmt.Errorf("host: two tools are named %s; rename a server in the configuration", all[i].name)
+		}
+	}
+	return all, ctx.Err()
+}
+
+// call calls a tool by the name that the model uses. An unknown name is a failed result, as
+// the mistakes of a model are: it reads the text and tries again.
+func (h *host) call(ctx context.Context, name string, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+	tools, err := h.tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i, found := slices.BinarySearchFunc(tools, name, func(t hostTool, name string) int { return strings.Compare(t.name, name) })
+	if !found {
+		return mcp.ErrorResult(fmt.Sprintf("There is no tool %q.", name)), nil
+	}
+	return tools[i].conn.CallTool(ctx, &mcp.CallToolParams{Name: tools[i].tool.Name, Arguments: arguments})
+}
+
+// close ends the connections, and with them the servers that are commands.
+func (h *host) close() error {
+	var errs []error
+	for _, conn := range h.conns {
+		errs = append(errs, conn.Close())
+	}
+	return errors.Join(errs...)
+}
