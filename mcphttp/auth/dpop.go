@@ -8,7 +8,6 @@ import (
 	"crypto"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -253,7 +252,7 @@ func (d *DPoP) open(text, jkt string) (*proof, error) {
 		return nil, unproven("the header of the proof is wrong").because(err)
 	}
 	key := header.JSONWebKey
-	if key == nil || !canProve(key) {
+	if key == nil || !isStrongPublic(key) {
 		return nil, unproven("the proof must have a public key (jwk)")
 	}
 	thumbprint, err := key.Thumbprint(crypto.SHA256)
@@ -272,17 +271,6 @@ func (d *DPoP) open(text, jkt string) (*proof, error) {
 		return nil, unproven("the proof must have an iat, and a jti of at most %d bytes", maxProofID)
 	}
 	return claims, nil
-}
-
-// canProve is canVerify for a key that came with the request.
-func canProve(k *jose.JSONWebKey) bool {
-	if !k.Valid() || !k.IsPublic() {
-		return false
-	}
-	if pub, ok := k.Key.(*rsa.PublicKey); ok {
-		return pub.N.BitLen() >= minRSABits && pub.N.BitLen() <= 4096
-	}
-	return true
 }
 
 // checkRequest checks that a proof was made for the request.

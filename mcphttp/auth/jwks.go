@@ -24,8 +24,7 @@ import (
 const (
 	maxKeySet  = 1 << 20 // bytes
 	maxKeys    = 64
-	minRSABits = 2048
-	maxRSABits = 8192 // larger keys take too long
+	minRSABits = 2048 // package jose rejects keys of more than 4096 bits, which take too long
 )
 
 const (
@@ -227,13 +226,16 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 }
 
 func canVerify(k *jose.JSONWebKey) bool {
-	if !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" {
+	return (k.Use == "" || k.Use == "sig") && isStrongPublic(k)
+}
+
+// isStrongPublic reports whether k is a public key that is long enough.
+func isStrongPublic(k *jose.JSONWebKey) bool {
+	if !k.Valid() || !k.IsPublic() {
 		return false
 	}
-	if pub, ok := k.Key.(*rsa.PublicKey); ok {
-		return pub.N.BitLen() >= minRSABits && pub.N.BitLen() <= maxRSABits
-	}
-	return true
+	pub, isRSA := k.Key.(*rsa.PublicKey)
+	return !isRSA || pub.N.BitLen() >= minRSABits
 }
 
 // discovery finds the keys of an issuer through its metadata. It must be used by one
