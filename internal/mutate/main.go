@@ -7,8 +7,8 @@
 //	bash internal/mutate.sh [-n 100] [-seed 1] [-workers 2] [-timeout 2m] [-tests ./mcpstdio] ./mcp ./mcphttp
 //
 // Mutants are drawn at random from all of the packages named; the same seed draws the
-// same mutants of the same source. The source is never touched: a mutant is compiled by
-// the -overlay flag of the go command. The tests of the packages named, and of those of
+// same mutants of the same source. The source is never touched: mutants are compiled by
+// the -overlay flag of the go command, most of them into one program. The tests of the packages named, and of those of
 // -tests, are run once each to see which lines they execute. A mutant is then tested by
 // the tests that execute its line, those of its own package first and quick ones before
 // slow ones, until one fails.
@@ -94,7 +94,17 @@ func mutate(ctx context.Context, args []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	testers, err := measureAll(ctx, targets, s, w)
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	board, err := newSwitchboard(ctx, targets, mutants, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d of %d mutants are built together\n", len(board.numbers), len(mutants))
+	testers, err := measureAll(ctx, targets, dir, board.overlay, s, w)
 	if err != nil {
 		return err
 	}
@@ -104,7 +114,7 @@ func mutate(ctx context.Context, args []string, w io.Writer) error {
 	for range max(1, s.workers) {
 		workers.Go(func() {
 			for m := range work {
-				outcome, by, err := run(ctx, m, testers, s.limit)
+				outcome, by, err := run(ctx, m, board.numbers[m], testers, s.limit)
 				r.add(m, outcome, by, err)
 			}
 		})
@@ -139,7 +149,7 @@ func draw(targets []*goPackage, s settings) ([]mutant, error) {
 }
 
 // measureAll runs all tests that mutants will have to pass.
-func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writer) ([]*tester, error) {
+func measureAll(ctx context.Context, targets []*goPackage, dir, overlay string, s settings, w io.Writer) ([]*tester, error) {
 	tested, err := listPackages(ctx, s.tests...)
 	if err != nil {
 		return nil, err
@@ -157,7 +167,14 @@ func measureAll(ctx context.Context, targets []*goPackage, s settings, w io.Writ
 		if err != nil {
 			return nil, err
 		}
+		unusable, err := t.check(ctx, dir, overlay, s.limit)
+		if err != nil {
+			return nil, err
+		}
 		fmt.Fprintf(w, "%-60s %4d tests, %6.1fs without a mutant\n", p.ImportPath, len(t.tests), total(t.tests).Seconds())
+		if len(unusable) > 0 {
+			fmt.Fprintf(w, "not used, because they fail with all mutants off: %s\n", strings.Join(unusable, " "))
+		}
 		testers = append(testers, t)
 	}
 	return testers, nil

@@ -26,6 +26,10 @@ type mutant struct {
 	line       int
 	covered    int    // the line that is executed if this is, 0 for any of the package
 	source     string // what is replaced, in one line
+
+	form     form // how it is compiled together with others; the zero form if it is built alone
+	from, to int  // offsets of the expression or statement that form surrounds
+	lastLine int
 }
 
 func (m mutant) String() string {
@@ -58,7 +62,7 @@ func mutantsOf(pkg, file string) ([]mutant, error) {
 	}
 	c := &collector{pkg: pkg, file: file, source: source, at: fset.File(tree.Pos())}
 	ast.PreorderStack(tree, nil, func(n ast.Node, stack []ast.Node) bool {
-		c.covered = c.coveredLine(n, stack)
+		c.covered, c.isConstant = c.coveredLine(n, stack), isConstant(stack)
 		c.visit(n, stack)
 		return true
 	})
@@ -70,8 +74,11 @@ type collector struct {
 	pkg, file string
 	source    []byte
 	at        *token.File
-	covered   int // of the node that is visited
 	found     []mutant
+
+	// of the node that is visited:
+	covered    int
+	isConstant bool // in the declaration of a constant
 }
 
 // coveredLine is the line of a node in a coverage profile. What is not in a function is
@@ -101,11 +108,18 @@ func (c *collector) coveredLine(n ast.Node, stack []ast.Node) int {
 	return c.at.Line(n.Pos())
 }
 
+func isConstant(stack []ast.Node) bool {
+	return slices.ContainsFunc(stack, func(n ast.Node) bool {
+		decl, ok := n.(*ast.GenDecl)
+		return ok && decl.Tok == token.CONST
+	})
+}
+
 func (c *collector) visit(n ast.Node, stack []ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
 		c.covered = c.at.Line(n.Pos())
-		c.wrap("condition", n.Cond, "!(", ")")
+		c.wrap("condition", n.Cond, "!(", ")", negation)
 	case *ast.BinaryExpr:
 		c.operator(n, stack)
 	case *ast.BlockStmt:
@@ -122,23 +136,34 @@ func (c *collector) visit(n ast.Node, stack []ast.Node) {
 		}
 	case *ast.Ident:
 		if other, ok := map[string]string{"true": "false", "false": "true"}[n.Name]; ok {
-			c.add("constant", n.Pos(), n.End(), other)
+			c.surround(c.add("constant", n.Pos(), n.End(), other), n, negation)
 		}
 	}
 }
 
-func (c *collector) add(kind string, from, to token.Pos, with string) {
+// add adds a mutant that is built alone.
+func (c *collector) add(kind string, from, to token.Pos, with string) *mutant {
 	start, end := c.at.Offset(from), c.at.Offset(to)
 	c.found = append(c.found, mutant{
 		pkg: c.pkg, file: c.file, start: start, end: end, with: with, kind: kind,
 		line: c.at.Line(from), covered: c.covered, source: shorten(string(c.source[start:end])),
 	})
+	return &c.found[len(c.found)-1]
+}
+
+// surround has a mutant compiled together with others, except in the declaration of a
+// constant.
+func (c *collector) surround(m *mutant, n ast.Node, form form) {
+	if !c.isConstant {
+		m.form, m.from, m.to, m.lastLine = form, c.at.Offset(n.Pos()), c.at.Offset(n.End()), c.at.Line(n.End())
+		m.line = min(m.line, c.at.Line(n.Pos()))
+	}
 }
 
 // wrap replaces a node by itself with something around it.
-func (c *collector) wrap(kind string, n ast.Node, before, after string) {
+func (c *collector) wrap(kind string, n ast.Node, before, after string, form form) {
 	text := string(c.source[c.at.Offset(n.Pos()):c.at.Offset(n.End())])
-	c.add(kind, n.Pos(), n.End(), before+text+after)
+	c.surround(c.add(kind, n.Pos(), n.End(), before+text+after), n, form)
 }
 
 // operators are those that are replaced, and by what.
@@ -153,7 +178,8 @@ func (c *collector) operator(n *ast.BinaryExpr, stack []ast.Node) {
 	if parent, isIf := stack[len(stack)-1].(*ast.IfStmt); !ok || isIf && parent.Cond == n && (n.Op == token.EQL || n.Op == token.NEQ) {
 		return // the negated condition is the same
 	}
-	c.add("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String())
+	m := c.add("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String())
+	c.surround(m, n, exchange[n.Op.String()])
 }
 
 // statements removes statements, but keeps what they use in use.
@@ -173,7 +199,7 @@ func (c *collector) statements(list []ast.Stmt) {
 			continue
 		}
 		c.covered = c.at.Line(s.Pos())
-		c.wrap("statement", s, "if false { ", " }")
+		c.wrap("statement", s, "if false { ", " }", omission)
 	}
 }
 
@@ -198,7 +224,7 @@ func (c *collector) returned(n *ast.ReturnStmt, stack []ast.Node) {
 		return
 	}
 	if value, ok := last.(*ast.Ident); !ok || value.Name != "nil" {
-		c.add("error", last.Pos(), last.End(), "nil")
+		c.surround(c.add("error", last.Pos(), last.End(), "nil"), last, nilReturn)
 	}
 }
 

@@ -104,3 +104,74 @@ func TestMutate(t *testing.T) {
 		}
 	}
 }
+
+// Mutants that are built together behave as those that are built alone: off they change
+// nothing, and on they change one thing.
+func TestSwitches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a program many times")
+	}
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n")
+	write(t, dir, "p.go", switches)
+	write(t, dir, "p_test.go", switchesTest)
+	t.Chdir(dir)
+	var out strings.Builder
+	if err := mutate(t.Context(), []string{"-n", "0", "-workers", "1", "."}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{"16 of 17 mutants are built together", "invalid   example.com/p/p.go:15: operator: + => -", "100.0%"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
+	}
+}
+
+const switches = `package p
+
+import "errors"
+
+func less(a, b int) bool      { return a < b }
+func atMost(a, b int) bool    { return a <= b }
+func more(a, b int) bool      { return a > b }
+func atLeast(a, b int) bool   { return a >= b }
+func same(a, b any) bool      { return a == b }
+func different(a, b any) bool { return a != b }
+func both(a, b bool) bool     { return a && b }
+func either(a, b bool) bool   { return a || b }
+func sum(a, b uint8) uint8    { return a + b }
+func rest(a, b float64) float64 { return a - b }
+func join(a, b string) string { return a + b }
+
+func check(n *int, wrong bool) error {
+	if *n++; wrong && less(*n, *n+*n) {
+		defer func() { *n-- }()
+		return errors.New("wrong")
+	}
+	return nil
+}
+`
+
+const switchesTest = `package p
+
+import "testing"
+
+func TestP(t *testing.T) {
+	for a := range 3 {
+		b := 1
+		if less(a, b) != (a == 0) || atMost(a, b) != (a != 2) || more(a, b) != (a == 2) || atLeast(a, b) != (a != 0) {
+			t.Fatal("order")
+		}
+		if same(a, b) != (a == 1) || different(a, b) != (a != 1) || sum(uint8(a), 1) != uint8(a+1) || rest(float64(a), 1) != float64(a-1) {
+			t.Fatal("numbers")
+		}
+		if x, y := a > 0, a > 1; both(x, y) != (a == 2) || either(x, y) != (a > 0) || either(y, x) != (a > 0) || both(y, x) != (a == 2) || join("a", "b") != "ab" {
+			t.Fatal("logic")
+		}
+		n := a
+		if err := check(&n, a > 0); (err == nil) != (a == 0) || a > 0 && n != a || a == 0 && n != 1 {
+			t.Fatal(err, n)
+		}
+	}
+}
+`

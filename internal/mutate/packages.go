@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ import (
 
 // A goPackage is what go list says of a package.
 type goPackage struct {
-	Dir, ImportPath                    string
+	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string
 	Module                             struct{ Dir string }
 }
@@ -74,12 +75,13 @@ var testName = regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`)
 // A tester is a package whose tests execute lines of the targets.
 type tester struct {
 	*goPackage
+	binary    string // of its tests, with all mutants that can be switched
 	tests     []*test
 	executing map[place][]*test
 }
 
-// measure runs each test of a package alone, without a mutant, to see how long it takes
-// and which lines of the targets it executes.
+// measure runs each test of a package alone, without mutants, to see how long it takes and
+// which lines of the targets it executes.
 func measure(ctx context.Context, p *goPackage, targets []string, s settings) (*tester, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -90,7 +92,7 @@ func measure(ctx context.Context, p *goPackage, targets []string, s settings) (*
 	if err != nil {
 		return nil, err
 	}
-	list, err := runTests(ctx, p, binary, nil, s.limit, "-test.list=.")
+	list, err := runTests(ctx, p, binary, nil, 0, s.limit, "-test.list=.")
 	if err != nil {
 		return nil, fmt.Errorf("the tests of %s cannot be listed: %w\n%s", p.ImportPath, err, list)
 	}
@@ -118,6 +120,30 @@ func measure(ctx context.Context, p *goPackage, targets []string, s settings) (*
 	return t, errors.Join(errs...)
 }
 
+// check builds the tests with all mutants that can be switched, and runs them with none
+// on. A test that fails nevertheless, such as one that counts allocations, is not used.
+func (t *tester) check(ctx context.Context, dir, overlay string, limit time.Duration) (unusable []string, err error) {
+	if t.binary, err = compile(ctx, t.goPackage, dir, "-overlay="+overlay); err != nil {
+		return nil, err
+	}
+	out, err := runTests(ctx, t.goPackage, t.binary, []string{".*"}, 0, max(limit, 3*total(t.tests)), "-test.failfast=false")
+	if err == nil {
+		return nil, nil
+	}
+	for _, found := range failure.FindAllSubmatch(out, -1) {
+		if !bytes.HasPrefix(found[0], []byte(" ")) {
+			unusable = append(unusable, string(found[1]))
+		}
+	}
+	if len(unusable) == 0 {
+		return nil, fmt.Errorf("the tests of %s fail with all mutants off: %w\n%s", t.ImportPath, err, out)
+	}
+	for at, tests := range t.executing {
+		t.executing[at] = slices.DeleteFunc(tests, func(one *test) bool { return slices.Contains(unusable, one.name) })
+	}
+	return unusable, nil
+}
+
 func (t *tester) add(one *test, covered map[place]bool) {
 	t.tests = append(t.tests, one)
 	for at := range covered {
@@ -134,7 +160,7 @@ func measureOne(ctx context.Context, p *goPackage, binary, name string, limit ti
 	var err error
 	for range 2 {
 		begin := time.Now()
-		if out, err = runTests(ctx, p, binary, []string{name}, limit, "-test.coverprofile="+profile); err == nil {
+		if out, err = runTests(ctx, p, binary, []string{name}, 0, limit, "-test.coverprofile="+profile); err == nil {
 			took := time.Since(begin)
 			covered, err := readProfile(profile)
 			return &test{name, took}, covered, err

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,7 +23,7 @@ import (
 // compile builds the test binary of a package in dir.
 func compile(ctx context.Context, p *goPackage, dir string, flags ...string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(p.ImportPath, "/", "_")+".test")
-	args := append([]string{"test", "-c", "-vet=off", "-o", binary}, flags...)
+	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, p.ImportPath)...)
 	cmd.Dir = p.Module.Dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -31,13 +32,16 @@ func compile(ctx context.Context, p *goPackage, dir string, flags ...string) (st
 	return binary, nil
 }
 
-// runTests runs the tests of a binary that have these names. It returns their output.
-func runTests(ctx context.Context, p *goPackage, binary string, names []string, limit time.Duration, flags ...string) ([]byte, error) {
+// runTests runs the tests of a binary that have these names, with a mutant switched on. 0
+// means none. It returns their output.
+func runTests(ctx context.Context, p *goPackage, binary string, names []string, number int, limit time.Duration, flags ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second) // the binary enforces limit itself, and prints what hangs
 	defer cancel()
 	args := append([]string{"-test.run=^(" + strings.Join(names, "|") + ")$", "-test.failfast", "-test.timeout=" + limit.String()}, flags...)
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = p.Dir
+	// Processes that are started by tests complain without GOCOVERDIR.
+	cmd.Env = append(os.Environ(), "GOCOVERDIR="+filepath.Dir(binary), environment+"="+strconv.Itoa(number))
 	cmd.WaitDelay = time.Second
 	return cmd.CombinedOutput()
 }
@@ -52,8 +56,9 @@ const (
 	invalid   outcome = "invalid"   // it does not compile
 )
 
-// run tests a mutant. The string names the package and the test that killed it.
-func run(ctx context.Context, m mutant, testers []*tester, limit time.Duration) (outcome, string, error) {
+// run tests a mutant: with the binaries of the testers if it has a number there. The string
+// names the package and the test that killed it.
+func run(ctx context.Context, m mutant, number int, testers []*tester, limit time.Duration) (outcome, string, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return "", "", err
@@ -65,14 +70,17 @@ func run(ctx context.Context, m mutant, testers []*tester, limit time.Duration) 
 	}
 	result := uncovered
 	for _, c := range covering(m, testers) {
-		binary, err := compile(ctx, c.goPackage, dir, "-overlay="+overlay)
+		binary := c.binary
+		if number == 0 {
+			binary, err = compile(ctx, c.goPackage, dir, "-overlay="+overlay)
+		}
 		if ctx.Err() != nil {
 			return "", "", ctx.Err()
 		}
 		if err != nil {
 			return invalid, "", nil
 		}
-		by, err := c.kill(ctx, binary, limit)
+		by, err := c.kill(ctx, binary, number, limit)
 		if err != nil {
 			return "", "", err
 		}
@@ -125,7 +133,7 @@ const quick = time.Second
 
 // kill runs the tests until one fails, and returns its name. Most mutants are killed by
 // a quick test, so the slow ones are run only if the quick ones pass.
-func (c candidate) kill(ctx context.Context, binary string, limit time.Duration) (string, error) {
+func (c candidate) kill(ctx context.Context, binary string, number int, limit time.Duration) (string, error) {
 	n := 1
 	for n < len(c.tests) && total(c.tests[:n+1]) <= quick {
 		n++
@@ -138,7 +146,7 @@ func (c candidate) kill(ctx context.Context, binary string, limit time.Duration)
 		for _, t := range tests {
 			names = append(names, t.name)
 		}
-		out, err := runTests(ctx, c.goPackage, binary, names, min(limit, 3*total(tests)+10*time.Second))
+		out, err := runTests(ctx, c.goPackage, binary, names, number, min(limit, 3*total(tests)+10*time.Second))
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
@@ -149,7 +157,7 @@ func (c candidate) kill(ctx context.Context, binary string, limit time.Duration)
 	return "", nil
 }
 
-var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+var failure = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
 // failed returns the name of the test that failed, according to the output of a binary.
 func failed(out []byte) string {
