@@ -105,10 +105,10 @@ type ClientOptions struct {
 type Client struct {
 	info     Implementation
 	opts     ClientOptions
-	caps     *ClientCapabilities
 	versions versionCache
 
-	infoJSON, ownCapsJSON []byte // part of every modern request
+	infoJSON, ownCapsJSON []byte // part of every request
+	sessionCapsJSON       []byte // declared to older servers: those of every possible request
 }
 
 // NewClient returns a client with the given name and version. Opts may be nil.
@@ -126,8 +126,8 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	c.caps = o.capabilities(o.Forward)
 	c.infoJSON, c.ownCapsJSON = mustMarshal(&c.info), mustMarshal(o.capabilities(false))
+	c.sessionCapsJSON = mustMarshal(o.capabilities(o.Forward))
 	return c
 }
 
@@ -169,10 +169,10 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 	if c.opts.Version != "" {
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
-	conn, guess, err := c.connect(ctx, t, c.versions.get(t))
+	conn, err := c.ConnectVersion(ctx, t, c.versions.get(t))
 	switch {
 	case err != nil:
-	case guess:
+	case conn.legacy.IsGuess():
 		c.versions.set(t, "")
 	default:
 		c.versions.set(t, conn.Version())
@@ -185,46 +185,30 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 // probes once, unless [ClientOptions].Version is set. An empty version means that it is not
 // known.
 func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
-	conn, _, err := c.connect(ctx, t, version)
-	return conn, err
-}
-
-// connect implements ConnectVersion. It reports whether the version of the connection is
-// a guess.
-func (c *Client) connect(ctx context.Context, t transport.Transport, version string) (_ *Conn, guess bool, _ error) {
 	if err := checkRoots(c.opts.Roots); err != nil {
-		return nil, false, err
+		return nil, err
+	}
+	if version != "" && !slices.Contains(ModernVersions(), version) && !slices.Contains(LegacyVersions(), version) {
+		return nil, newUnsupportedVersionError(version)
 	}
 	ctx, stop := withConnectTimeout(ctx, c.opts.ConnectTimeout)
 	defer stop()
-	conn, guess, err := c.negotiate(ctx, t, version)
-	if err != nil {
-		return nil, false, err
+	conn := newConn(c)
+	if err := conn.open(ctx, t, version); err != nil {
+		return nil, err
+	}
+	if err := conn.discover(ctx); err != nil {
+		_ = conn.Close() // the error to report is err
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
 	}
 	conn.notes.start()
 	if c.opts.KeepAlive > 0 {
 		go conn.keepAlive(c.opts.KeepAlive) // until the connection ends
 	}
-	return conn, guess, nil
-}
-
-func (c *Client) negotiate(ctx context.Context, t transport.Transport, version string) (_ *Conn, guess bool, _ error) {
-	pinned := c.opts.Version != ""
-	switch {
-	case slices.Contains(ModernVersions(), version):
-		if pinned {
-			conn, err := c.connectModern(ctx, t)
-			return conn, false, err
-		}
-	case slices.Contains(LegacyVersions(), version):
-		conn, err := c.connectLegacy(ctx, t, version)
-		if other, _ := answersAsOlder(err); err == nil || pinned || !other && CodeOf(err) != CodeUnsupportedVersion {
-			return conn, false, err
-		}
-	case version != "":
-		return nil, false, newUnsupportedVersionError(version)
-	}
-	return c.probe(ctx, t)
+	return conn, nil
 }
 
 // maxCachedVersions bounds how many versions a client remembers.

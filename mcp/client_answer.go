@@ -18,7 +18,6 @@ import (
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/jsonschema"
-	"github.com/go-psi/psi/mcp/transport"
 )
 
 // Bounds on questions about one request, for clients and servers of both eras.
@@ -33,11 +32,11 @@ const (
 // for a question, it returns the questions to the sender of the request.
 func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) {
 	if req.Method == MethodListen {
-		return c.era.listen(ctx, req)
+		return c.listen(ctx, req)
 	}
 	ctx = withIncreasingProgress(ctx)
 	for range c.client.opts.MaxRounds {
-		res, err := c.era.send(ctx, req)
+		res, err := c.send(ctx, req)
 		asked, ok := res.(*InputRequired)
 		if err != nil || !ok {
 			return res, err
@@ -334,7 +333,7 @@ func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 			c.roots = append(c.roots, r)
 		}
 	})
-	return c.era.rootsChanged(ctx)
+	return c.rootsChanged(ctx)
 }
 
 // RemoveRoots removes roots by URI. It notifies a legacy server.
@@ -342,7 +341,14 @@ func (c *Conn) RemoveRoots(ctx context.Context, uris ...string) error {
 	c.changeRoots(func() {
 		c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return slices.Contains(uris, old.URI) })
 	})
-	return c.era.rootsChanged(ctx)
+	return c.rootsChanged(ctx)
+}
+
+func (c *Conn) rootsChanged(ctx context.Context) error {
+	if c.legacy == nil {
+		return nil
+	}
+	return c.legacy.RootsChanged(ctx)
 }
 
 func (c *Conn) changeRoots(change func()) {
@@ -350,12 +356,4 @@ func (c *Conn) changeRoots(change func()) {
 	defer c.mu.Unlock()
 	c.roots = slices.Clone(c.roots)
 	change()
-}
-
-// appendAnswer appends the response to a question of the server.
-func appendAnswer(dst []byte, id ID, result json.RawMessage, err error) []byte {
-	if err != nil {
-		return appendErrorResponse(dst, id, err)
-	}
-	return transport.AppendResult(dst, id, result)
 }

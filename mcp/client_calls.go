@@ -115,9 +115,9 @@ func (c *Conn) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult
 // Ping checks that the server answers: it sends ping in the legacy era, server/discover in
 // the modern one. Any response counts, even an error. It has the timeout of a call.
 func (c *Conn) Ping(ctx context.Context) error {
-	ctx, stop := c.withCallTimeout(ctx, c.era.pingMethod())
+	ctx, stop := c.withCallTimeout(ctx, MethodDiscover)
 	defer stop()
-	return c.era.ping(ctx)
+	return c.ping(ctx)
 }
 
 // Notify sends a notification.

@@ -7,42 +7,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/inflight"
+	"github.com/go-psi/psi/internal/legacyclient"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Conn is a connection to a server. It is a Handler: serving a request means sending it
-// to the server, whatever era the server speaks. Mounted on a [Mux], it makes a gateway.
+// to the server, whatever revision the server speaks. Mounted on a [Mux], it makes a gateway.
 // It is safe for concurrent use.
 //
-// Lock order: receiving is held while a message is handled and is acquired first. The locks
-// mu and those of notes, tools and inFlight are leaves: none is acquired under another.
+// The locks mu and those of notes, tools and inFlight are leaves: none is acquired under
+// another.
 type Conn struct {
-	client *Client
-	wire   transport.Conn // set under receiving, before the first message is handled
-	era    clientEra      // set before Connect returns
-	ids    atomic.Int64
-	notes  *serialQueue // calls of the client's functions
-	server atomic.Pointer[DiscoverResult]
-	tools  toolPlans
+	client  *Client
+	wire    transport.Conn     // set before Connect returns; messages may come before
+	legacy  *legacyclient.Conn // wire, unless ClientOptions.Version excludes the older revisions
+	version string             // set before Connect returns
+	server  *DiscoverResult    // likewise
+	ids     atomic.Int64
+	notes   *serialQueue // calls of the client's functions
+	tools   toolPlans
 
-	inFlight callsInFlight
+	inFlight inflight.Calls
 
 	ctx      context.Context // of background work; ends when the connection is closed
 	cancel   context.CancelCauseFunc
 	close    sync.Once
-	noAnswer atomic.Bool // closed because the server did not answer
-
-	predecessor <-chan struct{} // closed when the connection that this one replaces has ended; may be nil
-
-	receiving sync.Mutex // held while a message is handled
-	early     []func()   // handles messages that came before wire was set
-	dropped   int        // messages
+	noAnswer atomic.Bool  // closed because the server did not answer
+	dropped  atomic.Int64 // messages
 
 	mu         sync.Mutex
 	chain      Handler // middleware, then sendAndAnswer
@@ -51,23 +50,6 @@ type Conn struct {
 	listeners  map[ID]*callListener
 	forwarders map[ID]*forwarder             // by the ID of the subscription at the server
 	clocks     map[*callclock.Clock]struct{} // of the calls that have a timeout
-}
-
-// A clientEra is how a client speaks with servers of one era.
-type clientEra interface {
-	version() string
-	// pingMethod is the method of a request that every server of the era answers quickly,
-	// and ping sends it. Any response, even an error, counts as an answer.
-	pingMethod() string
-	ping(ctx context.Context) error
-	send(ctx context.Context, req *Request) (Result, error)
-	listen(ctx context.Context, req *Request) (Result, error)
-	// receive handles a message that is not a response, and refuse a request that could
-	// not be read. They must not block.
-	receive(m transport.Message, about ID)
-	refuse(m transport.Message)
-	rootsChanged(ctx context.Context) error
-	close()
 }
 
 func newConn(c *Client) *Conn {
@@ -83,53 +65,34 @@ func newConn(c *Client) *Conn {
 	return conn
 }
 
-// maxEarly bounds how many messages may come before Transport.Connect has returned the
-// wire.
-const maxEarly = 64
-
-// open connects the wire.
-func (c *Conn) open(ctx context.Context, t transport.Transport, era clientEra) error {
-	c.era = era
-	wire, err := t.Connect(ctx, c.receive)
+// open connects the wire. The version is "" if it is not known.
+func (c *Conn) open(ctx context.Context, t transport.Transport, version string) (err error) {
+	if isPinned := c.client.opts.Version != ""; isPinned && slices.Contains(ModernVersions(), version) {
+		c.wire, err = t.Connect(ctx, c.receive)
+	} else {
+		err = c.openLegacy(ctx, t, version)
+	}
 	if err != nil {
 		c.cancel(err)
 		c.notes.close()
-		return err
 	}
-	c.receiving.Lock()
-	defer c.receiving.Unlock()
-	c.wire = wire
-	for _, handle := range c.early {
-		handle()
-	}
-	c.early = nil
-	return nil
+	return err
 }
 
-// receive is the [transport.Receiver] of the connection. Messages wait until the wire is known.
+// receive is the [transport.Receiver] of the connection. Servers send notifications only. A
+// message that could not be read is only logged: the wire reports an unreadable response to
+// its caller.
 func (c *Conn) receive(m transport.Message, about ID) {
-	c.receiving.Lock()
-	defer c.receiving.Unlock()
 	switch {
-	case c.wire != nil:
-		c.handleMessage(m, about)
-	case len(c.early) < maxEarly:
-		c.early = append(c.early, func() { c.handleMessage(m, about) })
+	case m.Err != nil:
+		c.logDropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Error()))
+	case m.Method == "":
+	case m.IsNotification():
+		if note := c.notification(&m); note != nil {
+			c.receiveNotification(note, about)
+		}
 	default:
-		c.logDropped("the server said too much before it was connected to")
-	}
-}
-
-// handleMessage handles a message. If it could not be read, the wire reports that to the
-// caller of a response, and refuse to the sender of a request.
-func (c *Conn) handleMessage(m transport.Message, about ID) {
-	if m.Err == nil {
-		c.era.receive(m, about)
-		return
-	}
-	c.logDropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Error()))
-	if m.IsRequest() {
-		c.era.refuse(m)
+		c.logDropped("a server of this revision sends no requests", "method", excerpt(m.Method))
 	}
 }
 
@@ -144,32 +107,20 @@ func (c *Conn) notification(m *transport.Message) *Request {
 	return note
 }
 
-// isMessageError reports whether a call failed because its response cannot be read.
-func isMessageError(err error) bool {
-	_, ok := errors.AsType[*transport.MessageError](err)
-	return ok
-}
-
 // alwaysLogged is how many dropped messages are logged one by one. After that only every
 // power of two is, so that a server cannot fill the disk of its client.
 const alwaysLogged = 16
 
-// logDropped logs that a message was dropped. The lock receiving must be held.
+// logDropped logs that a message was dropped.
 func (c *Conn) logDropped(why string, args ...any) {
-	c.dropped++
-	if isPowerOfTwo := c.dropped&(c.dropped-1) == 0; c.dropped <= alwaysLogged || isPowerOfTwo {
-		c.client.opts.Logger.Warn("mcp: a message of the server was dropped: "+why, append(args, "dropped", c.dropped)...)
+	n := c.dropped.Add(1)
+	if isPowerOfTwo := n&(n-1) == 0; n <= alwaysLogged || isPowerOfTwo {
+		c.client.opts.Logger.Warn("mcp: a message of the server was dropped: "+why, append(args, "dropped", n)...)
 	}
 }
 
 // excerpt returns the beginning of a text of the server for a log.
 func excerpt(s string) string { return s[:min(len(s), 200)] }
-
-func (c *Conn) setEra(era clientEra) {
-	c.receiving.Lock()
-	defer c.receiving.Unlock()
-	c.era = era
-}
 
 // ServeMCP implements [Handler]: it sends the request to the server, under an ID of its
 // own, and returns the server's response. Members of the params and the result that this
@@ -208,7 +159,7 @@ func hideCause(ctx context.Context, err error) error {
 		return cause // the sender has cancelled the request, or this program has
 	}
 	hidden := &Error{Code: CodeInternalError, Message: "the server behind this one is not available", Cause: err}
-	if _, timeout := errors.AsType[*TimeoutError](err); timeout {
+	if errors.Is(err, context.DeadlineExceeded) {
 		hidden.Message = "the server behind this one did not answer in time"
 	}
 	return hidden
@@ -224,11 +175,11 @@ func (c *Conn) Use(mw ...Middleware) {
 }
 
 // Version returns the negotiated protocol version.
-func (c *Conn) Version() string { return c.era.version() }
+func (c *Conn) Version() string { return c.version }
 
 // Server returns what the server reported about itself when the connection was opened:
 // capabilities, instructions and, in its Meta, its identity.
-func (c *Conn) Server() *DiscoverResult { return c.server.Load() }
+func (c *Conn) Server() *DiscoverResult { return c.server }
 
 // ServerInfo returns the identity of the server, nil if the server did not report any.
 // Programs must not depend on it.
@@ -246,12 +197,8 @@ func (c *Conn) Close() error {
 	var err error
 	c.close.Do(func() {
 		c.cancel(ErrClosed)
-		c.era.close()
 		err = c.wire.Close()
 		c.notes.close()
-		if c.predecessor != nil {
-			<-c.predecessor
-		}
 	})
 	return err
 }
@@ -287,9 +234,13 @@ func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
 
 // roundTrip sends one request and decodes the response.
 func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoing) (Result, error) {
-	c.inFlight.add(e.ID, req)
+	caller := inFlightCaller(req)
+	if caller != (inflight.Caller{}) {
+		ctx = inflight.NewContext(ctx, caller)
+	}
+	c.inFlight.Add(e.ID, caller)
 	r, err := c.wire.Call(ctx, e)
-	c.inFlight.remove(e.ID, err == nil || isMessageError(err))
+	c.inFlight.Remove(e.ID, err)
 	if err != nil {
 		return nil, err
 	}
@@ -301,4 +252,15 @@ func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoin
 		return nil, fmt.Errorf("mcp: the answer to %s: %w", req.Method, err)
 	}
 	return res, nil
+}
+
+// inFlightCaller returns the caller on whose behalf a request is sent.
+func inFlightCaller(req *Request) inflight.Caller {
+	switch p := req.Principal; {
+	case p != nil && (p.Issuer != "" || p.Subject != ""):
+		return inflight.Caller{Issuer: p.Issuer, Subject: p.Subject}
+	case req.sharedCall().session != nil:
+		return inflight.Caller{Session: req.sharedCall().session}
+	}
+	return inflight.Caller{}
 }

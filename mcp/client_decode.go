@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // newResult returns the result struct of a method. Results of unknown methods are kept in
@@ -50,7 +52,7 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 		return nil, errors.New("the result is not an object")
 	}
 	var kind string
-	if member := memberOf(raw, "resultType"); member != nil {
+	if member := jsonscan.Member(raw, "resultType"); member != nil {
 		if unmarshal(member, &kind) != nil {
 			return nil, errors.New("the member resultType is not a string")
 		}

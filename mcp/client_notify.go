@@ -63,14 +63,6 @@ func (c *Conn) enqueue(note *Request) {
 	c.notes.add(len(note.Params()), func() { c.callFunction(note) })
 }
 
-// enqueueNew queues a call of the client's function for a notification that the server
-// would have sent if the connection had not been interrupted.
-func (c *Conn) enqueueNew(method string, params any) {
-	if note, err := NewRequest(method, params); err == nil {
-		c.enqueue(note)
-	}
-}
-
 func (c *Conn) callFunction(note *Request) {
 	o := &c.client.opts
 	switch {
@@ -84,10 +76,6 @@ func (c *Conn) callFunction(note *Request) {
 	}
 }
 
-// logKey is the key of the function that receives the log messages about a call, if it is
-// not the sender of the call's request.
-type logKey struct{}
-
 // receiveLog passes a log message to the listener of the call that it is about, and reports
 // whether the client's own function need not be called. If the stream and the message do
 // not name the call, the message is passed on only if it can be about one call alone.
@@ -100,7 +88,7 @@ func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
 	if about.IsZero() {
 		_ = p.Meta.Get(MetaProgressToken, &about)
 	}
-	if id, err := c.inFlight.attribute(about); err == nil {
+	if id, err := c.inFlight.Attribute(about); err == nil {
 		if l := c.listenerOf(id); l != nil && l.log != nil {
 			l.queue.add(0, func() { l.log(&p) })
 			handled = own == ""

@@ -38,8 +38,7 @@ func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, sto
 	if l.progress == nil && !req.ProgressToken().IsZero() {
 		l.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
 	}
-	l.log, _ = ctx.Value(logKey{}).(func(*LoggingMessageParams))
-	if l.log == nil && req.LogLevel() != "" {
+	if req.LogLevel() != "" {
 		l.log = func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
 	}
 	if l.progress == nil && l.log == nil && l.clock == nil {
@@ -81,14 +80,6 @@ func (c *Conn) listenerOf(id ID) *callListener {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.listeners[id.Canonical()]
-}
-
-// waitForListener waits until the listener of a call has handled the notifications that
-// have been received.
-func (c *Conn) waitForListener(id ID) {
-	if l := c.listenerOf(id); l != nil {
-		l.queue.wait()
-	}
 }
 
 // withIncreasingProgress returns a context whose progress function is called only for

@@ -105,7 +105,7 @@ func (c *Conn) keepAlive(interval time.Duration) {
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, interval)
-		err := c.era.ping(ctx)
+		err := c.ping(ctx)
 		cancel()
 		if err == nil {
 			misses = 0

@@ -112,7 +112,7 @@ func (m *Mux) lint(e *entry, schema []byte) {
 }
 
 func rootType(schema []byte) string {
-	raw := memberOf(bytes.TrimLeft(schema, " \t\r\n"), "type")
+	raw := jsonscan.Member(bytes.TrimLeft(schema, " \t\r\n"), "type")
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}

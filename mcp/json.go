@@ -125,7 +125,7 @@ func defaultsOf(schema json.RawMessage) defaults {
 	}
 	var d defaults
 	for name, property := range root.Properties {
-		if value := memberOf(property, "default"); value != nil {
+		if value := jsonscan.Member(property, "default"); value != nil {
 			if d == nil {
 				d = defaults{}
 			}

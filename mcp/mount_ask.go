@@ -34,6 +34,11 @@ type mountRequest struct {
 	answer chan outcome    // of one place
 }
 
+type outcome struct {
+	res Result
+	err error
+}
+
 // ask sends a request to the mount, on a goroutine of its own: the others are asked at
 // the same time, and one that does not return when its context is done holds up nobody.
 // A limit of zero or less is none. Another mux bounds by itself what it waits for.

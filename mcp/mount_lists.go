@@ -175,7 +175,7 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind := memberOf(schema, "type"); {
+	switch kind := jsonscan.Member(schema, "type"); {
 	case kind == nil:
 		return jsonscan.AppendMembers([]byte(`{"type":"object"`), schema), nil
 	case rootType(schema) != "object":
@@ -192,13 +192,13 @@ func clientSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if !jsonscan.IsObject(schema) {
 		return nil, errors.New("is not an object")
 	}
-	if required := memberOf(schema, "required"); required != nil {
+	if required := jsonscan.Member(schema, "required"); required != nil {
 		var names []*string
 		if unmarshal(required, &names) != nil || required[0] != '[' || slices.Contains(names, nil) {
 			return nil, errors.New(`has "required" that is not a list of names`)
 		}
 	}
-	properties := memberOf(schema, "properties")
+	properties := jsonscan.Member(schema, "properties")
 	if properties == nil {
 		return schema, nil
 	}

@@ -385,7 +385,7 @@ func (s *sealer) listBinding(req *Request) []byte {
 // cursor returns the position at which the list that req asks for continues.
 func (s *sealer) cursor(req *Request) (*cursor, error) {
 	c := new(cursor)
-	given := memberOf(req.Params(), "cursor")
+	given := jsonscan.Member(req.Params(), "cursor")
 	switch {
 	case given == nil || string(given) == "null":
 		return c, nil

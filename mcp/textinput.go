@@ -49,7 +49,7 @@ func newTextInput(t reflect.Type) (*textInput, error) {
 		return nil, fmt.Errorf("%v is neither a struct nor a map with string keys", t)
 	}
 	in := &textInput{fields: map[string]textField{}, required: root.Required, open: string(root.Additional) != "false"}
-	in.names = memberNames(memberOf(raw, "properties"))
+	in.names = memberNames(jsonscan.Member(raw, "properties"))
 	for name, property := range root.Properties {
 		var f textField
 		if err := unmarshal(property, &f); err != nil || f.Type == "object" || f.Type == "array" {

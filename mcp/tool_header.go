@@ -213,26 +213,10 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 // argumentAt returns the value at a path of members, nil if it is absent or null.
 func argumentAt(value json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
-		value = memberOf(value, name)
+		value = jsonscan.Member(value, name)
 	}
 	if string(value) == "null" {
 		return nil
 	}
 	return value
-}
-
-func memberOf(object json.RawMessage, name string) json.RawMessage {
-	if len(object) == 0 || object[0] != '{' {
-		return nil
-	}
-	s := jsonscan.Get(object, 0)
-	defer s.Release()
-	s.Object()
-	for s.Member() {
-		if string(s.Name()) == name {
-			return s.Value()
-		}
-		s.Skip()
-	}
-	return nil
 }

@@ -24,7 +24,8 @@ func TestBareResourceNotFound(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.Contains(string(body), `"initialize"`):
-			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`)
+			m, _ := transport.ParseMessage(body)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+m.ID.String()+`,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`)
 		case strings.Contains(string(body), `resources/read`):
 			m, _ := transport.ParseMessage(body)
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+m.ID.String()+`,"error":{"code":-32002,"message":"resource not found"}}`)

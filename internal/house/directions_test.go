@@ -27,6 +27,7 @@ const leaf = "internal leaves"
 var notLeaves = []string{
 	"internal/compare", "internal/conformance", "internal/figures", "internal/house", "internal/interop", "internal/model", "internal/soak", "internal/tools",
 	"internal/serving", "internal/legacyserver", // the server sides of transports
+	"internal/inflight", "internal/legacyclient", // parts of the client
 }
 
 var directions = []direction{
@@ -36,6 +37,8 @@ var directions = []direction{
 	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},
 	{from: "middleware", only: []string{"mcp", leaf}},
 	{from: "jsonschema", only: []string{leaf}},
+	{from: "internal/legacyclient", only: []string{"mcp/transport", "internal/inflight", leaf}},
+	{from: "internal/inflight", only: []string{"mcp/transport", leaf}},
 	{from: leaf, only: []string{leaf}},
 }
 

@@ -46,7 +46,10 @@ const (
 	Initialized = "notifications/initialized"
 	Ping        = "ping"
 	SetLevel    = "logging/setLevel"
+	Subscribe   = "resources/subscribe"
 	Unsubscribe = "resources/unsubscribe"
+
+	RootsListChanged = "notifications/roots/list_changed"
 )
 
 // The error codes that only the older revisions have.

@@ -1,0 +1,123 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package inflight
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A Caller identifies the caller of a call. The zero Caller is unknown: a program, or an
+// unauthenticated client without a session. It is not considered equal to any other caller,
+// nor to itself.
+type Caller struct {
+	Issuer, Subject string
+	Session         any // comparable
+}
+
+type callerKey struct{}
+
+// NewContext returns a context for calls of a caller.
+func NewContext(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFromContext returns the caller of the context, zero if it has none.
+func CallerFromContext(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// Calls are the calls in flight on one connection. A message that names no call belongs to
+// one only if it can belong to no other caller's. The zero Calls is empty and ready to use.
+type Calls struct {
+	mu        sync.Mutex
+	calls     map[transport.ID]Caller
+	abandoned map[Caller]time.Time // callers that gave up a call that the server may still work on, until when
+}
+
+// AbandonedTime is how long a caller who gave up a call is remembered.
+const AbandonedTime = 10 * time.Minute
+
+// maxAbandoned bounds the callers that are remembered. Further ones are remembered together,
+// as the unknown caller.
+const maxAbandoned = 1024
+
+// Add adds a call.
+func (f *Calls) Add(id transport.ID, c Caller) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.calls == nil {
+		f.calls = map[transport.ID]Caller{}
+	}
+	f.calls[id] = c
+}
+
+// Remove removes a call that ended with an error, or with nil. Unless the server has answered
+// it, it may still be working on it.
+func (f *Calls) Remove(id transport.ID, err error) {
+	_, unreadable := errors.AsType[*transport.MessageError](err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.calls[id]
+	delete(f.calls, id)
+	if err == nil || unreadable {
+		return
+	}
+	f.expireLocked()
+	if _, known := f.abandoned[c]; !known && len(f.abandoned) >= maxAbandoned {
+		c = Caller{}
+	}
+	if f.abandoned == nil {
+		f.abandoned = map[Caller]time.Time{}
+	}
+	f.abandoned[c] = time.Now().Add(AbandonedTime)
+}
+
+func (f *Calls) expireLocked() {
+	now := time.Now()
+	for c, until := range f.abandoned {
+		if now.After(until) {
+			delete(f.abandoned, c)
+		}
+	}
+}
+
+// Reasons why a message cannot be attributed to a call.
+var (
+	errNoCall       = errors.New("no call is under way")
+	errSeveralCalls = errors.New("several calls are under way, and it names none of them")
+	errOthersCall   = errors.New("it may be about a call that another caller has given up")
+)
+
+// Attribute returns the call that a message is about: the call on whose stream it came, or
+// if that is not known, the only call that it can be about.
+func (f *Calls) Attribute(about transport.ID) (transport.ID, error) {
+	if !about.IsZero() {
+		return about, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expireLocked()
+	switch {
+	case len(f.calls) == 0:
+		return transport.ID{}, errNoCall
+	case len(f.calls) > 1:
+		return transport.ID{}, errSeveralCalls
+	}
+	var id transport.ID
+	var c Caller
+	for id, c = range f.calls {
+	}
+	for other := range f.abandoned {
+		if other != c || c == (Caller{}) {
+			return transport.ID{}, errOthersCall
+		}
+	}
+	return id, nil
+}

@@ -1,0 +1,22 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonscan
+
+// Member returns the value of a member of an encoded object, nil if there is none. Object
+// may be empty or another value, which has no members.
+func Member(object []byte, name string) []byte {
+	if len(object) == 0 || object[0] != '{' {
+		return nil
+	}
+	s := Get(object, 0)
+	defer s.Release()
+	s.Object()
+	for s.Member() {
+		if string(s.Name()) == name {
+			return s.Value()
+		}
+		s.Skip()
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/go-psi/psi/internal/inflight"
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// call translates a request of the newest revision, and its response.
+func (s *session) call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	switch {
+	case m.Method == methodDiscover:
+		return s.describe(m.ID, s.ping(ctx))
+	case m.Method == methodListen:
+		return s.listen(ctx, m)
+	case s.conn.opts.Forward && mayAsk(m.Method):
+		return s.forward(ctx, m)
+	}
+	return s.callInSession(ctx, m)
+}
+
+// callInSession sends a request. If the server has lost the session, it opens a new one and
+// sends the request once more.
+func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *transport.Message, err error) {
+	params := jsonscan.Member(m.Body, "params")
+	level := levelIn(jsonscan.Member(params, "_meta"))
+	older := transport.Outgoing{ID: m.ID, Method: m.Method, Body: transport.AppendRequest(nil, m.ID, m.Method, olderParams(params))}
+	err = s.inSession(ctx, func() (err error) {
+		s.wantLevel(ctx, level)
+		r, err = s.callOnce(ctx, older)
+		return err
+	})
+	if err == nil && r.Error != nil && r.Error.Code == revision.CodeResourceNotFound {
+		r = missingResource(r, m)
+	}
+	return r, err
+}
+
+func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transport.Message, error) {
+	m.Version = s.version()
+	s.inFlight.Add(m.ID, inflight.CallerFromContext(ctx))
+	r, err := s.wire.Call(ctx, &m)
+	s.inFlight.Remove(m.ID, err)
+	return r, err
+}
+
+// olderParams returns params without the members that only the newest revision has.
+func olderParams(params json.RawMessage) json.RawMessage {
+	older := []byte{'{'}
+	if meta := jsonscan.Member(params, "_meta"); isObject(meta) {
+		meta = jsonscan.AppendMembers([]byte{'{'}, meta, metaVersion, metaCapabilities, metaClientInfo, metaLogLevel)
+		if len(meta) > len("{}") {
+			older = append(jsonscan.AppendKey(older, "_meta"), meta...)
+		}
+	}
+	if !isObject(params) {
+		return append(older, '}')
+	}
+	return jsonscan.AppendMembers(older, params, "_meta", "inputResponses", "requestState")
+}
+
+// levelIn returns the level of log messages that the metadata of a request names, or "".
+func levelIn(meta json.RawMessage) string { return text(jsonscan.Member(meta, metaLogLevel)) }
+
+// text returns the string that a JSON value is, "" if it is none.
+func text(raw json.RawMessage) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return string(jsonscan.Unquote(raw))
+}
+
+// missingResource translates the error of an older server for a missing resource, which
+// names the URI today.
+func missingResource(r *transport.Message, m *transport.Outgoing) *transport.Message {
+	e := *r.Error
+	e.Code = codeInvalidParams
+	if e.Data == nil && m.Method == methodReadResource {
+		e.Data = strictjson.MustMarshal(map[string]string{"uri": m.Name})
+	}
+	return &transport.Message{ID: r.ID, Error: &e}
+}
+
+// errorResponse returns an error response that the server has not sent itself.
+func errorResponse(id transport.ID, e *transport.Error) *transport.Message {
+	return &transport.Message{ID: id, Error: e}
+}

@@ -1,0 +1,9 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Package legacyclient connects to servers of the older revisions, from 2024-11-05 to
+// 2025-11-25, and makes them look like servers of the newest one. A [Conn] stands between
+// a client and a transport. It finds out which revision the server speaks, and passes
+// everything on to a server of the newest. For an older server it keeps the session,
+// answers the server's questions by calling the client, and translates messages.
+package legacyclient

@@ -1,0 +1,99 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A refusal is an error response of the server. It wraps the client's own form of it.
+type refusal struct {
+	response *transport.Error
+	own      error
+}
+
+func (c *Conn) refusal(e *transport.Error) *refusal { return &refusal{e, c.client.Error(e)} }
+
+func (r *refusal) Error() string { return r.own.Error() }
+
+func (r *refusal) Unwrap() error { return r.own }
+
+// answersAsOlder reports whether an error of server/discover means that the server does not
+// speak the newest revision, and whether that is certain. An error of a server that cannot
+// be reached, is temporarily unavailable or requires authorization means nothing. Latest is
+// the newest revision.
+func answersAsOlder(err error, latest string) (older, sure bool) {
+	switch {
+	case errors.Is(err, transport.ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false, false
+	case errors.Is(err, transport.ErrNotUnderstood):
+		return true, true
+	case errors.Is(err, transport.ErrUnreadable):
+		return true, false
+	}
+	r, ok := errors.AsType[*refusal](err)
+	switch {
+	case !ok || isTransient(err):
+		return false, false
+	case r.response.Code == codeUnsupportedVersion:
+		return namesOnlyOlder(r, latest), true
+	case r.response.Code == codeHeaderMismatch, r.response.Code == codeMissingCapability:
+		return false, false
+	case 400 <= r.response.Code && r.response.Code < 500: // an HTTP status: unauthorized, forbidden, too many requests
+		return false, false
+	}
+	return true, true
+}
+
+// isTransient reports whether an error says that a later attempt may succeed.
+func isTransient(err error) bool {
+	transient, ok := errors.AsType[interface {
+		error
+		Transient() bool
+	}](err)
+	return ok && transient.Transient()
+}
+
+// namesOnlyOlder reports whether an error for an unsupported version names older revisions,
+// and not the newest one.
+func namesOnlyOlder(r *refusal, latest string) bool {
+	var data struct {
+		Supported []string `json:"supported"`
+	}
+	if r.response.Data == nil || strictjson.Unmarshal(r.response.Data, &data) != nil {
+		return false
+	}
+	isOlder := func(version string) bool { return revision.Parse(version) != revision.None }
+	return slices.ContainsFunc(data.Supported, isOlder) && !slices.Contains(data.Supported, latest)
+}
+
+// isOrdered reports whether a connection is a byte stream; see [transport.Conn].
+func isOrdered(w transport.Conn) bool {
+	for {
+		switch v := w.(type) {
+		case interface{ Ordered() bool }:
+			return v.Ordered()
+		case interface{ Unwrap() transport.Conn }:
+			w = v.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+// isDone reports whether a connection has ended or is about to end.
+func isDone(w transport.Conn) bool {
+	select {
+	case <-w.Done():
+		return true
+	default:
+		return w.Err() != nil
+	}
+}

@@ -1,0 +1,259 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/inflight"
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A pendingCall is a call to the server whose questions become its results: an
+// input_required result has the questions, and the request that brings the answers names
+// the call by its handle.
+type pendingCall struct {
+	id        transport.ID // of the call to the server
+	handle    string
+	caller    inflight.Caller
+	cancel    context.CancelCauseFunc
+	done      chan struct{} // closed when the outcome is set
+	outcome   outcome
+	questions chan forwardedQuestion
+	expiry    *time.Timer
+
+	mu      sync.Mutex
+	latest  *transport.Outgoing     // the latest request for the call
+	waiting int                     // requests that wait for the call; a proxy may repeat a request
+	asked   map[string]transport.ID // the server's questions that were passed on, by key
+}
+
+type outcome struct {
+	answer *transport.Message
+	err    error
+}
+
+type forwardedQuestion struct {
+	id     transport.ID
+	method string
+	params json.RawMessage
+}
+
+// Bounds on pending calls: how long they wait for the next request, and their number. The
+// callers of calls that wait must not be forgotten sooner.
+const (
+	pendingTime = inflight.AbandonedTime
+	maxPending  = 1024
+)
+
+// forward sends a request or, if it contains the handle of a pending call, passes its
+// answers to that call. It returns the result of the call or its next questions. When the
+// request is cancelled, so is the call if no other request waits for it.
+func (s *session) forward(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	p, refused := s.pendingCall(ctx, m)
+	if refused != nil {
+		return errorResponse(m.ID, refused), nil
+	}
+	p.countWaiting(1)
+	select {
+	case <-p.done:
+		s.forget(p)
+		return p.outcome.answer, p.outcome.err
+	case q := <-p.questions:
+		p.countWaiting(-1)
+		return p.inputRequired(m.ID, q), nil
+	case <-ctx.Done():
+		if p.countWaiting(-1) == 0 {
+			p.cancel(context.Cause(ctx))
+			s.forget(p)
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// countWaiting adds n to the number of waiting requests and returns it.
+func (p *pendingCall) countWaiting(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting += n
+	return p.waiting
+}
+
+// pendingCall returns the call that a request continues, or starts a new one.
+func (s *session) pendingCall(ctx context.Context, m *transport.Outgoing) (*pendingCall, *transport.Error) {
+	params := jsonscan.Member(m.Body, "params")
+	state := jsonscan.Member(params, "requestState")
+	if state == nil {
+		return s.startPending(ctx, m)
+	}
+	p := s.findPending(text(state), inflight.CallerFromContext(ctx))
+	if p == nil {
+		return nil, &transport.Error{Code: codeInvalidParams, Message: "params.requestState names no call that waits here, or not any more"}
+	}
+	p.expiry.Reset(pendingTime)
+	return p, s.answerPending(ctx, p, m, jsonscan.Member(params, "inputResponses"))
+}
+
+// answerPending passes answers on to the server. The server waits for a response to each of
+// its questions, so a missing answer is sent as a refusal.
+func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transport.Outgoing, responses json.RawMessage) *transport.Error {
+	answers := map[string]json.RawMessage{}
+	if responses != nil && strictjson.Unmarshal(responses, &answers) != nil {
+		return &transport.Error{Code: codeInvalidParams, Message: "params.inputResponses must be an object of answers"}
+	}
+	p.mu.Lock()
+	asked := p.asked
+	p.latest, p.asked = m, map[string]transport.ID{}
+	p.mu.Unlock()
+	for key, id := range asked {
+		if answer, ok := answers[key]; ok {
+			s.reply(ctx, id, answer, nil)
+		} else {
+			s.reply(ctx, id, nil, &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
+		}
+	}
+	return nil
+}
+
+// startPending makes a call in a goroutine. The call outlives the request that starts it.
+func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pendingCall, *transport.Error) {
+	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	p := &pendingCall{
+		id: m.ID, handle: rand.Text(), caller: inflight.CallerFromContext(ctx), cancel: cancel, latest: m, asked: map[string]transport.ID{},
+		done: make(chan struct{}), questions: make(chan forwardedQuestion, s.conn.opts.MaxQuestions),
+	}
+	p.expiry = time.AfterFunc(pendingTime, func() {
+		cancel(fmt.Errorf("mcp: no answer to %s within %v: %w", m.Method, pendingTime, context.DeadlineExceeded))
+		s.forget(p)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) >= maxPending {
+		p.expiry.Stop()
+		cancel(nil)
+		return nil, tooMany(maxPending)
+	}
+	s.pending[p.id] = p
+	go func() {
+		r, err := s.callInSession(detached, m)
+		p.outcome = outcome{r, err}
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// latestRequest returns the latest request for the call.
+func (p *pendingCall) latestRequest() *transport.Outgoing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.latest
+}
+
+// findPending returns the pending call of a caller by its handle, or nil.
+func (s *session) findPending(handle string, caller inflight.Caller) *pendingCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pending {
+		if p.handle == handle && p.caller == caller {
+			return p
+		}
+	}
+	return nil
+}
+
+// pendingByID returns the pending call by the ID of the call to the server, or nil.
+func (s *session) pendingByID(id transport.ID) *pendingCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[id.Canonical()]
+}
+
+// forget removes a pending call.
+func (s *session) forget(p *pendingCall) {
+	p.expiry.Stop()
+	p.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pending, p.id)
+}
+
+// passOn makes a question a result of the call that it belongs to. If the stream does not
+// name the call, the question is passed on only if it can belong to one call alone, and
+// refused otherwise. It returns false if the question is not about a pending call.
+func (s *session) passOn(m *transport.Message, about transport.ID) bool {
+	if !s.conn.opts.Forward || !isQuestion(m.Method) {
+		return false
+	}
+	var refused *transport.Error
+	call, err := s.inFlight.Attribute(about)
+	if err == nil {
+		p := s.pendingByID(call)
+		if p == nil {
+			return false
+		}
+		refused = s.addForwarded(p, forwardedQuestion{m.ID, m.Method, m.Params})
+	} else {
+		refused = &transport.Error{Message: err.Error()}
+	}
+	if refused != nil {
+		s.conn.opts.Logger.Warn("mcp: a question of the server was not passed on", "method", m.Method, "error", refused.Message)
+		s.respond(m, &transport.Error{Code: codeInvalidRequest, Message: "the question cannot be passed on: " + refused.Message}, nil)
+	}
+	return true
+}
+
+// addForwarded adds a question for the caller, unless the caller did not declare the
+// capability or has too many.
+func (s *session) addForwarded(p *pendingCall, q forwardedQuestion) *transport.Error {
+	meta := jsonscan.Member(jsonscan.Member(p.latestRequest().Body, "params"), "_meta")
+	if refused := s.conn.client.MayAsk(jsonscan.Member(meta, metaCapabilities), q.method, q.params); refused != nil {
+		return refused
+	}
+	select {
+	case p.questions <- q:
+		return nil
+	default:
+		return tooMany(cap(p.questions))
+	}
+}
+
+// inputRequired is the result that passes on questions.
+type inputRequired struct {
+	ResultType    string                  `json:"resultType"`
+	InputRequests map[string]inputRequest `json:"inputRequests"`
+	RequestState  string                  `json:"requestState"`
+}
+
+type inputRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// inputRequired returns the result that passes on a question and those that follow it.
+func (p *pendingCall) inputRequired(id transport.ID, first forwardedQuestion) *transport.Message {
+	result := inputRequired{ResultType: "input_required", InputRequests: map[string]inputRequest{}, RequestState: p.handle}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for next := first; ; {
+		key := "q" + next.id.String()
+		p.asked[key] = next.id
+		if next.params == nil {
+			next.params = json.RawMessage("{}")
+		}
+		result.InputRequests[key] = inputRequest{next.method, next.params}
+		select {
+		case next = <-p.questions:
+		default:
+			return &transport.Message{ID: id, Result: strictjson.MustMarshal(&result)}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A filter says which changes a subscription is about.
+type filter struct {
+	Tools     bool     `json:"toolsListChanged,omitzero"`
+	Prompts   bool     `json:"promptsListChanged,omitzero"`
+	Resources bool     `json:"resourcesListChanged,omitzero"`
+	URIs      []string `json:"resourceSubscriptions,omitempty"`
+}
+
+// A listener is a subscription of the client.
+type listener struct {
+	id       transport.ID
+	accepted filter
+}
+
+// maxURIs bounds the resources of one subscription.
+const maxURIs = 1000
+
+// listen serves subscriptions/listen from the unsolicited notifications of the server and
+// those that follow resources/subscribe, until ctx is done or the connection has ended.
+func (s *session) listen(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	var wanted filter
+	if err := strictjson.Unmarshal(jsonscan.Member(jsonscan.Member(m.Body, "params"), "notifications"), &wanted); err != nil {
+		return errorResponse(m.ID, &transport.Error{Code: codeInvalidParams, Message: "params.notifications is not a filter: " + err.Error()}), nil
+	}
+	if n := len(wanted.URIs); n > maxURIs {
+		message := fmt.Sprintf("params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, maxURIs)
+		return errorResponse(m.ID, &transport.Error{Code: codeInvalidParams, Message: message}), nil
+	}
+	accepted, err := s.accept(ctx, wanted)
+	defer s.unsubscribeLater(ctx, accepted.URIs)
+	if err != nil {
+		return nil, err
+	}
+	l := &listener{m.ID, accepted}
+	s.addListener(l)
+	defer s.removeListener(l)
+	s.tell(l, noteAcknowledged, json.RawMessage(`{"notifications":`+string(strictjson.MustMarshal(&accepted))+`}`))
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-s.ctx.Done():
+		return nil, context.Cause(s.ctx)
+	case <-s.wire.Done():
+		return nil, s.wire.Err()
+	}
+}
+
+// accept subscribes to the resources of a filter, and returns the part of it that the
+// server can serve.
+func (s *session) accept(ctx context.Context, wanted filter) (accepted filter, err error) {
+	caps := s.described().capabilities
+	accepted = caps.announced()
+	accepted.Tools = accepted.Tools && wanted.Tools
+	accepted.Prompts = accepted.Prompts && wanted.Prompts
+	accepted.Resources = accepted.Resources && wanted.Resources
+	if !caps.Resources.Subscribe {
+		return accepted, nil
+	}
+	for _, uri := range wanted.URIs {
+		err := s.subscribe(ctx, uri)
+		switch {
+		case err == nil:
+			accepted.URIs = append(accepted.URIs, uri)
+		case ctx.Err() != nil:
+			return accepted, err
+		}
+	}
+	return accepted, nil
+}
+
+// announced returns the lists whose changes a server announces.
+func (c *capabilities) announced() filter {
+	return filter{Tools: c.Tools.ListChanged, Prompts: c.Prompts.ListChanged, Resources: c.Resources.ListChanged}
+}
+
+// covers reports whether a subscription is about a change of a list or, if the method is
+// that of updates, of a resource. The URI of a directory covers what is below it.
+func (f *filter) covers(method, uri string) bool {
+	switch method {
+	case noteToolsChanged:
+		return f.Tools
+	case notePromptsChanged:
+		return f.Prompts
+	case noteResourcesChanged:
+		return f.Resources
+	case noteUpdated:
+		return slices.ContainsFunc(f.URIs, func(subscribed string) bool {
+			return subscribed == uri || strings.HasSuffix(subscribed, "/") && strings.HasPrefix(uri, subscribed)
+		})
+	}
+	return false
+}
+
+func (s *session) addListener(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners[l.id] = l
+}
+
+func (s *session) removeListener(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l.id)
+}
+
+// announce passes a notification to the subscriptions that it belongs to.
+func (s *session) announce(m transport.Message) {
+	uri := text(jsonscan.Member(m.Params, "uri"))
+	s.mu.Lock()
+	var concerned []*listener
+	for _, l := range s.listeners {
+		if l.accepted.covers(m.Method, uri) {
+			concerned = append(concerned, l)
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range concerned {
+		s.tell(l, m.Method, m.Params)
+	}
+}
+
+// tell delivers a notification on a subscription. Params may be nil.
+func (s *session) tell(l *listener, method string, params json.RawMessage) {
+	labelled := append(jsonscan.AppendKey([]byte(`{"_meta":{`), metaSubscriptionID), l.id.String()...)
+	labelled = append(labelled, '}')
+	if isObject(params) {
+		labelled = jsonscan.AppendMembers(labelled, params, "_meta")
+	} else {
+		labelled = append(labelled, '}')
+	}
+	s.conn.deliver(transport.Message{Method: method, Params: labelled}, l.id)
+}
+
+// announceEverything counts everything as changed, because notifications may have been
+// lost.
+func (s *session) announceEverything() {
+	var lists filter
+	if server := s.described(); server != nil {
+		lists = server.capabilities.announced()
+	}
+	s.mu.Lock()
+	uris := slices.Sorted(maps.Keys(s.subscribed))
+	s.mu.Unlock()
+	for _, method := range []string{noteToolsChanged, notePromptsChanged, noteResourcesChanged} {
+		if lists.covers(method, "") {
+			s.receiveNotification(transport.Message{Method: method}, transport.ID{})
+		}
+	}
+	for _, uri := range uris {
+		params := strictjson.MustMarshal(map[string]string{"uri": uri})
+		s.receiveNotification(transport.Message{Method: noteUpdated, Params: params}, transport.ID{})
+	}
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import "github.com/go-psi/psi/internal/revision"
+
+// Names of the newest revision. Package mcp, which imports this package, exports them.
+const (
+	methodDiscover      = "server/discover"
+	methodListen        = "subscriptions/listen"
+	methodCallTool      = "tools/call"
+	methodGetPrompt     = "prompts/get"
+	methodReadResource  = "resources/read"
+	methodElicit        = "elicitation/create"
+	methodCreateMessage = "sampling/createMessage"
+	methodListRoots     = "roots/list"
+
+	noteAcknowledged     = "notifications/subscriptions/acknowledged"
+	noteCancelled        = "notifications/cancelled"
+	noteProgress         = "notifications/progress"
+	noteMessage          = "notifications/message"
+	noteUpdated          = "notifications/resources/updated"
+	noteToolsChanged     = "notifications/tools/list_changed"
+	notePromptsChanged   = "notifications/prompts/list_changed"
+	noteResourcesChanged = "notifications/resources/list_changed"
+
+	metaVersion        = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities   = "io.modelcontextprotocol/clientCapabilities"
+	metaClientInfo     = "io.modelcontextprotocol/clientInfo"
+	metaServerInfo     = "io.modelcontextprotocol/serverInfo"
+	metaLogLevel       = "io.modelcontextprotocol/logLevel"
+	metaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
+	metaProgressToken  = "progressToken"
+)
+
+const (
+	codeInvalidRequest     = -32600
+	codeInvalidParams      = -32602
+	codeInternalError      = -32603
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+)
+
+// levels are the levels of log messages, ascending.
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// isQuestion reports whether a method is a question of a server to its client.
+func isQuestion(method string) bool {
+	return method == methodElicit || method == methodCreateMessage || method == methodListRoots
+}
+
+// mayAsk reports whether a server of the newest revision may ask questions about a request
+// of the method (basic/patterns/mrtr).
+func mayAsk(method string) bool {
+	return method == methodCallTool || method == methodGetPrompt || method == methodReadResource
+}
+
+// newest is the newest of the older revisions, which a handshake proposes.
+var newest = revision.Newest.String()

@@ -1,0 +1,312 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A prober finds out which revision a server speaks. It sends server/discover and waits for
+// the response: a server that is slow to start cannot be distinguished from one that does
+// not answer.
+//
+// It sends initialize to an older server on the same connection, and on a new one only if
+// that fails: some servers exit or do nothing more after a method that they do not know.
+type prober struct {
+	conn     *Conn
+	session  *session
+	discover *transport.Outgoing
+
+	discovery      <-chan discovery // receives the pending response to server/discover; nil if none is pending
+	handshake      <-chan handshake // receives the pending response to initialize; nil if none is pending
+	silenceTimer   <-chan time.Time // fires when initialize is sent although server/discover is unanswered
+	graceTimer     <-chan time.Time // fires when the response to server/discover is not waited for any more
+	discoverCount  int              // how often server/discover was sent
+	initializeSent bool             // or is about to be
+	initialized    *server          // a server that has not answered server/discover yet
+	discoverErr    error            // why the server is considered an older one
+	initializeErr  error            // why the server refused initialize
+	reconnect      bool             // a new connection may help
+	answer         *transport.Message
+}
+
+type discovery struct {
+	answer *transport.Message
+	err    error
+}
+
+type handshake struct {
+	server *server
+	err    error
+}
+
+const (
+	// silenceTime is how long a server on a byte stream may leave server/discover
+	// unanswered before initialize is sent as well. It does not decide the revision: a
+	// server of the newest one answers both, one after the other.
+	silenceTime = 5 * time.Second
+	// graceTime is how long after the response to initialize that to server/discover may
+	// come.
+	graceTime = time.Second
+)
+
+// negotiate finds out which revision the server speaks and starts to speak it. It returns
+// the answer to m, which is server/discover.
+func (c *Conn) negotiate(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	p := &prober{conn: c, session: c.current.Load(), discover: m}
+	p.session.introduction = introductionOf(m)
+	if v := c.opts.Version; v != "" {
+		err := p.session.initialize(ctx, v)
+		if err == nil || c.opts.Pinned || !speaksAnother(err, m.Version) {
+			return p.session.describe(m.ID, err)
+		}
+		if err := p.connectAgain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err := p.probe(ctx)
+	if err != nil && p.reconnect && ctx.Err() == nil {
+		err = p.initializeAgain(ctx)
+	}
+	if p.answer != nil || err != nil {
+		return p.answer, err
+	}
+	return p.session.describe(m.ID, nil)
+}
+
+// introductionOf returns what the client says about itself in a request.
+func introductionOf(m *transport.Outgoing) introduction {
+	meta := jsonscan.Member(jsonscan.Member(m.Body, "params"), "_meta")
+	return introduction{clientInfo: jsonscan.Member(meta, metaClientInfo), level: levelIn(meta)}
+}
+
+// speaksAnother reports whether an error of initialize means that the server speaks another
+// revision.
+func speaksAnother(err error, latest string) bool {
+	other, _ := answersAsOlder(err, latest)
+	return other || isUnsupportedVersion(err)
+}
+
+func isUnsupportedVersion(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.response.Code == codeUnsupportedVersion
+}
+
+// describe returns what the server has said about itself as the answer to server/discover,
+// or err.
+func (s *session) describe(id transport.ID, err error) (*transport.Message, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Message{ID: id, Result: s.described().description}, nil
+}
+
+// connectAgain replaces the connection and starts the connect timeout anew. A goroutine
+// closes the first connection meanwhile; Close of the Conn waits for it.
+func (p *prober) connectAgain(ctx context.Context) error {
+	closed := make(chan struct{})
+	go func(old *session) {
+		defer close(closed)
+		old.close()
+		_ = old.wire.Close() // the connection is not used any more
+	}(p.session)
+	if clock := callclock.FromContext(ctx); clock != nil {
+		clock.Reset()
+	}
+	p.conn.predecessor = closed
+	if err := p.conn.open(ctx); err != nil {
+		return err
+	}
+	p.session = p.conn.current.Load()
+	p.session.introduction = introductionOf(p.discover)
+	return nil
+}
+
+// initializeAgain makes the handshake on a new connection, with a server that could not cope
+// with the first one.
+func (p *prober) initializeAgain(ctx context.Context) error {
+	if err := p.connectAgain(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.initializeSent, p.initialized, p.initializeErr, p.discovery, p.discoverCount = false, nil, nil, nil, 0
+	p.sendInitialize(ctx)
+	return p.awaitRevision(ctx)
+}
+
+// probe finds out the revision of the server. Requests that are still pending are cancelled
+// when it returns.
+func (p *prober) probe(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.sendDiscover(ctx)
+	if isOrdered(p.session.wire) {
+		timer := time.NewTimer(silenceTime)
+		defer timer.Stop()
+		p.silenceTimer = timer.C
+	}
+	return p.awaitRevision(ctx)
+}
+
+// awaitRevision handles responses until the revision is known.
+func (p *prober) awaitRevision(ctx context.Context) error {
+	for {
+		var done bool
+		var err error
+		select {
+		case d := <-p.discovery:
+			p.discovery = nil
+			done, err = p.handleDiscovery(ctx, d)
+		case h := <-p.handshake:
+			p.handshake = nil
+			done, err = p.handleHandshake(ctx, h)
+		case <-p.silenceTimer:
+			p.sendInitialize(ctx)
+		case <-p.graceTimer:
+			p.conn.guess.Store(true)
+			return p.session.finishHandshake(ctx, p.initialized)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// sendDiscover sends server/discover in a goroutine.
+func (p *prober) sendDiscover(ctx context.Context) {
+	responses := make(chan discovery, 1)
+	p.discovery = responses
+	p.discoverCount++
+	go func(s *session) {
+		r, err := s.wire.Call(ctx, p.discover)
+		if err == nil && r.Error == nil {
+			err = s.conn.client.CheckDiscovery(r.Result)
+		}
+		responses <- discovery{r, err}
+	}(p.session)
+}
+
+// sendInitialize sends initialize in a goroutine, the first time it is called.
+func (p *prober) sendInitialize(ctx context.Context) {
+	p.silenceTimer = nil
+	if p.initializeSent {
+		return
+	}
+	responses := make(chan handshake, 1)
+	p.handshake, p.initializeSent = responses, true
+	go func(s *session) {
+		server, err := s.sendInitialize(ctx, newest)
+		responses <- handshake{server, err}
+	}(p.session)
+}
+
+// handleDiscovery handles the response to server/discover.
+func (p *prober) handleDiscovery(ctx context.Context, d discovery) (done bool, err error) {
+	if d.err == nil && d.answer.Error != nil {
+		d.err = p.conn.refusal(d.answer.Error)
+	}
+	if d.err == nil {
+		p.setModern(d.answer)
+		return true, nil
+	}
+	older, sure := p.isOlder(d.err)
+	if !older || p.discoverCount > 1 {
+		return p.refused(d)
+	}
+	p.conn.opts.Logger.DebugContext(ctx, "mcp: the server does not speak the newest revision", "answer", d.err)
+	p.discoverErr = d.err
+	p.conn.guess.Store(!sure)
+	switch {
+	case p.initialized != nil:
+		return true, p.session.finishHandshake(ctx, p.initialized)
+	case p.initializeErr != nil:
+		return false, bothRefused(d.err, p.initializeErr)
+	case p.isBroken(d.err):
+		p.reconnect = true
+		return false, d.err
+	}
+	p.sendInitialize(ctx)
+	return false, nil
+}
+
+// refused ends the probe with an error of server/discover. An error response is the answer,
+// which the client may know how to handle.
+func (p *prober) refused(d discovery) (done bool, err error) {
+	if _, ok := errors.AsType[*refusal](d.err); ok {
+		p.answer = d.answer
+		return true, nil
+	}
+	return false, d.err
+}
+
+// handleHandshake handles the response to initialize. A server that refuses the version
+// speaks only the newest one, so server/discover is sent once more.
+func (p *prober) handleHandshake(ctx context.Context, h handshake) (done bool, err error) {
+	_, refused := errors.AsType[*refusal](h.err)
+	switch {
+	case h.err == nil && p.discovery == nil:
+		return true, p.session.finishHandshake(ctx, h.server)
+	case h.err == nil:
+		p.initialized, p.graceTimer = h.server, time.After(graceTime)
+		return false, nil
+	}
+	p.initializeErr = h.err
+	switch {
+	case p.discovery != nil && !p.isBroken(h.err):
+		return false, nil // the response to server/discover decides
+	case isUnsupportedVersion(h.err) && p.discoverCount < 2:
+		p.sendDiscover(ctx)
+		return false, nil
+	}
+	p.reconnect = p.isBroken(h.err) || refused && isOrdered(p.session.wire)
+	return false, bothRefused(p.discoverErr, h.err)
+}
+
+// bothRefused returns the error of a server that refused server/discover and initialize.
+func bothRefused(discoverErr, initializeErr error) error {
+	if discoverErr == nil || discoverErr.Error() == initializeErr.Error() {
+		return initializeErr
+	}
+	return fmt.Errorf("mcp: the server refuses to begin: %w; %s: %w", initializeErr, methodDiscover, discoverErr)
+}
+
+// setModern stops translating: the server speaks the newest revision.
+func (p *prober) setModern(answer *transport.Message) {
+	p.answer = answer
+	p.conn.guess.Store(false)
+	p.conn.modern.Store(true)
+	p.session.close()
+}
+
+// isOlder reports whether an error of server/discover means that the server is an older
+// one, and whether that is certain. Some servers exit after a method that they do not know.
+func (p *prober) isOlder(err error) (older, sure bool) {
+	older, sure = answersAsOlder(err, p.discover.Version)
+	return older || p.isBroken(err), sure
+}
+
+// isBroken reports whether a call failed because its connection did.
+func (p *prober) isBroken(err error) bool {
+	if _, answered := errors.AsType[*refusal](err); answered {
+		return false
+	}
+	for _, other := range []error{
+		transport.ErrNotUnderstood, transport.ErrUnreadable, transport.ErrUnauthorized, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return isOrdered(p.session.wire) || isDone(p.session.wire)
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// maxInFlight limits what a server can ask at once.
+const maxInFlight = 1024
+
+func tooMany(limit int) *transport.Error {
+	return &transport.Error{
+		Code:    codeInternalError,
+		Message: fmt.Sprintf("%d requests are being served, which is the limit; send this one again later", limit),
+	}
+}
+
+func isPing(m *transport.Message) bool { return m.Method == revision.Ping }
+
+// A question is a request of the server that is being answered.
+type question struct {
+	cancel  context.CancelCauseFunc
+	refused *transport.Error // why the question is refused; nil if it is not
+}
+
+// respond responds to a request in a goroutine: with an error if it is refused, otherwise by
+// calling answer. Requests other than pings wait for the handshake.
+func (s *session) respond(m *transport.Message, refused *transport.Error, answer func(context.Context)) {
+	ctx, own := s.addQuestion(m.ID)
+	if own == nil {
+		s.conn.client.LogDropped("it asks too much", "method", m.Method)
+		return
+	}
+	if own.refused == nil {
+		own.refused = refused
+	}
+	go func() {
+		defer s.removeQuestion(m.ID, own)
+		switch {
+		case !isOpen(ctx, s.connected), !isPing(m) && !isOpen(ctx, s.ready): // the connection was closed before
+		case own.refused != nil:
+			s.reply(ctx, m.ID, nil, own.refused)
+		default:
+			answer(ctx)
+		}
+	}()
+}
+
+// isOpen waits until a channel is closed, and returns false if ctx is done before.
+func isOpen(ctx context.Context, closed <-chan struct{}) bool {
+	select {
+	case <-closed:
+		return true
+	case <-ctx.Done():
+		select {
+		case <-closed:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// addQuestion registers a question. If there are maxInFlight already, the question is to be
+// refused. If there are twice as many, the server does not read the refusals either, and
+// addQuestion returns nil: the question is dropped.
+func (s *session) addQuestion(id transport.ID) (context.Context, *question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answering >= 2*maxInFlight {
+		return nil, nil
+	}
+	own := new(question)
+	if s.answering >= maxInFlight {
+		own.refused = tooMany(maxInFlight)
+	}
+	s.answering++
+	var ctx context.Context
+	ctx, own.cancel = context.WithCancelCause(s.ctx)
+	s.questions[id.Canonical()] = own
+	return ctx, own
+}
+
+func (s *session) removeQuestion(id transport.ID, own *question) {
+	own.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answering--
+	if id = id.Canonical(); s.questions[id] == own { // it may be a question of the next session
+		delete(s.questions, id)
+	}
+}
+
+// answer answers a question by asking the client.
+func (s *session) answer(ctx context.Context, m *transport.Message) {
+	result, refused := json.RawMessage("{}"), (*transport.Error)(nil)
+	if !isPing(m) {
+		result, refused = s.conn.client.Answer(ctx, m.Method, m.Params)
+	}
+	if withdrawn := errors.Is(context.Cause(ctx), context.Canceled); !withdrawn {
+		s.reply(ctx, m.ID, result, refused)
+	}
+}
+
+// reply sends the response to a question.
+func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMessage, refused *transport.Error) {
+	var body []byte
+	if refused != nil {
+		body = transport.AppendError(nil, id, refused)
+	} else {
+		body = transport.AppendResult(nil, id, result)
+	}
+	if err := s.send(ctx, &transport.Outgoing{ID: id, Body: body}); err != nil {
+		s.conn.opts.Logger.DebugContext(ctx, "mcp: an answer was not sent", "error", err)
+	}
+}
+
+// withdraw cancels a question that the server has cancelled.
+func (s *session) withdraw(params json.RawMessage) {
+	id, ok := transport.ParseID(jsonscan.Member(params, "requestId"))
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.questions[id.Canonical()]; q != nil {
+		q.cancel(s.conn.client.Withdrawn(text(jsonscan.Member(params, "reason"))))
+	}
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-psi/psi/internal/revision"
+)
+
+// remoteSubscription is the subscription to one resource at the server, which all
+// listeners share.
+type remoteSubscription struct {
+	listeners int           // those that need it, or are about to; guarded by the lock of the session
+	turn      chan struct{} // has one place: full while a goroutine subscribes or unsubscribes
+	active    bool          // the server has accepted it; of the goroutine that has the turn
+}
+
+// lock waits until no other goroutine subscribes or unsubscribes.
+func (r *remoteSubscription) lock(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *remoteSubscription) unlock() { <-r.turn }
+
+// retain counts one listener more.
+func (s *session) retain(uri string) *remoteSubscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.subscribed[uri]
+	if r == nil {
+		r = &remoteSubscription{turn: make(chan struct{}, 1)}
+		s.subscribed[uri] = r
+	}
+	r.listeners++
+	return r
+}
+
+// release counts one listener less, and reports whether it was the last.
+func (s *session) release(r *remoteSubscription) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.listeners--
+	return r.listeners == 0
+}
+
+// removeUnused removes a subscription that no listener needs.
+func (s *session) removeUnused(uri string, r *remoteSubscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.listeners == 0 && s.subscribed[uri] == r {
+		delete(s.subscribed, uri)
+	}
+}
+
+// subscribe makes sure that the server sends updates of a resource. If another goroutine
+// is asking the server for that, subscribe waits: the server may refuse, or not respond.
+func (s *session) subscribe(ctx context.Context, uri string) error {
+	r := s.retain(uri)
+	err := r.lock(ctx)
+	if err == nil {
+		if !r.active {
+			err = s.inSession(ctx, func() error { return s.command(ctx, revision.Subscribe, map[string]string{"uri": uri}) })
+			r.active = err == nil
+		}
+		r.unlock()
+	}
+	if err != nil {
+		s.unsubscribeLater(ctx, []string{uri})
+	}
+	return err
+}
+
+// unsubscribeTime bounds how long the end of a subscription waits for the server.
+const unsubscribeTime = 5 * time.Second
+
+// unsubscribeLater undoes subscribe in the background: the end of a subscription does not
+// wait for a server that does not respond.
+func (s *session) unsubscribeLater(ctx context.Context, uris []string) {
+	if len(uris) == 0 {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
+		defer cancel()
+		for _, uri := range uris {
+			s.unsubscribe(ctx, uri)
+		}
+	}()
+}
+
+// unsubscribe undoes subscribe. The last listener unsubscribes at the server, before
+// another one can subscribe again.
+func (s *session) unsubscribe(ctx context.Context, uri string) {
+	s.mu.Lock()
+	r := s.subscribed[uri]
+	s.mu.Unlock()
+	defer s.removeUnused(uri, r)
+	if r.lock(ctx) != nil {
+		s.release(r)
+		return
+	}
+	defer r.unlock()
+	if s.release(r) && r.active && s.ctx.Err() == nil {
+		r.active = false
+		_ = s.command(ctx, revision.Unsubscribe, map[string]string{"uri": uri}) // the server may be gone
+	}
+}
