@@ -26,4 +26,6 @@
 //
 // Credentials are read from headers and the connection, never from the URL. They are for
 // this server only: this package does not pass them on, and handlers must not either.
+//
+// Package authtest issues tokens for tests.
 package auth

@@ -14,6 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
 )
 
 // whoami is a server that tells its callers who they are.
@@ -54,11 +55,12 @@ func ExampleHashedAPIKeys() {
 // Users have tokens, bound or not, and programs have API keys.
 func ExampleFirstOf() {
 	const resource = "https://mcp.example.com/mcp"
-	tokens := auth.NewJWT("https://login.example.com", resource, &auth.JWTOptions{Keys: published()})
+	login := &authtest.Issuer{URL: "https://login.example.com", Audience: resource}
+	tokens := auth.NewJWT(login.URL, resource, &auth.JWTOptions{Keys: login.JWKS()})
 	keys := auth.APIKeys(map[string]*mcp.Principal{"pk_9f2b6c1d8e7a4350": {Subject: "robot"}}, nil)
 	h := auth.Require(auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, nil), keys), &auth.Options{Resource: resource})(whoami())
 
-	for _, credentials := range []string{token(nil), "pk_9f2b6c1d8e7a4350"} {
+	for _, credentials := range []string{login.Token(authtest.Claims{"sub": "alice"}), "pk_9f2b6c1d8e7a4350"} {
 		r := modern("whoami")
 		r.Header.Set("Authorization", "Bearer "+credentials)
 		h.ServeHTTP(httptest.NewRecorder(), r)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
 	"github.com/go-psi/psi/middleware"
 )
 
@@ -26,7 +27,8 @@ func ExampleRequire() {
 		return "a file of " + mcp.PrincipalFromContext(ctx).Subject, nil
 	}, nil))
 	writeFile := func(context.Context, struct{}) (string, error) { return "written", nil }
-	opts := &auth.JWTOptions{Keys: published()} // nil in a program
+	login := &authtest.Issuer{URL: issuer, Audience: resource} // stands in for the authorization server
+	opts := &auth.JWTOptions{Keys: login.JWKS()}               // nil in a program
 
 	mux.With(middleware.RequireScopes("files:write")).Tool("write", mcp.ToolFunc(writeFile, nil))
 
@@ -38,7 +40,8 @@ func ExampleRequire() {
 		Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"files:read"},
 	}))
 
-	for _, call := range []struct{ tool, token string }{{"read", ""}, {"read", token(nil)}, {"write", token(nil)}} {
+	token := login.Token(authtest.Claims{"sub": "alice", "scope": "files:read"})
+	for _, call := range []struct{ tool, token string }{{"read", ""}, {"read", token}, {"write", token}} {
 		r := modern(call.tool)
 		if call.token != "" {
 			r.Header.Set("Authorization", "Bearer "+call.token)

@@ -5,14 +5,12 @@ package auth_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 
 	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
 )
 
 // The issuer is asked about each token, which may have any form. A revoked token is
@@ -49,16 +47,13 @@ func ExampleNewIntrospection() {
 // are not bound.
 func ExampleNewDPoP() {
 	const resource = "https://mcp.example.com/mcp"
-	tokens := auth.NewJWT("https://login.example.com", resource, &auth.JWTOptions{Keys: published()})
+	login := &authtest.Issuer{URL: "https://login.example.com", Audience: resource}
+	tokens := auth.NewJWT(login.URL, resource, &auth.JWTOptions{Keys: login.JWKS()})
 	h := auth.Require(auth.NewDPoP(tokens, resource, nil), &auth.Options{Resource: resource})(whoami())
 
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // the client's
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	stolen := boundToken(key) // but not the key
-	for _, proof := range []string{prove(key, stolen, nil, nil), ""} {
+	key := authtest.NewProofKey() // the client's
+	stolen := login.Token(authtest.Claims{"sub": "alice", "cnf": key.Confirmation()})
+	for _, proof := range []string{key.Proof(http.MethodPost, resource, stolen, nil), ""} {
 		r := modern("whoami")
 		r.Header.Set("Authorization", "DPoP "+stolen)
 		r.Header.Set("DPoP", proof)
@@ -74,8 +69,9 @@ func ExampleNewDPoP() {
 
 // Tokens can be verified without an HTTP request. Check adds a requirement.
 func ExampleJWT_VerifyToken() {
-	tokens := auth.NewJWT("https://login.example.com", "https://mcp.example.com/mcp", &auth.JWTOptions{
-		Keys: published(), // nil: the keys that the issuer publishes
+	login := &authtest.Issuer{URL: "https://login.example.com", Audience: "https://mcp.example.com/mcp"}
+	tokens := auth.NewJWT(login.URL, login.Audience, &auth.JWTOptions{
+		Keys: login.JWKS(), // nil: the keys that the issuer publishes
 		Check: func(claims map[string]any) error {
 			if tenant, _ := claims["tenant"].(string); tenant != "" && tenant != "acme" {
 				return auth.Invalid("tenant %q is not served here", tenant)
@@ -83,13 +79,13 @@ func ExampleJWT_VerifyToken() {
 			return nil
 		},
 	})
-	p, err := tokens.VerifyToken(context.Background(), token(nil))
+	p, err := tokens.VerifyToken(context.Background(), login.Token(authtest.Claims{"sub": "alice", "scope": "files:read files:list"}))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(p.Subject, p.Scopes)
-	_, err = tokens.VerifyToken(context.Background(), token(claims{"tenant": "globex"}))
+	_, err = tokens.VerifyToken(context.Background(), login.Token(authtest.Claims{"tenant": "globex"}))
 	fmt.Println(err)
 	// Output:
 	// alice [files:read files:list]

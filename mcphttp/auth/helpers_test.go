@@ -28,6 +28,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
 )
 
 const (
@@ -55,18 +56,13 @@ func must[T any](v T, err error) T {
 }
 
 // claims are the claims of a token. Nil values are left out.
-type claims map[string]any
+type claims = authtest.Claims
 
 // usual returns the claims of a valid token, with changes.
 func usual(changes claims) claims {
-	now := time.Now().Unix()
-	c := claims{
-		"iss": issuer, "aud": resource, "sub": "alice", "exp": now + 600, "iat": now, "nbf": now,
-		"scope": "files:read files:list",
-	}
+	c := claims{"sub": "alice", "nbf": time.Now(), "scope": "files:read files:list"}
 	maps.Copy(c, changes)
-	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
-	return c
+	return (&authtest.Issuer{URL: issuer, Audience: resource}).Claims(c)
 }
 
 // sign returns a JWT. The header has the usual members, with changes.
