@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/go-psi/psi/internal/decimal"
+	"github.com/go-psi/psi/internal/nearest"
 )
 
 // An explainer converts a tree of failures to a list of problems.
@@ -161,7 +162,7 @@ func (e *explainer) unknown(f *failure, names []string) {
 			Expected: "a known property",
 			Got:      "unknown property " + quote(name),
 			Allowed:  allowed,
-			Nearest:  nearest(name, known),
+			Nearest:  nearest.Of(name, known),
 		})
 	}
 }
@@ -337,7 +338,7 @@ func oneOf(keyword string, got any, want []any) Problem {
 		p.Allowed = nil
 	}
 	if s, ok := got.(string); ok {
-		p.Nearest = nearest(s, stringsOf(want))
+		p.Nearest = nearest.Of(s, stringsOf(want))
 	}
 	return p
 }

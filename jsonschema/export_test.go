@@ -67,6 +67,3 @@ func ValidateWithLibrary(s *Schema, data []byte) error {
 	}
 	return nil
 }
-
-// Nearest is the search for the most similar name.
-var Nearest = nearest

@@ -230,15 +230,3 @@ func TestInputBounds(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"city", "country", "post_code", "lat"}
-	for in, want := range map[string]string{
-		"City": "city", "citty": "city", "ctiy": "city", "postCode": "post_code", "Post-Code": "post_code",
-		"contry": "country", "zip": "", "": "", "lon": "", strings.Repeat("city", 100): "",
-	} {
-		if got := jsonschema.Nearest(in, names); got != want {
-			t.Errorf("nearest to %q: got %q, want %q", in, got, want)
-		}
-	}
-}

@@ -6,6 +6,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -111,8 +112,10 @@ type Client struct {
 	sessionCapsJSON       []byte // declared to older servers: those of every possible request
 }
 
-// NewClient returns a client with the given name and version. Opts may be nil.
+// NewClient returns a client with the given name and version. Opts may be nil. It panics if
+// the name is empty or a middleware is nil.
 func NewClient(name, version string, opts *ClientOptions) *Client {
+	mustBeNamed("NewClient", name)
 	c := new(Client)
 	if opts != nil {
 		c.opts = *opts
@@ -126,6 +129,7 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	mustBeMiddleware("NewClient", o.AnswerMiddleware)
 	c.infoJSON, c.ownCapsJSON = mustMarshal(&c.info), mustMarshal(o.capabilities(false))
 	c.sessionCapsJSON = mustMarshal(o.capabilities(o.Forward))
 	return c
@@ -180,11 +184,16 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 	return conn, err
 }
 
+var errNoTransport = errors.New("mcp: Connect: the transport is nil; make one with mcphttp.NewTransport, mcpstdio.NewCommand or mcp.InProcess")
+
 // ConnectVersion connects to a server that is known to speak a version, from an earlier
 // [Conn.Version], without probing. If the server turns out to speak another one, the client
 // probes once, unless [ClientOptions].Version is set. An empty version means that it is not
 // known.
 func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
+	if t == nil {
+		return nil, errNoTransport
+	}
 	if err := checkRoots(c.opts.Roots); err != nil {
 		return nil, err
 	}

@@ -348,7 +348,7 @@ func TestClientListen(t *testing.T) {
 		if !s.Accepted.ToolsListChanged || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"test://doc"}) {
 			t.Errorf("%s: accepted %+v", version, s.Accepted)
 		}
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", uncalled)
 		if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
 			t.Errorf("%s: heard %+v", version, got)
 		}

@@ -56,6 +56,9 @@ func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	if given == nil {
 		return nil
 	}
+	if err := e.checkNamed("Tool.Name", given.Name); err != nil {
+		return err
+	}
 	t := *given
 	t.Name = e.name
 	if t.InputSchema == nil {
@@ -74,6 +77,8 @@ func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	return nil
 }
 
+var errRootType = errors.New(`the root of InputSchema must have "type":"object"`)
+
 // checkToolSchemas checks the schemas of a tool. They are compiled unless that has been
 // done before.
 func checkToolSchemas(t *Tool, compiled bool) error {
@@ -81,7 +86,7 @@ func checkToolSchemas(t *Tool, compiled bool) error {
 		return err
 	}
 	if rootType(t.InputSchema) != "object" {
-		return errors.New(`the root of InputSchema must have "type":"object"`)
+		return errRootType
 	}
 	if t.OutputSchema == nil {
 		return nil
@@ -128,6 +133,16 @@ func describePrompt(e *entry) error {
 		return e.errDescribedAs()
 	}
 	p := *given
+	if err := e.checkNamed("Prompt.Name", p.Name); err != nil {
+		return err
+	}
+	names := make([]string, len(p.Arguments))
+	for i, a := range p.Arguments {
+		names[i] = a.Name
+	}
+	if err := e.checkCompleters(p.Completers, names, "Prompt.Arguments"); err != nil {
+		return err
+	}
 	p.Name = e.name
 	e.prompt = &p
 	return nil
@@ -135,6 +150,9 @@ func describePrompt(e *entry) error {
 
 // describeResource parses the name if it is a template, and sets what is listed.
 func describeResource(e *entry, h Handler) (err error) {
+	if err := checkScheme(e.name); err != nil {
+		return e.errorf("%w", err)
+	}
 	if uritemplate.IsTemplate(e.name) {
 		if e.template, err = uritemplate.Parse(e.name); err != nil {
 			return registrationErrorf("resource template %q at %s: %w", e.name, e.site, err)
@@ -156,6 +174,12 @@ func describeResource(e *entry, h Handler) (err error) {
 	if r.List != nil && e.template == nil {
 		return e.errorf("Resource.List is for templates, such as notes://{id}; a resource that is no template is listed itself")
 	}
+	if err := e.checkNamed("Resource.URI", r.URI); err != nil {
+		return err
+	}
+	if err := e.checkCompleters(r.Completers, e.variables(), "the template"); err != nil {
+		return err
+	}
 	r.URI = e.name
 	r.Name = cmp.Or(r.Name, e.name)
 	if e.template != nil {
@@ -163,6 +187,14 @@ func describeResource(e *entry, h Handler) (err error) {
 	}
 	e.resource = &r
 	return nil
+}
+
+// variables returns the names of the template's variables.
+func (e *entry) variables() []string {
+	if e.template == nil {
+		return nil
+	}
+	return e.template.Names()
 }
 
 // templateChecker is a handler of resources that does not go with every pattern;

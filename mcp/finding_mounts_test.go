@@ -154,7 +154,11 @@ func TestFindingCL3S18ErrorsNameTheOuterName(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Tool("t", says(""))
 	inner.Prompt("p", promptSays(""))
-	inner.Resource("r://{x}", mcp.ResourceFunc(func(context.Context, struct{ X string }) (string, error) { return "", nil }, nil))
+	inner.Resource("r://{x}", mcp.ResourceFunc(func(context.Context, struct {
+		X string `json:"x"`
+	}) (string, error) {
+		return "", nil
+	}, nil))
 	for name, mounted := range map[string]mcp.Handler{"mux": inner, "remote": connect(t, inner, nil)} {
 		outer := mcp.NewMux("outer", "v1", quiet())
 		outer.Tool("own", says(""))

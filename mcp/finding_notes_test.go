@@ -92,9 +92,9 @@ func TestFindingCM16SlowListener(t *testing.T) {
 				return nil
 			}))
 			listen(notifierFunc(func(method string) error { heard <- method; return nil }))
-			mux.Tool("new", mcp.HandlerFunc(nil))
+			mux.Tool("new", uncalled)
 			synctest.Wait()
-			mux.Tool("newer", mcp.HandlerFunc(nil))
+			mux.Tool("newer", uncalled)
 			<-time.After(time.Second)
 			if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"}); err != nil {
 				t.Error(err)

@@ -135,7 +135,7 @@ func TestGatewayChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server.Tool("new"+front, mcp.HandlerFunc(nil))
+			server.Tool("new"+front, uncalled)
 			if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
 				t.Errorf("%s in front of %s: heard %+v", front, back, got)
 			}

@@ -37,8 +37,9 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 // outgoing calls of a client.
 type Middleware func(Handler) Handler
 
-// Chain returns h wrapped in mw, outermost first.
+// Chain returns h wrapped in mw, outermost first. It panics if a middleware is nil.
 func Chain(h Handler, mw ...Middleware) Handler {
+	mustBeMiddleware("Chain", mw)
 	for _, m := range slices.Backward(mw) {
 		h = m(h)
 	}
@@ -62,7 +63,10 @@ func (*Resource) description() {}
 
 // Describe returns h with a description, for a handler without one such as a
 // [HandlerFunc].
-func Describe(h Handler, d Description) Handler { return described{h, d} }
+func Describe(h Handler, d Description) Handler {
+	mustBeHandler("Describe", h)
+	return described{h, d}
+}
 
 type described struct {
 	Handler

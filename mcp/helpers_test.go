@@ -157,3 +157,6 @@ func received(changes <-chan mcp.Change) []string {
 		}
 	}
 }
+
+// uncalled is a handler that the test does not call.
+var uncalled = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult(""), nil })

@@ -15,8 +15,11 @@ import (
 
 // InProcess returns a Transport to a handler in this process, which speaks the newest
 // revision. Each request is served by a goroutine of its own, until it is done or the
-// connection is closed, which cancels it.
-func InProcess(h Handler) transport.Transport { return &inProcess{h} }
+// connection is closed, which cancels it. InProcess panics if h is nil.
+func InProcess(h Handler) transport.Transport {
+	mustBeHandler("InProcess", h)
+	return &inProcess{h}
+}
 
 type inProcess struct{ handler Handler }
 

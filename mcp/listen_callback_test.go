@@ -46,7 +46,7 @@ func TestListenInCallback(t *testing.T) {
 				if err := <-listening; err != nil {
 					t.Fatal(err)
 				}
-				mux.Tool("new", mcp.HandlerFunc(nil))
+				mux.Tool("new", uncalled)
 				if got := <-heard; got.Method != mcp.NotificationToolsListChanged {
 					t.Errorf("heard %+v", got)
 				}
@@ -64,11 +64,11 @@ func TestListenInCallback(t *testing.T) {
 					t.Fatal(err)
 				}
 				synctest.Wait() // a legacy server does not say when it has subscribed
-				mux.Tool("new", mcp.HandlerFunc(nil))
+				mux.Tool("new", uncalled)
 				if err := <-listening; err != nil {
 					t.Fatal(err)
 				}
-				mux.Tool("newer", mcp.HandlerFunc(nil))
+				mux.Tool("newer", uncalled)
 				if got := <-heard; got.Method != mcp.NotificationToolsListChanged {
 					t.Errorf("heard %+v", got)
 				}

@@ -62,7 +62,7 @@ func (m *Mux) Mount(prefix string, h Handler) { must(m.mount(prefix, h)) }
 func (m *Mux) mount(prefix string, h Handler) error {
 	m.mustBeMade()
 	site := callSite()
-	if h == nil {
+	if isNilHandler(h) {
 		return registrationErrorf("mount %q at %s: the handler is nil", prefix, site)
 	}
 	if !isMountPrefix(prefix) {

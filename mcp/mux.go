@@ -110,8 +110,10 @@ type Mux struct {
 	draft  *draft       // of a view made by Update; nil means that registrations are applied at once
 }
 
-// NewMux returns a Mux for a server with a name and a version.
+// NewMux returns a Mux for a server with a name and a version. It panics if the name is
+// empty.
 func NewMux(name, version string, opts *MuxOptions) *Mux {
+	mustBeNamed("NewMux", name)
 	o := opts.withDefaults()
 	ring, err := seal.NewRing(o.StateKeys...)
 	if err != nil {
@@ -148,6 +150,7 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 // the handlers that are registered there afterwards.
 func (m *Mux) Use(mw ...Middleware) {
 	m.mustBeMade()
+	mustBeMiddleware("Mux.Use", mw)
 	registering.Lock()
 	defer registering.Unlock()
 	if m.view {
@@ -166,6 +169,7 @@ func (m *Mux) Use(mw ...Middleware) {
 // [Resource.Subscribe], and otherwise reads. It does not see the lists in which the item
 // itself stands: middleware of [Mux.Use] can hide it there.
 func (m *Mux) With(mw ...Middleware) *Mux {
+	mustBeMiddleware("Mux.With", mw)
 	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw), draft: m.draft}
 }
 

@@ -100,7 +100,7 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	switch {
 	case name == "":
 		return registrationErrorf("%s at %s: the name is empty", kind, e.site)
-	case h == nil:
+	case isNilHandler(h):
 		return e.errorf("the handler is nil")
 	}
 	e.described = descriptionOf(h)

@@ -38,7 +38,11 @@ func panicky(v any) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("fine", says("fine"))
 	mux.Tool("t", mcp.ToolFunc(func(context.Context, none) (string, error) { panic(v) }, nil))
-	mux.Prompt("p", mcp.PromptFunc(func(context.Context, none) (string, error) { panic(v) }, &mcp.Prompt{
+	mux.Prompt("p", mcp.PromptFunc(func(context.Context, struct {
+		A string `json:"a,omitempty"`
+	}) (string, error) {
+		panic(v)
+	}, &mcp.Prompt{
 		Completers: map[string]mcp.Completer{"a": func(context.Context, *mcp.CompleteParams) ([]string, error) { panic(v) }},
 	}))
 	mux.Resource("r:r", mcp.ResourceFunc(func(context.Context, none) (string, error) { panic(v) }, nil))

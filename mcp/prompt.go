@@ -115,6 +115,7 @@ type ListPromptsResult struct {
 //
 // A nil p means the zero Prompt.
 func PromptFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), p *Prompt) Handler {
+	mustBeFunc("PromptFunc", fn == nil)
 	f := &promptFunc[In, Out]{fn: fn}
 	if p != nil {
 		f.prompt = *p

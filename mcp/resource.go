@@ -8,9 +8,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
+
+	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/uritemplate"
 )
 
 // A Resource describes a resource or, if it is registered under a URI template, all
@@ -148,7 +152,9 @@ type Retry struct {
 // if the variables of a template cannot be decoded into In.
 //
 // In is struct{} for a resource. For a template it is a struct of strings, numbers and
-// booleans, or a map of strings, which receives the values of the variables.
+// booleans with a field for each variable, or a map of strings, which receives the values of
+// the variables; or it is struct{}, which receives none. [Mux.Resource] panics if a variable
+// has no field, or a required field no variable.
 //
 // Out is the contents of the resource: a string is text, []byte is binary;
 // [*ResourceContents], a slice of them and [*ReadResourceResult] are sent as they are;
@@ -159,6 +165,7 @@ type Retry struct {
 //
 // A nil r means the zero Resource.
 func ResourceFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), r *Resource) Handler {
+	mustBeFunc("ResourceFunc", fn == nil)
 	f := &resourceFunc[In, Out]{fn: fn}
 	if r != nil {
 		f.resource = *r
@@ -177,6 +184,34 @@ type resourceFunc[In, Out any] struct {
 }
 
 func (f *resourceFunc[In, Out]) Describe() Description { return &f.resource }
+
+// checkTemplate returns an error if a variable of the template has no field, unless In is
+// struct{}, or if a required field has no variable.
+func (f *resourceFunc[In, Out]) checkTemplate(t *uritemplate.Template) error {
+	var variables []string
+	if t != nil {
+		variables = t.Names()
+	}
+	for _, name := range variables {
+		if _, ok := f.in.fields[name]; !ok && !f.in.open && len(f.in.names) > 0 {
+			return fmt.Errorf("the template has the variable %q, but %v has no such field%s", name, reflect.TypeFor[In](), fieldHint(name, f.in.names))
+		}
+	}
+	for _, name := range f.in.required {
+		if !slices.Contains(variables, name) {
+			return fmt.Errorf("%v has the field %q, but the template has no such variable%s", reflect.TypeFor[In](), name, knownNames(name, variables))
+		}
+	}
+	return nil
+}
+
+// fieldHint says how to give a variable a field.
+func fieldHint(variable string, fields []string) string {
+	if field := nearest.Of(variable, fields); field != "" {
+		return fmt.Sprintf("; tag the field %s with `json:%q`", field, variable)
+	}
+	return fmt.Sprintf("; add one that is tagged `json:%q`", variable)
+}
 
 func (f *resourceFunc[In, Out]) enums() map[string][]string { return f.in.enums() }
 

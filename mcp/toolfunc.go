@@ -38,6 +38,7 @@ import (
 //
 // A nil t means the zero Tool.
 func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *Tool) Handler {
+	mustBeFunc("ToolFunc", fn == nil)
 	f := &toolFunc[In, Out]{fn: fn}
 	if t != nil {
 		f.tool = *t
@@ -97,12 +98,17 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	if err := checkDecodable(reflect.TypeFor[In](), "", map[reflect.Type]bool{}); err != nil {
 		return err
 	}
-	if f.tool.InputSchema == nil {
+	given := f.tool.InputSchema != nil
+	if !given {
 		if f.tool.InputSchema, err = jsonschema.For[In](); err != nil {
 			return err
 		}
 	}
-	if rootType(f.tool.InputSchema) != "object" {
+	switch {
+	case rootType(f.tool.InputSchema) == "object":
+	case given:
+		return errRootType
+	default:
 		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
 	}
 	f.defaults = defaultsOf(f.tool.InputSchema)
@@ -158,6 +164,9 @@ func (f *toolFunc[In, Out]) prepareOutput() (err error) {
 		if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
 			return err
 		}
+	}
+	if structured := f.kind == structuredOutput || f.kind == resultOutput; f.tool.OutputSchema != nil && !structured {
+		return fmt.Errorf("OutputSchema describes structured content, which a function that returns %v does not produce; return a struct or a *CallToolResult", reflect.TypeFor[Out]())
 	}
 	if f.tool.OutputSchema != nil {
 		f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)

@@ -71,7 +71,7 @@ func TestAdvisoryCVE_2026_33946(t *testing.T) {
 			t.Errorf("the stream of another, %v: %d", more, res.status)
 		}
 	}
-	mux.Tool("new", mcp.HandlerFunc(nil))
+	mux.Tool("new", uncalled)
 	if got := own.message(); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("its owner got %s", got)
 	}

@@ -30,7 +30,7 @@ func TestTransportLegacy(t *testing.T) {
 		l := s.link(nil)
 		l.handshake("2025-11-25")
 		synctest.Wait()
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", uncalled)
 		if n := l.next(); n.Method == "" || n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
 			t.Errorf("after a change came %+v about %q", n.Message, n.about)
 		}
@@ -122,7 +122,7 @@ func TestTransportSessionLost(t *testing.T) {
 			t.Errorf("%d handshakes, the last with the header %v", len(openings), openings[len(openings)-1].header)
 		}
 		synctest.Wait()
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", uncalled)
 		if n := l.next(); n.Method != "notifications/tools/list_changed" {
 			t.Errorf("the new session's stream says %+v", n.Message)
 		}

@@ -92,7 +92,7 @@ func TestLostSessionSecondAttempt(t *testing.T) {
 			}
 			<-time.After(time.Minute)
 			heard.Store(0)
-			mux.Tool("new", mcp.HandlerFunc(nil))
+			mux.Tool("new", uncalled)
 			<-time.After(time.Minute)
 			if heard.Load() == 0 {
 				t.Errorf("after %s failed: a change is not heard of", what)
@@ -188,7 +188,7 @@ func TestLostSessionListener(t *testing.T) {
 		}
 		f.forget()
 		<-time.After(time.Minute)
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", uncalled)
 		<-time.After(5 * time.Minute)
 		select {
 		case <-s.Done():

@@ -45,7 +45,7 @@ func TestSSETransport(t *testing.T) {
 				if r := <-answered; !strings.Contains(string(r.Result), "Ada Lovelace") {
 					t.Errorf("the answer is %s", r.Result)
 				}
-				mux.Tool("new", mcp.HandlerFunc(nil))
+				mux.Tool("new", uncalled)
 				if n := l.next(); n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
 					t.Errorf("received %+v about %q", n.Message, n.about)
 				}

@@ -105,7 +105,7 @@ func TestListenSurvivesCut(t *testing.T) {
 			late := time.After(20 * time.Second)
 			for i := range 2 {
 				server.CloseClientConnections()
-				mux.Tool("added"+string(rune('a'+i)), mcp.HandlerFunc(nil))
+				mux.Tool("added"+string(rune('a'+i)), uncalled)
 				select {
 				case c := <-heard:
 					if c.Method != mcp.NotificationToolsListChanged {

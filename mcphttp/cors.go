@@ -19,11 +19,13 @@ import (
 //
 // Pages may send any header, including Authorization, and read those that MCP clients
 // need. Cookies are not allowed, because a page must not act for the user who happens to be
-// logged in. CORS panics without origins.
+// logged in. CORS panics without origins, and for a text that is
+// not an origin.
 func CORS(origins ...string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
-		panic("mcphttp: CORS wants the origins of the pages that it lets in")
+		panic("mcphttp: CORS: there are no origins; list those of the pages that may use the server")
 	}
+	mustBeOrigins("CORS", origins)
 	origins = slices.Clone(origins)
 	headers := cors.Handler(cors.Options{
 		AllowOriginFunc: func(_ *http.Request, origin string) bool { return matchesAny(origins, origin) },

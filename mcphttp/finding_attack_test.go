@@ -50,7 +50,7 @@ func TestFindingS10SilentStreamsLive(t *testing.T) {
 				}
 				<-time.After(time.Hour)
 				if i < 2 {
-					mux.Tool(fmt.Sprint("new", i), mcp.HandlerFunc(nil))
+					mux.Tool(fmt.Sprint("new", i), uncalled)
 				}
 			}
 			for _, r := range append(streams, deprecated) {
@@ -185,9 +185,9 @@ func TestFindingW18InitializedOrGET(t *testing.T) {
 		s := serve(t, newHandler(t, mux, &mcphttp.Options{KeepAlive: time.Minute}))
 		opened := whole(t, s.post(initialize("2025-11-25"), nil))
 		session := header{"Mcp-Session-Id": opened.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"}
-		mux.Tool("before", mcp.HandlerFunc(nil))
+		mux.Tool("before", uncalled)
 		own := read(t, s.do(s.request(t.Context(), http.MethodGet, "", session)))
-		mux.Tool("after", mcp.HandlerFunc(nil))
+		mux.Tool("after", uncalled)
 		if got := own.message(); !strings.Contains(got, mcp.NotificationToolsListChanged) {
 			t.Errorf("the first message is %s", got)
 		}

@@ -26,7 +26,7 @@ func scopes(t *testing.T) (*site, *mcp.Mux) {
 		}
 		return mcp.TextResult(fmt.Sprintf("%v by %s", mcp.PrincipalFromContext(ctx).Scopes, header)), nil
 	}))
-	mux.Prompt("letter", mcp.HandlerFunc(nil))
+	mux.Prompt("letter", uncalled)
 	admin := mux.With(middleware.RequireScopes("admin"))
 	admin.Tool("wipe", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "wiped", nil }, nil))
 	admin.Resource("audit://{id}", mcp.ResourceFunc(func(context.Context, struct {
@@ -119,11 +119,11 @@ func TestFindingS3Subscriptions(t *testing.T) {
 				t.Errorf("a GET with the token of the session was told %s", got)
 			}
 		}
-		mux.Tool("tool-"+scope, mcp.HandlerFunc(nil))
+		mux.Tool("tool-"+scope, uncalled)
 		if got := own.message(); !strings.Contains(got, "tools/list_changed") {
 			t.Errorf("a GET with the scope %s was told %s", scope, got)
 		}
-		mux.Prompt("prompt-"+scope, mcp.HandlerFunc(nil)) // what came with the change before it comes before this one
+		mux.Prompt("prompt-"+scope, uncalled) // what came with the change before it comes before this one
 		if got := own.message(); !strings.Contains(got, "prompts/list_changed") {
 			t.Errorf("a GET with the scope %s was told %s", scope, got)
 		}

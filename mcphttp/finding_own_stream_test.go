@@ -53,7 +53,7 @@ func (h *slowListen) next() (gate chan struct{}) {
 }
 
 func (h *slowListen) change(name string) {
-	h.mux.Tool(name, mcp.HandlerFunc(nil))
+	h.mux.Tool(name, uncalled)
 	synctest.Wait()
 }
 

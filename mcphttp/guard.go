@@ -20,7 +20,10 @@ import (
 // this server directly.
 type guard struct{ hosts, origins []string }
 
+// newGuard panics if a host or an origin of the options is none.
 func newGuard(o *Options) guard {
+	mustBeHosts("Options.AllowedHosts", o.AllowedHosts)
+	mustBeOrigins("Options.AllowedOrigins", o.AllowedOrigins)
 	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}
 }
 

@@ -45,8 +45,10 @@ type Handler struct {
 	close, kill     context.CancelCauseFunc
 }
 
-// NewHandler returns a Handler that serves h. The options may be nil.
+// NewHandler returns a Handler that serves h. The options may be nil. It panics if h is nil,
+// or if the options list a host or an origin that is none.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
+	mustBeHandler("NewHandler", h)
 	o := opts.withDefaults()
 	s := &Handler{mcp: &abortHandler{h}, opts: o, guard: newGuard(&o)}
 	s.closing, s.close = context.WithCancelCause(context.Background())

@@ -286,3 +286,6 @@ func newHandler(t testing.TB, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.H
 	})
 	return h
 }
+
+// uncalled is a handler that the test does not call.
+var uncalled = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult(""), nil })

@@ -115,7 +115,7 @@ func TestEventIDs(t *testing.T) {
 				ids = append(ids, e.LastEventID)
 			}
 		}
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", uncalled)
 		e, _ := get.next()
 		if !strings.Contains(e.Data, "tools/list_changed") {
 			t.Errorf("the first message on the GET is %s", e.Data)

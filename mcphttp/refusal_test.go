@@ -152,7 +152,7 @@ func TestListenEndsWithAuthentication(t *testing.T) {
 				for len(heard) > 0 {
 					<-heard
 				}
-				mux.Tool("new", mcp.HandlerFunc(nil))
+				mux.Tool("new", uncalled)
 				<-heard
 				sub.Close()
 				<-sub.Done()

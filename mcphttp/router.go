@@ -6,6 +6,7 @@ package mcphttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -32,11 +33,18 @@ type Router struct {
 	routes chi.Router
 }
 
-// NewRouter returns a Router that serves h. The options may be nil.
+// NewRouter returns a Router that serves h. The options may be nil. It panics as
+// [NewHandler] does, and if a middleware is nil.
 func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
+	mustBeHandler("NewRouter", h)
 	var o RouterOptions
 	if opts != nil {
 		o = *opts
+	}
+	for i, mw := range o.Middleware {
+		if mw == nil {
+			panic(fmt.Sprintf("mcphttp: NewRouter: RouterOptions.Middleware: middleware %d of %d is nil", i+1, len(o.Middleware)))
+		}
 	}
 	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: chi.NewRouter()}
 	r.routes.Get("/healthz", r.serveHealth)

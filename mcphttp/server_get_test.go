@@ -33,7 +33,7 @@ func TestSharedOwnStreamGap(t *testing.T) {
 		if err := handlers[0].Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		muxes[1].Tool("new", mcp.HandlerFunc(nil))
+		muxes[1].Tool("new", uncalled)
 		<-time.After(time.Second)
 		back := two.do(two.request(t.Context(), "GET", "", with(h, header{"Last-Event-ID": first.LastEventID})))
 		if back.StatusCode == http.StatusNotFound {
@@ -62,7 +62,7 @@ func TestSharedOwnStreamGap(t *testing.T) {
 // that comes back with it gets all there was, or is told that not all is there any more.
 func TestOwnStreamBegins(t *testing.T) {
 	changed := func(mux *mcp.Mux, name string) {
-		mux.Tool(name, mcp.HandlerFunc(nil))
+		mux.Tool(name, uncalled)
 		synctest.Wait()
 	}
 	const ttl = 10 * time.Minute

@@ -275,7 +275,7 @@ func TestSecondGet(t *testing.T) {
 		t.Error("the first stream goes on")
 	}
 	second.next()
-	mux.Tool("new", mcp.HandlerFunc(nil))
+	mux.Tool("new", uncalled)
 	if got := second.message(); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("the second stream got %s", got)
 	}

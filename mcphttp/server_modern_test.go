@@ -303,7 +303,7 @@ func TestWriteTimeout(t *testing.T) {
 		if all := events(t, s.post(body, h), 0); len(all) != 11 {
 			t.Errorf("got %d events, want 10 and the answer", len(all))
 		}
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", uncalled)
 		if got := listening.message(); !strings.Contains(got, "tools/list_changed") {
 			t.Errorf("after 10 s the subscription said %s", got)
 		}

@@ -246,7 +246,7 @@ func TestEndedSessionFreesEvents(t *testing.T) {
 					events(t, one.post(call(i, "steps"), h), 0)
 				}
 				serving := one.post(call(9, "say and wait"), h)
-				mux.Tool("new", mcp.HandlerFunc(nil))
+				mux.Tool("new", uncalled)
 				own.message()
 				synctest.Wait()
 				if got := shared.left(); got != 5 {

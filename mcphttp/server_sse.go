@@ -38,8 +38,9 @@ type SSEHandler struct {
 }
 
 // NewSSEHandler returns an SSEHandler that serves h. The options may be nil. Those about
-// sessions that outlive a connection have no effect here.
+// sessions that outlive a connection have no effect here. It panics as [NewHandler] does.
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
+	mustBeHandler("NewSSEHandler", h)
 	o := opts.withDefaults()
 	s := &SSEHandler{mcp: &abortHandler{h}, opts: o, guard: newGuard(&o), sessions: map[string]*sseSession{}, callers: callers{}}
 	s.killed, s.kill = context.WithCancelCause(context.Background())

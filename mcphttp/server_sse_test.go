@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -53,7 +52,7 @@ func TestSSE(t *testing.T) {
 	if got := stream.message(); !strings.Contains(got, "Ada Lovelace") {
 		t.Errorf("the answer is %s", got)
 	}
-	mux.Tool("new", mcp.HandlerFunc(nil))
+	mux.Tool("new", uncalled)
 	if got := stream.message(); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("after a change came %s", got)
 	}

@@ -59,6 +59,10 @@ type ListenerOptions struct {
 // anything else, such as an HTTP request from a web page, is closed at the first byte
 // other than white space that shows it. Nothing after that byte is read.
 func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
+	if isNilHandler(h) {
+		_ = l.Close()
+		return errNilHandler
+	}
 	s := &listenerServer{handler: h, log: slog.Default()}
 	if opts != nil {
 		s.opts = *opts

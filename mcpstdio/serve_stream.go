@@ -46,8 +46,11 @@ type StreamOptions struct {
 // within DrainTimeout, closes the stream and returns nil after the end of the stream,
 // otherwise the reason.
 func ServeStream(ctx context.Context, h mcp.Handler, stream transport.Stream, opts *StreamOptions) error {
-	s := newStreamServer(ctx, h, stream, opts)
 	defer stream.Close()
+	if isNilHandler(h) {
+		return errNilHandler
+	}
+	s := newStreamServer(ctx, h, stream, opts)
 	go s.lead()
 	var err error
 	select {
@@ -61,6 +64,14 @@ func ServeStream(ctx context.Context, h mcp.Handler, stream transport.Stream, op
 		return nil
 	}
 	return err
+}
+
+var errNilHandler = errors.New("mcpstdio: the handler to serve is nil")
+
+// isNilHandler reports whether h is nil, or a HandlerFunc without a function.
+func isNilHandler(h mcp.Handler) bool {
+	f, isFunc := h.(mcp.HandlerFunc)
+	return h == nil || isFunc && f == nil
 }
 
 // streamServer serves one stream.

@@ -54,7 +54,9 @@ func ordered(traces chan<- *trace) *mcp.Mux {
 			note(ctx, "handler")
 			return "", nil
 		}, nil))
-		mux.Prompt("p", mcp.PromptFunc(func(ctx context.Context, _ none) (string, error) {
+		mux.Prompt("p", mcp.PromptFunc(func(ctx context.Context, _ struct {
+			X string `json:"x,omitempty"`
+		}) (string, error) {
 			note(ctx, "handler")
 			return "", nil
 		}, &mcp.Prompt{Completers: map[string]mcp.Completer{"x": func(ctx context.Context, _ *mcp.CompleteParams) ([]string, error) {

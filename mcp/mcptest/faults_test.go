@@ -57,7 +57,7 @@ func TestRunQuestions(t *testing.T) {
 		if err = errors.Join(err, c.Ping(t.Context())); err != nil { // a legacy server has then read what came before it
 			t.Fatal(err)
 		}
-		mux.Tool("new", mcp.HandlerFunc(nil))
+		mux.Tool("new", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil }))
 		defer mux.RemoveTool("new")
 		if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
 			t.Errorf("got %+v", got)

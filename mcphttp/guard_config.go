@@ -1,0 +1,65 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// mustBeHandler panics if h is nil, or a HandlerFunc without a function.
+func mustBeHandler(function string, h mcp.Handler) {
+	if f, ok := h.(mcp.HandlerFunc); h == nil || ok && f == nil {
+		panic("mcphttp: " + function + ": the handler is nil")
+	}
+}
+
+// mustBeHosts panics if a pattern for hosts can never match one.
+func mustBeHosts(field string, patterns []string) {
+	for _, p := range patterns {
+		if p == "*" {
+			continue
+		}
+		host := strings.TrimSuffix(p, ":*")
+		if u, err := url.Parse("//" + host); err == nil && u.Host == host && host != "" && !strings.Contains(host, "*") {
+			continue
+		}
+		panic(fmt.Sprintf("mcphttp: %s: %q is not a host%s", field, p, insteadOf(p, `"mcp.example.com" or "mcp.example.com:8443"`)))
+	}
+}
+
+// mustBeOrigins panics if a pattern for origins can never match one. A page without an
+// origin of its own has the origin "null".
+func mustBeOrigins(field string, patterns []string) {
+	for _, p := range patterns {
+		if p == "*" || p == "null" {
+			continue
+		}
+		origin := strings.TrimSuffix(p, ":*")
+		if u, err := url.Parse(origin); err == nil && u.Host != "" && u.Scheme+"://"+u.Host == origin && !strings.Contains(origin, "*") {
+			continue
+		}
+		panic(fmt.Sprintf("mcphttp: %s: %q is not an origin%s", field, p, insteadOf(p, `"https://app.example.com" or "http://localhost:*"`)))
+	}
+}
+
+// insteadOf says what to write instead of a pattern.
+func insteadOf(pattern, examples string) string {
+	switch u, err := url.Parse(pattern); {
+	case pattern == "":
+		return ": it is empty; leave it out, or write one such as " + examples
+	case strings.Contains(pattern, "*"):
+		return `: "*" stands alone or for the port, not for a part of a name; write one such as ` + examples
+	case strings.HasPrefix(examples, `"https:`) && err == nil && u.Host != "":
+		return fmt.Sprintf(`: write "%s://%s"`, u.Scheme, u.Host)
+	case strings.HasPrefix(examples, `"https:`):
+		return fmt.Sprintf(`: write "https://%s"`, strings.Trim(pattern, "/"))
+	case err == nil && u.Host != "":
+		return fmt.Sprintf(": write %q", u.Host)
+	}
+	return ": write one such as " + examples
+}
