@@ -123,7 +123,7 @@ func TestDescribedWithoutName(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("test://r", mcp.Describe(reads(""), &mcp.Resource{Title: "R"}))
 	mux.Resource("test://named", mcp.Describe(reads(""), &mcp.Resource{Name: "own"}))
-	mux.Resource("test://r/{x}", mcp.Describe(mcp.HandlerFunc(nil), &mcp.Resource{Title: "R"}))
+	mux.Resource("test://r/{x}", mcp.Describe(unasked, &mcp.Resource{Title: "R"}))
 	c := connect(t, mux, nil)
 	resources, err := c.ListResources(t.Context(), nil)
 	if err != nil || len(resources.Resources) != 2 {

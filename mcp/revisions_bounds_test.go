@@ -49,7 +49,7 @@ func described() *mcp.Mux {
 	}))
 	mux.Prompt("p", mcp.Describe(promptSays(""), &mcp.Prompt{Title: "P", Meta: meta, Icons: icons, Arguments: []*mcp.PromptArgument{{Name: "a", Title: "A"}}}))
 	mux.Resource("test://r", mcp.Describe(reads(""), &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
-	mux.Resource("test://r/{x}", mcp.Describe(mcp.HandlerFunc(nil), &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
+	mux.Resource("test://r/{x}", mcp.Describe(unasked, &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
 	return mux
 }
 
@@ -132,3 +132,6 @@ func TestContentByRevision(t *testing.T) {
 		}
 	}
 }
+
+// unasked is a handler of what is only listed.
+var unasked = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil })
