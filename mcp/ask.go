@@ -103,17 +103,12 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 	return value, nil
 }
 
-// asker is the innermost wrapper of every tool, prompt and resource. It lets the handler
-// ask, and turns the error of Ask into a result.
-type asker struct {
-	Handler
-	sealer *sealer
-}
-
-func (h asker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+// serveAsking calls the registered handler. It lets the handler ask, and turns the error of
+// Ask into a result.
+func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 	inner := &askingContext{requestContext: requestContext{ctx, req}}
-	inner.asking.req, inner.asking.sealer = req, h.sealer
-	res, err := h.Handler.ServeMCP(inner, req)
+	inner.asking.req, inner.asking.sealer = req, e.sealer
+	res, err := e.registered.ServeMCP(inner, req)
 	if err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			return boundQuestions(pending.asking.inputRequired())

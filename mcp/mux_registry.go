@@ -47,7 +47,9 @@ type registry struct {
 // An entry is one registered handler.
 type entry struct {
 	kind, name string
-	handler    Handler // wrapped in its middleware
+	registered Handler // what was registered
+	handler    Handler // registered with all that is around it, the middleware outermost
+	sealer     *sealer // of the questions of the handler
 	site       string  // where it was registered
 	described  Description
 
@@ -116,8 +118,8 @@ func (e *entry) errorf(format string, args ...any) error {
 	return registrationErrorf("%s %q at %s: %w", e.kind, e.name, e.site, fmt.Errorf(format, args...))
 }
 
-// wrapEntry sets the handler of the entry: h can ask, and is wrapped in the middleware of
-// the view.
+// wrapEntry sets the handler of the entry: h, wrapped in the middleware of the view. That of
+// a tool, prompt or resource is served by the entry.
 func (m *Mux) wrapEntry(e *entry, h Handler) {
 	e.lister = listerOf(h, e.described)
 	if known, ok := h.(enumerator); ok {
@@ -125,11 +127,9 @@ func (m *Mux) wrapEntry(e *entry, h Handler) {
 	}
 	around := m.around()
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
-	switch e.kind {
-	case "tool":
-		h = headerChecker{asker{h, m.sealer}, e}
-	case "prompt", "resource":
-		h = registration{asker{h, m.sealer}, e}
+	e.registered, e.sealer = h, m.sealer
+	if e.kind != "method" {
+		h = e
 	}
 	e.handler = Chain(h, around...)
 }

@@ -103,24 +103,26 @@ func (g *registry) discover(context.Context, *Request) (Result, error) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// registration is the innermost handler of a prompt or resource. Besides prompts/get and
-// resources/read it serves completion, the list of resources that a template matches, and
-// subscribing, so that the middleware around the handler applies to these as well.
-type registration struct {
-	Handler
-	entry *entry
-}
-
-func (h registration) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+// ServeMCP is the innermost handler of a tool, prompt or resource, inside of its
+// middleware. Besides prompts/get and resources/read it serves completion, the list of
+// resources that a template matches, and subscribing, so that the middleware applies to
+// these as well.
+func (e *entry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	if e.kind == "tool" {
+		if err := e.checkHeaders(req); err != nil {
+			return nil, err
+		}
+		return e.serveAsking(ctx, req)
+	}
 	switch req.Method {
 	case MethodComplete:
-		return h.entry.complete(ctx, req)
+		return e.complete(ctx, req)
 	case MethodListResources:
-		return h.entry.list(ctx, req)
+		return e.list(ctx, req)
 	case MethodSubscribe:
-		return h.entry.subscribe(ctx, req)
+		return e.subscribe(ctx, req)
 	}
-	return h.Handler.ServeMCP(ctx, req)
+	return e.serveAsking(ctx, req)
 }
 
 // list returns a page of the resources that the template matches.

@@ -4,7 +4,6 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -148,22 +147,17 @@ func canonicalHeader(name string) string {
 	return string(b)
 }
 
-// A headerChecker returns an error for calls whose headers and arguments differ. It is
-// wrapped around the tool itself, where the schema is known.
-type headerChecker struct {
-	Handler
-	entry *entry
-}
-
-func (h headerChecker) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	if len(h.entry.headers) > 0 && req.Header != nil && req.isModern() {
-		for _, p := range h.entry.headers {
-			if err := p.check(req); err != nil {
-				return nil, err
-			}
+// checkHeaders returns an error for a call whose headers and arguments differ.
+func (e *entry) checkHeaders(req *Request) error {
+	if len(e.headers) == 0 || req.Header == nil || !req.isModern() {
+		return nil
+	}
+	for _, p := range e.headers {
+		if err := p.check(req); err != nil {
+			return err
 		}
 	}
-	return h.Handler.ServeMCP(ctx, req)
+	return nil
 }
 
 func (p *paramHeader) check(req *Request) error {

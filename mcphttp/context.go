@@ -82,6 +82,29 @@ func valuesFrom(ctx context.Context) *requestValues {
 	return v
 }
 
+// serverContext is the context of a modern request before its client can cancel it. It
+// ends with a context of the server, and has the values and the deadline of the HTTP
+// request.
+type serverContext struct {
+	context.Context
+	requestValues
+}
+
+// Deadline implements [context.Context].
+func (c *serverContext) Deadline() (time.Time, bool) { return c.http.Context().Deadline() }
+
+// Value implements [context.Context]. The server's context is asked first, because package
+// context finds by a value what ends a context.
+func (c *serverContext) Value(key any) any {
+	if key == (valuesKey{}) {
+		return &c.requestValues
+	}
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.http.Context().Value(key)
+}
+
 // detachedContext returns a context with the values of an HTTP request that does not end
 // with it. In the legacy era a client that disconnects has not cancelled.
 func detachedContext(r *http.Request, v *requestValues) context.Context {

@@ -43,7 +43,7 @@ func waitFor(function string, gone bool) {
 // Mutation 57: nothing is written after the answer, also if a heartbeat was due while
 // that was written.
 func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
-	const heartbeat = "mcphttp.(*modernReply).beat("
+	const heartbeat = "mcphttp.(*eventWriter).beat("
 	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
 	body, head := callModern("hello")
 	for range 10 {

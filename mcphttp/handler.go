@@ -124,7 +124,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 		return
 	}
 	if m.IsResponse() {
-		h.serveLegacy(w, r, m)
+		h.serveLegacy(w, r, &legacyCall{message: m})
 		return
 	}
 	req, err := originOf(r).NewRequest(&m)
@@ -134,7 +134,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 	case serving.IsModern(req, r.Header.Get(headerVersion), r.Header.Get(headerSession) != ""):
 		h.serveModern(w, r, req)
 	default:
-		h.serveLegacy(w, r, m)
+		h.serveLegacy(w, r, &legacyCall{message: m, req: req})
 	}
 }
 

@@ -61,7 +61,7 @@ func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, number i
 	}
 	defer st.detach(out)
 	st.beat() // sends the head
-	defer startHeartbeat(h.opts.Heartbeat, st.beat).stop()
+	defer startHeartbeat(h.opts.Heartbeat, st).stop()
 	defer context.AfterFunc(h.killed, cancel)()
 	<-ctx.Done()
 }
@@ -80,9 +80,8 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	}
 	defer context.AfterFunc(h.closing, cancel)()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	beat := func() { _ = out.send(commentEvent()) } // a client that has gone needs none
-	beat()                                          // sends the head
-	defer startHeartbeat(h.opts.Heartbeat, beat).stop()
+	out.beat() // sends the head
+	defer startHeartbeat(h.opts.Heartbeat, out).stop()
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	for err == nil && !done {
@@ -195,7 +194,7 @@ func (l *listener) ready() {
 		return
 	case !l.isDetached:
 		l.stream.beat() // sends the head, which some proxies hold back until there is a body
-		l.heartbeat = startHeartbeat(l.handler.opts.Heartbeat, l.stream.beat)
+		l.heartbeat = startHeartbeat(l.handler.opts.Heartbeat, l.stream)
 	}
 	if before != nil {
 		before.cancel(mcp.ErrClosed)

@@ -17,35 +17,36 @@ import (
 )
 
 // serveLegacy serves one message of the legacy era.
-func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, m transport.Message) {
-	if legacyserver.IsInitialize(&m) && r.Header.Get(headerSession) == "" {
-		h.initialize(w, r, m)
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, c *legacyCall) {
+	if legacyserver.IsInitialize(&c.message) && r.Header.Get(headerSession) == "" {
+		h.initialize(w, r, c)
 		return
 	}
-	s := h.sessionOf(w, r)
-	if s == nil {
+	if c.session = h.sessionOf(w, r); c.session == nil {
 		return
 	}
-	defer h.sessions.release(s, r)
-	if !m.IsRequest() {
-		h.sessions.relay(r.Context(), s, &m)
-		s.legacy.Accept(detachedContext(r, new(requestValues)), m, originOf(r)).Serve(noStream{})
-		writeAccepted(w)
+	defer h.sessions.release(c.session, r)
+	if c.message.IsRequest() {
+		h.answer(w, r, c)
 		return
 	}
-	h.answer(w, r, &legacyCall{session: s, message: m})
+	h.sessions.relay(r.Context(), c.session, &c.message)
+	c.accept(detachedContext(r, &c.values))
+	c.call.Serve(noStream{})
+	writeAccepted(w)
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
-func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, m transport.Message) {
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *legacyCall) {
 	s, err := h.sessions.open(r)
 	if err != nil {
-		writeUnavailable(w, m.ID, err)
+		writeUnavailable(w, c.message.ID, err)
 		return
 	}
 	defer h.sessions.release(s, r)
 	w.Header().Set(headerSession, s.id)
-	h.answer(w, r, &legacyCall{session: s, message: m})
+	c.session = s
+	h.answer(w, r, c)
 	if !s.legacy.Initialized() {
 		s.legacy.Close()
 	}
@@ -107,13 +108,27 @@ func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// legacyCall is a request of the legacy era, or a batch, that is answered.
+// legacyCall is a message of the legacy era, or a batch.
 type legacyCall struct {
 	session *session
 	message transport.Message // zero if it is a batch
+	req     *mcp.Request      // the message, if it is a request or a notification
 	batch   []byte            // nil if it is a single message
 	call    *legacyserver.Call
 	values  requestValues
+}
+
+// accept lets the session accept the message or the batch.
+func (c *legacyCall) accept(ctx context.Context) {
+	session, from := c.session.legacy, originOf(c.values.http)
+	switch {
+	case c.batch != nil:
+		c.call = session.AcceptBatch(ctx, c.batch, from)
+	case c.req != nil:
+		c.call = session.AcceptRequest(ctx, c.req)
+	default:
+		c.call = session.Accept(ctx, c.message, from)
+	}
 }
 
 // answer serves a call and writes the response: JSON if nothing is sent before it,
@@ -134,7 +149,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	}
 	st := c.session.newStream(&h.opts, newEventWriter(w, r, h.opts.WriteTimeout))
 	c.values.stream = st
-	heartbeat := startHeartbeat(h.opts.Heartbeat, st.beat)
+	heartbeat := startHeartbeat(h.opts.Heartbeat, st)
 	defer heartbeat.stop() // also if the handler panics
 	buf.B = c.serve(ctx, buf.B, st)
 	heartbeat.stop()
@@ -146,13 +161,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	st.finish(ctx, buf.B)
 }
 
-// serve appends the response to dst.
+// serve serves the call and appends the response to dst.
 func (c *legacyCall) serve(ctx context.Context, dst []byte, out serving.Sender) []byte {
-	if c.batch != nil {
-		c.call = c.session.legacy.AcceptBatch(ctx, c.batch, originOf(c.values.http))
-	} else {
-		c.call = c.session.legacy.Accept(ctx, c.message, originOf(c.values.http))
-	}
+	c.accept(ctx)
 	c.call.Serve(out)
 	return c.call.Append(dst)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/internal/serving"
@@ -35,54 +34,35 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 	if !ok {
 		return
 	}
-	ctx, cancel := h.modernContext(r, req.Method)
-	defer cancel()
-	c := &modernReply{eventWriter: newEventWriter(w, r, h.opts.WriteTimeout), accept: accept}
+	ctx, cancel := context.WithCancelCause(h.modernContext(r, req.Method))
+	defer cancel(nil)
+	defer context.AfterFunc(r.Context(), func() { cancel(disconnectCause(r)) })()
+	if req.Method == mcp.MethodListen {
+		defer afterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
+	}
+	c := &modernReply{eventWriter: eventWriter{w: w, timeout: h.opts.WriteTimeout, isHTTP2: r.ProtoMajor > 1}, accept: accept}
 	if accept.stream {
-		defer startHeartbeat(h.opts.Heartbeat, c.beat).stop()
+		defer startHeartbeat(h.opts.Heartbeat, c).stop()
 	}
 	call := serving.NewCall(ctx, h.mcp, req, h.opts.Logger)
 	call.Serve(c)
 	c.finish(ctx, call)
 }
 
-// modernContext returns the context of a modern request. It ends when the client
-// disconnects, which is how a client of this era cancels, and when the server stops
-// waiting for the request. Subscriptions end as soon as Shutdown is called, and with
-// the authentication of their caller.
+// modernContext returns the context of a modern request, but for what its client does: it
+// ends when the server stops waiting for the request. Subscriptions end as soon as
+// Shutdown is called.
 //
-// It does not derive from r.Context(), because its cause must be a [*mcp.CancelError]
-// if the client disconnects.
-func (h *Handler) modernContext(r *http.Request, method string) (context.Context, func()) {
-	ctx := detachedContext(r, new(requestValues))
-	if _, ok := r.Context().Deadline(); ok {
-		ctx = deadlineContext{ctx, r.Context()}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
+// serveModern adds the end of the client's connection, which is how a client of this era
+// cancels, and the end of its authentication. The context does not derive from
+// r.Context(), because its cause must be a [*mcp.CancelError] if the client disconnects.
+func (h *Handler) modernContext(r *http.Request, method string) context.Context {
 	server := h.killed
-	stopExpiry := func() bool { return false }
 	if method == mcp.MethodListen {
 		server = h.closing
-		stopExpiry = afterExpiry(r, func() { cancel(context.DeadlineExceeded) })
 	}
-	stopClient := context.AfterFunc(r.Context(), func() { cancel(disconnectCause(r)) })
-	stopServer := context.AfterFunc(server, func() { cancel(mcp.ErrClosed) })
-	return ctx, func() {
-		stopClient()
-		stopServer()
-		stopExpiry()
-		cancel(nil)
-	}
+	return &serverContext{server, requestValues{http: r}}
 }
-
-// deadlineContext has the deadline of another context, which its owner enforces.
-type deadlineContext struct {
-	context.Context
-	deadline context.Context
-}
-
-// Deadline implements [context.Context].
-func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline.Deadline() }
 
 // disconnectCause returns why the context of an HTTP request is done. Unless middleware
 // ended it with a cause of its own, the client has disconnected.
@@ -98,11 +78,9 @@ func disconnectCause(r *http.Request) error {
 // is a notification or a heartbeat to send before it, an event stream. It implements
 // [serving.Sender].
 type modernReply struct {
-	*eventWriter
+	eventWriter
 	accept accepts
 }
-
-func (c *modernReply) beat() { _ = c.send(commentEvent()) } // a client that has gone needs none
 
 // Send implements [serving.Sender].
 func (c *modernReply) Send(ctx context.Context, message []byte) error {

@@ -209,6 +209,9 @@ func (o *eventWriter) send(event *sse.Message) error {
 	return o.sendLocked(event)
 }
 
+// beat sends a heartbeat.
+func (o *eventWriter) beat() { _ = o.send(commentEvent()) } // a client that has gone needs none
+
 func (o *eventWriter) sendLocked(event *sse.Message) error {
 	if err := o.writeLocked(event); err != nil {
 		return err
@@ -284,20 +287,20 @@ func cannotStream(w http.ResponseWriter) error {
 		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", w)
 }
 
-// heartbeat calls a function at regular intervals.
+// heartbeat keeps a response alive: it sends something at regular intervals.
 type heartbeat struct {
 	interval time.Duration
-	beat     func()
+	response interface{ beat() }
 
 	mu    sync.Mutex  // held while beat is called
 	timer *time.Timer // nil if it is stopped
 }
 
-// startHeartbeat calls beat at regular intervals until stop is called, or never if the
-// interval is not positive. Each call has a goroutine of its own, so that a client that does
-// not read holds up no other one.
-func startHeartbeat(interval time.Duration, beat func()) *heartbeat {
-	h := &heartbeat{interval: interval, beat: beat}
+// startHeartbeat calls the method beat of a response at regular intervals until stop is
+// called, or never if the interval is not positive. Each call has a goroutine of its own, so
+// that a client that does not read holds up no other one.
+func startHeartbeat(interval time.Duration, response interface{ beat() }) *heartbeat {
+	h := &heartbeat{interval: interval, response: response}
 	if interval > 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -310,7 +313,7 @@ func (h *heartbeat) fire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.timer != nil {
-		h.beat()
+		h.response.beat()
 		h.timer.Reset(h.interval)
 	}
 }
@@ -322,6 +325,6 @@ func (h *heartbeat) stop() {
 	defer h.mu.Unlock()
 	if h.timer != nil {
 		h.timer.Stop()
-		h.timer, h.beat = nil, nil // the runtime may keep a stopped timer for a while, and what it refers to
+		h.timer, h.response = nil, nil // the runtime may keep a stopped timer for a while, and what it refers to
 	}
 }

@@ -149,7 +149,7 @@ func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sse
 	if s.out.send(typedEvent("endpoint", "?"+sessionParam+"="+id)) != nil {
 		return
 	}
-	defer startHeartbeat(h.opts.Heartbeat, s.beat).stop()
+	defer startHeartbeat(h.opts.Heartbeat, s).stop()
 	defer s.setListening()
 	select {
 	case <-ctx.Done():

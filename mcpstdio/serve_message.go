@@ -82,7 +82,7 @@ func (a *arrival) acceptRequest(m transport.Message) {
 	case serving.IsModern(req, "", s.session.Initialized()):
 		a.acceptModern(req)
 	default:
-		a.call = s.session.Accept(s.ctx, m, s.origin())
+		a.call = s.session.AcceptRequest(s.ctx, req)
 		a.opens = legacyserver.IsInitialized(&m)
 	}
 }

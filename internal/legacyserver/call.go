@@ -5,6 +5,7 @@ package legacyserver
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/go-psi/psi/internal/serving"
@@ -19,10 +20,10 @@ type Call struct {
 	session *Session
 	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
 	cancel  context.CancelCauseFunc
-	message transport.Message
-	req     *mcp.Request // nil for a response
-	batch   []*Call      // nil if it is a single message
-	ignored bool         // a notification that cannot be read
+	message transport.Message // of a request, only its ID
+	req     *mcp.Request      // nil for a response, and for what cannot be read
+	batch   []*Call           // nil if it is a single message
+	ignored bool              // a notification that cannot be read
 	res     mcp.Result
 	err     error // of the handler, or why the message is refused
 	refused bool  // err was there before the handler was called
@@ -35,14 +36,22 @@ func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.
 	if m.IsResponse() {
 		return c
 	}
-	var err error
-	c.req, err = from.NewRequest(&m)
+	req, err := from.NewRequest(&m)
 	switch {
-	case err != nil && c.req.IsNotification():
+	case err == nil:
+		return s.AcceptRequest(ctx, req)
+	case m.IsNotification():
 		c.ignored = true
-	case err != nil:
+	default:
 		c.refuse(err)
-	case !c.req.IsNotification():
+	}
+	return c
+}
+
+// AcceptRequest accepts a request or a notification. It is cancelled with ctx.
+func (s *Session) AcceptRequest(ctx context.Context, req *mcp.Request) *Call {
+	c := &Call{session: s, ctx: ctx, message: transport.Message{ID: req.ID}, req: req}
+	if !req.IsNotification() {
 		if err := s.begin(c); err != nil {
 			c.refuse(err)
 		}
@@ -71,8 +80,7 @@ func (c *Call) refuse(err error) { c.err, c.refused = err, true }
 func (s *Session) begin(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := c.req.ID.Canonical()
-	if s.inflight[id] != nil {
+	if s.inFlightLocked(c.req.ID) != nil {
 		return serving.DuplicateID(c.req.ID)
 	}
 	if len(s.inflight) >= s.opts.MaxInFlight {
@@ -82,11 +90,19 @@ func (s *Session) begin(c *Call) error {
 	if s.isClosed() {
 		c.cancel(mcp.ErrClosed)
 	}
-	if s.inflight == nil {
-		s.inflight = map[mcp.ID]context.CancelCauseFunc{}
-	}
-	s.inflight[id] = c.cancel
+	s.inflight = append(s.inflight, c)
 	s.describeLocked(c.req)
+	return nil
+}
+
+// inFlightLocked returns the request in flight that has an id, or nil.
+func (s *Session) inFlightLocked(id mcp.ID) *Call {
+	id = id.Canonical()
+	for _, c := range s.inflight {
+		if c.req.ID.Canonical() == id {
+			return c
+		}
+	}
 	return nil
 }
 
@@ -96,7 +112,8 @@ func (c *Call) end() {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.inflight, c.req.ID.Canonical())
+	i := slices.Index(s.inflight, c)
+	s.inflight = slices.Delete(s.inflight, i, i+1)
 	if len(s.inflight) == 0 {
 		s.inflight = nil // an idle session keeps next to nothing
 	}
@@ -133,7 +150,7 @@ func (c *Call) Append(dst []byte) []byte {
 		return c.appendBatch(dst)
 	case c.refused:
 		return core.AppendError(dst, c.message.ID, c.err)
-	case c.req == nil, c.ignored, c.req.IsNotification(), serving.WasCancelled(c.ctx):
+	case c.req == nil, c.req.IsNotification(), serving.WasCancelled(c.ctx):
 		return dst
 	}
 	return translation{c.session.revision()}.appendResponse(dst, c.req.ID, c.res, c.err)

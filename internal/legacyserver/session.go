@@ -80,7 +80,7 @@ type Session struct {
 	rev           revision.Revision // None before initialize
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
-	inflight      map[mcp.ID]context.CancelCauseFunc
+	inflight      []*Call // requests
 	questions     map[mcp.ID]chan transport.Message
 	asked         int64
 	subscriptions map[string]struct{}
@@ -114,8 +114,8 @@ func (s *Session) Close() {
 	s.cancel(mcp.ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, cancel := range s.inflight {
-		cancel(mcp.ErrClosed)
+	for _, c := range s.inflight {
+		c.cancel(mcp.ErrClosed)
 	}
 }
 
@@ -236,10 +236,10 @@ func (s *Session) Cancel(note *mcp.Request) {
 		return
 	}
 	s.mu.Lock()
-	cancel := s.inflight[p.RequestID.Canonical()]
+	c := s.inFlightLocked(p.RequestID)
 	s.mu.Unlock()
-	if cancel != nil {
-		cancel(&mcp.CancelError{Reason: p.Reason})
+	if c != nil {
+		c.cancel(&mcp.CancelError{Reason: p.Reason})
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Session) Awaits(m *transport.Message) bool {
 		return false
 	}
 	var p mcp.CancelledParams
-	return m.Params != nil && strictjson.Unmarshal(m.Params, &p) == nil && s.inflight[p.RequestID.Canonical()] != nil
+	return m.Params != nil && strictjson.Unmarshal(m.Params, &p) == nil && s.inFlightLocked(p.RequestID) != nil
 }
 
 func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {

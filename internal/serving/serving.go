@@ -76,17 +76,19 @@ func NewCall(ctx context.Context, h mcp.Handler, req *mcp.Request, logger *slog.
 
 // A ModernCall is a Call of the newest revision.
 type ModernCall struct {
-	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
-	handler mcp.Handler
-	req     *mcp.Request
-	logger  *slog.Logger
-	res     mcp.Result
-	err     error
+	ctx      context.Context //nolint:containedctx // a Call is accepted in one place and served in another
+	handler  mcp.Handler
+	req      *mcp.Request
+	logger   *slog.Logger
+	notifier notificationSender
+	res      mcp.Result
+	err      error
 }
 
 // Serve implements [Call].
 func (c *ModernCall) Serve(out Sender) {
-	c.res, c.err = core.Serve(c.ctx, c.handler, c.req, NotifierTo(out), c.logger)
+	c.notifier.out = out
+	c.res, c.err = core.Serve(c.ctx, c.handler, c.req, &c.notifier, c.logger)
 }
 
 // Result returns the result of the handler, nil if there is none.
@@ -110,19 +112,17 @@ type Notifier interface {
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// NotifierTo returns a notifier that sends notifications as messages. It is nil if out
-// is.
-func NotifierTo(out Sender) Notifier {
-	if out == nil {
-		return nil
-	}
-	return notificationSender{out}
-}
+// NotifierTo returns a notifier that sends notifications as messages. If out is nil, it
+// can send none.
+func NotifierTo(out Sender) Notifier { return &notificationSender{out} }
 
-type notificationSender struct{ out Sender }
+type notificationSender struct{ out Sender } // out may be nil
 
 // Notify implements [Notifier].
-func (n notificationSender) Notify(ctx context.Context, method string, params json.RawMessage) error {
+func (n *notificationSender) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if n.out == nil {
+		return mcp.ErrNotDelivered
+	}
 	return n.out.Send(ctx, transport.AppendNotification(nil, method, params))
 }
 
