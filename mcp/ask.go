@@ -151,7 +151,7 @@ func (c *askingContext) Value(key any) any {
 // a tool, a result for the model.
 func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	if req.Method == MethodCallTool && ctx.Err() == nil {
-		return ErrorResult("the client did not answer a question: " + asError(err).Message), nil
+		return fixedErrorResult(err, "the client did not answer a question: "+asError(err).Message), nil
 	}
 	return nil, err
 }

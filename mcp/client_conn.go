@@ -68,7 +68,9 @@ func newConn(c *Client) *Conn {
 // open connects the wire. The version is "" if it is not known.
 func (c *Conn) open(ctx context.Context, t transport.Transport, version string) (err error) {
 	if isPinned := c.client.opts.Version != ""; isPinned && slices.Contains(ModernVersions(), version) {
-		c.wire, err = t.Connect(ctx, c.receive)
+		var wire transport.Conn
+		wire, err = t.Connect(ctx, c.receive)
+		c.wire = privateWire{wire}
 	} else {
 		err = c.openLegacy(ctx, t, version)
 	}
@@ -76,7 +78,7 @@ func (c *Conn) open(ctx context.Context, t transport.Transport, version string) 
 		c.cancel(err)
 		c.notes.close()
 	}
-	return err
+	return privateWireError(ctx, err)
 }
 
 // receive is the [transport.Receiver] of the connection. Servers send notifications only. A
@@ -131,7 +133,8 @@ func excerpt(s string) string { return s[:min(len(s), 200)] }
 // An error response of the server is returned unchanged. Any other error becomes an
 // internal error that says only that the server is not available, because its text may
 // contain addresses, keys or the standard error of a process. Its Cause is the original
-// error, for logs and middleware. The other methods of Conn return errors as they are.
+// error, for logs and middleware. The other methods of Conn return the original error, in a
+// [*PrivateError] if its text is not for others: a handler may return it.
 func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	res, err := c.serve(ctx, req)
 	if err != nil {
@@ -152,13 +155,13 @@ func (c *Conn) serve(ctx context.Context, req *Request) (Result, error) {
 
 // hideCause returns the error for the sender of a request that was passed on.
 func hideCause(ctx context.Context, err error) error {
-	if _, coded := errors.AsType[*Error](err); coded {
+	if codedError(err) != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 		return cause // the sender has cancelled the request, or this program has
 	}
-	hidden := &Error{Code: CodeInternalError, Message: "the server behind this one is not available", Cause: err}
+	hidden := &Error{Code: CodeInternalError, Message: notAvailable, Cause: err}
 	if errors.Is(err, context.DeadlineExceeded) {
 		hidden.Message = "the server behind this one did not answer in time"
 	}

@@ -24,9 +24,7 @@ func (c *Conn) openLegacy(ctx context.Context, t transport.Transport, version st
 		Version: version, Pinned: o.Version != "", Capabilities: c.client.sessionCapsJSON,
 		Forward: o.Forward, MaxQuestions: o.MaxQuestions, Logger: o.Logger,
 	})
-	if err == nil {
-		c.wire = c.legacy
-	}
+	c.wire = privateWire{c.legacy}
 	return err
 }
 

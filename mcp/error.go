@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,6 +91,24 @@ func CodeOf(err error) int {
 
 // asError returns the Error that is sent to a peer for err.
 func asError(err error) *Error {
+	if private := privateError(err); private != nil {
+		return &Error{Code: CodeInternalError, Message: cmp.Or(private.Public, internalError), Cause: err}
+	}
+	if coded := codedError(err); coded != nil {
+		return coded
+	}
+	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
+}
+
+// internalError is the message of an error without details.
+const internalError = "internal error"
+
+// codedError returns the error of the protocol that err is or wraps, or nil. One in a
+// PrivateError is not sent.
+func codedError(err error) *Error {
+	if privateError(err) != nil {
+		return nil
+	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
@@ -99,7 +118,7 @@ func asError(err error) *Error {
 	if e, ok := errors.AsType[*transport.MessageError](err); ok {
 		return &Error{Code: e.Code, Message: e.Error(), Cause: e}
 	}
-	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
+	return nil
 }
 
 // NewUnknownNameError returns the error for a name that is not registered. The kind is

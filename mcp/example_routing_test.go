@@ -17,7 +17,7 @@ func ExampleMux_Group() {
 	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
 	closed := func(mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
-			return mcp.ErrorResult("come back tomorrow"), nil
+			return mcp.ErrorResult(errors.New("come back tomorrow")), nil
 		})
 	}
 	mux := mcp.NewMux("shop", "v1.0.0", nil)

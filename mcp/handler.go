@@ -12,8 +12,8 @@ import (
 //
 // ServeMCP returns either a result or an error. An error that is or wraps an [*Error] is
 // sent to the peer with its code, message and data; any other error becomes an internal
-// error (-32603) whose message is the text of the error. For a notification, both are
-// ignored.
+// error (-32603) whose message is the text of the error, or what a [*PrivateError] in it
+// has for peers. For a notification, both are ignored.
 //
 // A handler may be called by several goroutines at once. It must not use ctx or req after
 // it has returned, and must not change req: use [Request.WithParams] or [Request.Clone] to

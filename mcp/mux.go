@@ -61,6 +61,17 @@ type MuxOptions struct {
 	// MaxListeners limits the open subscriptions of one authenticated caller. Those of
 	// other callers are limited by the transport only. The default is 1000.
 	MaxListeners int
+	// PublicError decides what peers read of the errors of handlers and middleware. It
+	// returns the error to send for err, whose text is the text of a failed tool's result
+	// or the message of an internal error; an [*Error] is sent as the error of the request,
+	// and nil stands for an error without details. Middleware and logs get err itself.
+	//
+	// It is called for errors that are not and do not wrap an [*Error], of handlers in this
+	// process that are registered or mounted, after the PublicError of a mounted mux. It is
+	// not called for invalid arguments or for a tool's result with content of its own. It
+	// may be called by several goroutines at once. Nil sends the text of err, or what a
+	// [*PrivateError] in it has for peers.
+	PublicError func(ctx context.Context, err error) error
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -140,7 +151,12 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 		return nil, errZeroMux
 	}
 	req.sharedCall().serverInfo.CompareAndSwap(nil, &m.infoJSON)
-	return (*m.chain.Load())().ServeMCP(contextWithRequest(ctx, req), req)
+	ctx = contextWithRequest(ctx, req)
+	res, err := (*m.chain.Load())().ServeMCP(ctx, req)
+	if m.opts.PublicError == nil {
+		return res, err
+	}
+	return m.opts.publish(ctx, res, err)
 }
 
 // Use adds middleware around everything that the mux serves, including unknown methods and

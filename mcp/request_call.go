@@ -147,7 +147,7 @@ func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) err
 	}
 	logger.ErrorContext(ctx, "mcp: handler panicked", "method", req.Method, "name", req.Name(),
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	return &Error{Code: CodeInternalError, Message: "internal error", Cause: fmt.Errorf("panic: %v", v)}
+	return &Error{Code: CodeInternalError, Message: internalError, Cause: fmt.Errorf("panic: %v", v)}
 }
 
 // wasCancelled reports whether ctx was cancelled by the peer.

@@ -51,16 +51,13 @@ type CallToolResult struct {
 	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 	// IsError reports that the tool failed; Content explains why to the model.
 	IsError bool `json:"isError,omitzero"`
+
+	failure *failure // nil if why it failed is not known
 }
 
 // TextResult returns a tool result with one block of text.
 func TextResult(text string) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(text)}}
-}
-
-// ErrorResult returns the result of a failed tool with one block of text for the model.
-func ErrorResult(text string) *CallToolResult {
-	return &CallToolResult{Content: Contents{Text(text)}, IsError: true}
 }
 
 // ListParams are the params of the list methods.

@@ -34,7 +34,9 @@ import (
 //     inferred unless t has one, and the output is validated against it.
 //
 // An error that is or wraps an [*Error] is the error of the request. Any other error
-// becomes the result of a failed tool, whose text explains the failure to the model.
+// becomes the result of a failed tool: the model reads its text, unless it is or wraps a
+// [*PrivateError] or [MuxOptions.PublicError] decides otherwise. Middleware and logs get the
+// error itself from [CallToolResult.Err].
 //
 // A nil t means the zero Tool.
 func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *Tool) Handler {
@@ -118,8 +120,8 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	var in In
-	if problem := f.decode(ctx, req.Arguments(), &in); problem != "" {
-		return ErrorResult(problem), nil
+	if problem := f.decode(ctx, req.Arguments(), &in); problem != nil {
+		return fixedErrorResult(problem, problem.text), nil
 	}
 	out, err := f.fn(ctx, in)
 	if err != nil {
@@ -128,32 +130,21 @@ func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result,
 	return f.result(ctx, out)
 }
 
-// decode decodes the arguments. It returns a description of their problem, or "".
-func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) string {
+// decode decodes the arguments, or returns what is wrong with them.
+func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) *ArgumentsError {
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
 	if err := f.in.Validate(ctx, args); err != nil {
 		if _, invalid := errors.AsType[*jsonschema.ValidationError](err); !invalid {
-			return "the arguments could not be validated: " + err.Error()
+			return &ArgumentsError{err, "the arguments could not be validated: " + err.Error()}
 		}
-		return "invalid arguments:\n" + err.Error()
+		return &ArgumentsError{err, "invalid arguments:\n" + err.Error()}
 	}
 	if err := decode(f.defaults.fill(args), in); err != nil {
-		return decodeProblem("invalid arguments", err)
+		return &ArgumentsError{err, decodeProblem("invalid arguments", err)}
 	}
-	return ""
-}
-
-// failedTool returns the outcome of a tool whose function returned err: an error of the
-// protocol stays one, any other is a result for the model.
-func failedTool(err error) (Result, error) {
-	var coded *Error
-	var pending *pendingError
-	if errors.As(err, &coded) || errors.As(err, &pending) {
-		return nil, err
-	}
-	return ErrorResult(err.Error()), nil
+	return nil
 }
 
 // prepareOutput finds out what the function returns, and compiles the output schema. Only

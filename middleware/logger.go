@@ -20,15 +20,20 @@ import (
 //   - name: of the tool or prompt, or the URI of the resource, if any;
 //   - request: the ID that a [RequestID] outside of Logger assigned, if any;
 //   - version: the protocol version of the request, if it has one;
-//   - outcome: "ok"; "isError", if a tool failed; "input_required", if the client
-//     has to answer a question first; "cancelled"; "error"; or "panic";
+//   - outcome: "ok"; "isError", if a tool failed; "invalid_arguments", if a tool was not
+//     called because its arguments are invalid; "input_required", if the client has to
+//     answer a question first; "cancelled", if the request failed after its context had
+//     ended; "error"; or "panic";
 //   - code: of an error;
+//   - error: why a request failed, see below;
 //   - duration: how long it took.
 //
-// Internal errors are logged at level error, with their text and cause as the attribute
-// error. Everything else is logged at level info. Logger does not log arguments, results,
-// the text of other errors, which may repeat arguments, or the identity of the caller.
-// The query, fragment and user information of URIs are left out.
+// Internal errors are logged at level error, and failures of tools
+// ([mcp.CallToolResult.Err]) at level warn, both with the text of the error and its cause,
+// whatever the client gets of it. Everything else is logged at level info. Of invalid
+// arguments only the places are logged. Logger does not log arguments, results, the text
+// of other errors, which may repeat arguments, or the identity of the caller. The query,
+// fragment and user information of URIs are left out.
 //
 // A request that asks a question runs again with each answer, and is logged each time.
 // A panic is logged without its value and continues; all transports recover it.
@@ -57,8 +62,8 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, dura
 	if o.code != 0 {
 		attrs = append(attrs, slog.Int("code", o.code))
 	}
-	if o.err != nil {
-		attrs = append(attrs, slog.Any("error", o.err))
+	if o.isLogged {
+		attrs = append(attrs, slog.Any("error", withoutArguments(o.err)))
 	}
 	l.LogAttrs(ctx, o.level, "mcp: request", append(attrs, slog.Duration("duration", duration))...)
 }
@@ -100,54 +105,6 @@ func clip(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxLogged], "") + "…"
-}
-
-// observe serves a request and passes its outcome to report, even if the handler
-// panics. The panic continues.
-func observe(ctx context.Context, next mcp.Handler, req *mcp.Request, report func(outcome)) (res mcp.Result, err error) {
-	returned := false
-	defer func() {
-		o := outcome{kind: panicked, level: slog.LevelError}
-		if returned {
-			o = outcomeOf(ctx, res, err)
-		}
-		report(o)
-	}()
-	res, err = next.ServeMCP(ctx, req)
-	returned = true
-	return res, err
-}
-
-// panicked is the kind of outcome of a handler that panicked. The caller gets an
-// internal error.
-const panicked = "panic"
-
-// An outcome is what the operator may know about how a request ended.
-type outcome struct {
-	kind  string
-	level slog.Level
-	code  int   // 0 unless it is an error
-	err   error // for the operator
-}
-
-func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return outcome{kind: "cancelled"}
-	case mcp.CodeOf(err) == mcp.CodeInternalError:
-		return outcome{kind: "error", level: slog.LevelError, code: mcp.CodeInternalError, err: err}
-	case err != nil:
-		return outcome{kind: "error", code: mcp.CodeOf(err)}
-	}
-	switch r := res.(type) {
-	case *mcp.InputRequired:
-		return outcome{kind: "input_required"}
-	case *mcp.CallToolResult:
-		if r != nil && r.IsError {
-			return outcome{kind: "isError"}
-		}
-	}
-	return outcome{kind: "ok"}
 }
 
 // RequestIDOptions configure [RequestID]. Nil means the zero RequestIDOptions.

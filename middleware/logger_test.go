@@ -43,7 +43,8 @@ func TestLoggerOutcomes(t *testing.T) {
 		want    string
 	}{
 		{"ok", "tools/call", call, answering(mcp.TextResult("SECRET"), nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=ok\n"},
-		{"isError", "tools/call", call, answering(mcp.ErrorResult("SECRET"), nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=isError\n"},
+		{"isError", "tools/call", call, answering(&mcp.CallToolResult{Content: mcp.Contents{mcp.Text("SECRET")}, IsError: true}, nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=isError\n"},
+		{"failed tool", "tools/call", call, answering(mcp.ErrorResult(errors.New("disk full")), nil), "level=WARN msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=isError error=\"disk full\"\n"},
 		{"input", "tools/call", call, answering(&mcp.InputRequired{RequestState: new("SECRET")}, nil), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=input_required\n"},
 		{"error", "tools/call", call, answering(nil, mcp.Errorf(mcp.CodeInvalidParams, "not SECRET")), "level=INFO msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=error code=-32602\n"},
 		{"internal", "tools/call", call, answering(nil, errors.New("disk full")), "level=ERROR msg=\"mcp: request\" method=tools/call name=add version=2026-07-28 outcome=error code=-32603 error=\"disk full\"\n"},

@@ -5,6 +5,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-psi/psi/internal/bufpool"
@@ -30,12 +31,23 @@ func MaxResult(bytes int) mcp.Middleware {
 				return res, err
 			}
 			text := fmt.Sprintf("the result is larger than the %d bytes that are allowed; ask for less of it", bytes)
-			if _, ok := res.(*mcp.CallToolResult); ok {
-				return mcp.ErrorResult(text), nil
+			if r, ok := res.(*mcp.CallToolResult); ok {
+				return tooLarge(r, text), nil
 			}
 			return nil, mcp.Errorf(mcp.CodeTooLarge, "%s", text)
 		})
 	}
+}
+
+// tooLarge returns the result that replaces res.
+func tooLarge(res *mcp.CallToolResult, text string) mcp.Result {
+	err := res.Err()
+	if err == nil {
+		err = errors.New(text)
+	}
+	failed := mcp.ErrorResult(err)
+	failed.Content = mcp.Contents{mcp.Text(text)} // which is not that of err
+	return failed
 }
 
 // encodedLen returns the length of the response to req.

@@ -28,7 +28,8 @@ type Label struct{ Name, Value string }
 
 // The names of the measurements of [Metrics].
 const (
-	// MetricRequests counts served requests, by method, name, outcome and code.
+	// MetricRequests counts served requests, by method, name, outcome, code and, if there
+	// is a MetricsOptions.Cause, cause.
 	MetricRequests = "mcp_requests_total"
 	// MetricInFlight is the number of requests in flight, by method.
 	MetricInFlight = "mcp_requests_in_flight"
@@ -48,6 +49,12 @@ type MetricsOptions struct {
 	// MaxNames is the maximum number of tool and prompt names used as labels. 0 means
 	// 1000, negative none.
 	MaxNames int
+	// Cause returns the value of the label cause for the error of a failed request: that
+	// of the handler, that of a failed tool ([mcp.CallToolResult.Err]), or the cause of
+	// the end of a cancelled context. It must return one of few values, such as
+	// "database". It is not called if the request did not fail or the error is not known;
+	// the label is then "". Nil means that there is no such label.
+	Cause func(err error) string
 }
 
 // Metrics counts and times requests and notifications with m. The labels are
@@ -57,7 +64,8 @@ type MetricsOptions struct {
 //     for everything else, including resources;
 //   - outcome: as in [Logger];
 //   - code: of an error, "other" if neither the specification nor package mcp defines
-//     it, "" if there is no error.
+//     it, "" if there is no error;
+//   - cause: if there is a MetricsOptions.Cause.
 //
 // Arbitrary values from clients never become labels. A name becomes a label when a
 // handler was reached under it: when the outcome is a result, an internal error or a
@@ -75,6 +83,7 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 		if opts.MaxNames != 0 {
 			s.max = opts.MaxNames
 		}
+		s.cause = opts.Cause
 	}
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -88,6 +97,7 @@ type metrics struct {
 	meter   Meter
 	methods []string
 	max     int
+	cause   func(error) string // may be nil
 
 	mu    sync.RWMutex
 	names map[string]bool // method and name of the names that are labels
@@ -106,10 +116,22 @@ func (s *metrics) recordEnd(ctx context.Context, req *mcp.Request, o outcome, st
 	}
 	labels := [...]Label{{"method", s.method(req)}, {"name", s.name(req, o)}, {"outcome", o.kind}, {"code", codeLabel(code)}}
 	s.meter.Count(ctx, MetricInFlight, labels[:1], -1)
-	s.meter.Count(ctx, MetricRequests, labels[:], 1)
+	s.meter.Count(ctx, MetricRequests, s.withCause(labels[:], o), 1)
 	if req.Method != mcp.MethodListen {
 		s.meter.Observe(ctx, MetricDuration, labels[:3], time.Since(start).Seconds())
 	}
+}
+
+// withCause appends the label cause if there is one.
+func (s *metrics) withCause(labels []Label, o outcome) []Label {
+	if s.cause == nil {
+		return labels
+	}
+	value := ""
+	if o.err != nil {
+		value = s.cause(o.err)
+	}
+	return append(labels, Label{"cause", value})
 }
 
 func (s *metrics) method(req *mcp.Request) string {

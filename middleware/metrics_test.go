@@ -5,6 +5,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func TestMetrics(t *testing.T) {
 		want string // of requests_total
 	}{
 		"ok":             {answering(mcp.TextResult(""), nil), call("t"), "method=tools/call name=t outcome=ok code="},
-		"isError":        {answering(mcp.ErrorResult(""), nil), call("t"), "method=tools/call name=t outcome=isError code="},
+		"isError":        {answering(mcp.ErrorResult(errors.New("")), nil), call("t"), "method=tools/call name=t outcome=isError code="},
 		"asks":           {answering(&mcp.InputRequired{}, nil), call("t"), "method=tools/call name=t outcome=input_required code="},
 		"internal":       {answering(nil, errLost), call("t"), "method=tools/call name=t outcome=error code=-32603"},
 		"panic":          {panicking("boom"), call("t"), "method=tools/call name=t outcome=panic code=-32603"},

@@ -38,7 +38,7 @@ func TestTimeout(t *testing.T) {
 	}{
 		"cooperative":        {cooperative(), mcp.CodeTimeout, time.Second},
 		"late error":         {late(nil, errLost), mcp.CodeTimeout, 2 * time.Second},
-		"late failed result": {late(mcp.ErrorResult("no"), nil), mcp.CodeTimeout, 2 * time.Second},
+		"late failed result": {late(mcp.ErrorResult(errors.New("no")), nil), mcp.CodeTimeout, 2 * time.Second},
 		"late result":        {late(mcp.TextResult("yes"), nil), 0, 2 * time.Second},
 		"early error":        {answering(nil, mcp.Errorf(7, "no")), 7, 0},
 		"early result":       {says("yes"), 0, 0},

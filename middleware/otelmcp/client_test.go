@@ -40,7 +40,7 @@ func TestClientSpans(t *testing.T) {
 		status string
 	}{
 		"ok":           {mcp.TextResult(""), nil, "tools/call t", tool, ""},
-		"tool error":   {mcp.ErrorResult("secret"), nil, "tools/call t", "error.type=tool_error " + tool, "error"},
+		"tool error":   {&mcp.CallToolResult{Content: mcp.Contents{mcp.Text("secret")}, IsError: true}, nil, "tools/call t", "error.type=tool_error " + tool, "error"},
 		"refused":      {nil, mcp.NewUnknownNameError("tool", "t"), "tools/call", "error.type=-32602 " + tool + " rpc.response.status_code=-32602", `error unknown tool "t"`},
 		"unauthorized": {nil, fmt.Errorf("wrapped: %w", mcp.ErrUnauthorized), "tools/call", "error.type=unauthorized " + tool, "error"},
 		"closed":       {nil, mcp.ErrClosed, "tools/call", "error.type=closed " + tool, "error"},

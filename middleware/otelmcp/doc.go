@@ -30,8 +30,9 @@
 //     "not_understood" and "closed"; or "_OTHER".
 //
 // A span with an error.type has the status error. Its description is the message of
-// the error response, which may repeat what the client sent. Errors of a connection have
-// no description. Arguments, results and the caller are not recorded. Text is cut after
+// the error response, which may repeat what the client sent. For internal errors and
+// failed tools ([mcp.CallToolResult.Err]) it is the text of the handler's error, whatever
+// the client gets of it. Errors of a connection have no description. Arguments, results and the caller are not recorded. Text is cut after
 // 256 bytes.
 //
 // Without authentication, everyone who knows the ID of a session can use it. Therefore

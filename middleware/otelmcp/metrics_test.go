@@ -5,6 +5,7 @@ package otelmcp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func TestMeasurements(t *testing.T) {
 		want string
 	}{
 		"ok":               {answering(mcp.TextResult(""), nil), call("t"), tool("t")},
-		"tool error":       {answering(mcp.ErrorResult(""), nil), call("t"), "error.type=tool_error " + tool("t")},
+		"tool error":       {answering(mcp.ErrorResult(errors.New("")), nil), call("t"), "error.type=tool_error " + tool("t")},
 		"plain error":      {answering(nil, errLost), call("t"), "error.type=-32603 " + tool("t") + " rpc.response.status_code=-32603"},
 		"unknown tool":     {answering(nil, mcp.NewUnknownNameError("tool", "t")), call("t"), "error.type=-32602 " + tool("_OTHER") + " rpc.response.status_code=-32602"},
 		"limited":          {answering(nil, mcp.NewRateLimitedError(1, "")), call("t"), "error.type=429 " + tool("_OTHER") + " rpc.response.status_code=429"},

@@ -146,13 +146,17 @@ type outcome struct {
 var panicked = outcome{kind: "panic", code: strconv.Itoa(mcp.CodeInternalError), reached: true}
 
 func outcomeOf(ctx context.Context, kind trace.SpanKind, res mcp.Result, err error) outcome {
+	tool, _ := res.(*mcp.CallToolResult)
+	failed := err != nil || tool != nil && tool.IsError
 	coded, isCoded := errors.AsType[*mcp.Error](err)
 	switch {
-	case err == nil:
-		return outcome{kind: resultKind(res), reached: true}
+	case !failed:
+		return outcome{reached: true}
 	case ctx.Err() != nil:
 		return outcome{kind: contextKind(ctx.Err())}
-	case isCoded:
+	case err == nil:
+		return outcome{kind: "tool_error", text: textOf(tool.Err()), reached: true}
+	case isCoded && (kind == trace.SpanKindClient || coded.Code != mcp.CodeInternalError):
 		code := strconv.Itoa(coded.Code)
 		return outcome{kind: code, code: code, text: coded.Message, reached: coded.Code == mcp.CodeInternalError}
 	case kind == trace.SpanKindClient:
@@ -162,11 +166,16 @@ func outcomeOf(ctx context.Context, kind trace.SpanKind, res mcp.Result, err err
 	return outcome{kind: code, code: code, text: err.Error(), reached: true}
 }
 
-func resultKind(res mcp.Result) string {
-	if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError {
-		return "tool_error"
+// textOf returns the text of the error that a tool failed with. Explanations of invalid
+// arguments contain arguments, and are left out.
+func textOf(err error) string {
+	if _, invalid := errors.AsType[*mcp.ArgumentsError](err); invalid {
+		return "invalid arguments"
 	}
-	return ""
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func contextKind(err error) string {

@@ -42,7 +42,7 @@ func TestServerSpans(t *testing.T) {
 	}{
 		"ok":           {answering(mcp.TextResult(""), nil), call("t"), "tools/call t", tool, ""},
 		"asks":         {answering(&mcp.InputRequired{}, nil), call("t"), "tools/call t", tool, ""},
-		"tool error":   {answering(mcp.ErrorResult("secret"), nil), call("t"), "tools/call t", "error.type=tool_error " + tool, "error"},
+		"tool error":   {answering(mcp.ErrorResult(errLost), nil), call("t"), "tools/call t", "error.type=tool_error " + tool, "error lost"},
 		"plain error":  {answering(nil, errLost), call("t"), "tools/call t", "error.type=-32603 " + tool + " rpc.response.status_code=-32603", "error lost"},
 		"unknown tool": {answering(nil, mcp.NewUnknownNameError("tool", "t")), call("t"), "tools/call", "error.type=-32602 " + tool + " rpc.response.status_code=-32602", `error unknown tool "t"`},
 		"own code":     {answering(nil, mcp.Errorf(7, "seven")), call("t"), "tools/call", "error.type=7 " + tool + " rpc.response.status_code=7", "error seven"},
@@ -231,5 +231,16 @@ func TestAttributesOption(t *testing.T) {
 		if !strings.Contains(attrs, "network.transport=unix") || strings.Contains(attrs, "tcp") || !strings.Contains(attrs, "server.address=here") {
 			t.Errorf("got %s", attrs)
 		}
+	}
+}
+
+// A tool that fails because its context ended is cancelled, not failed.
+func TestFindingU15CancelledToolsAreCancelled(t *testing.T) {
+	o := observe(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = otelmcp.Server(o.options())(answering(mcp.ErrorResult(ctx.Err()), nil)).ServeMCP(ctx, call("t"))
+	if attrs := written(o.only(t).Attributes); !strings.Contains(attrs, "error.type=cancelled") {
+		t.Errorf("got %s", attrs)
 	}
 }

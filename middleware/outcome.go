@@ -1,0 +1,92 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp"
+)
+
+// observe serves a request and passes its outcome to report, even if the handler
+// panics. The panic continues.
+func observe(ctx context.Context, next mcp.Handler, req *mcp.Request, report func(outcome)) (res mcp.Result, err error) {
+	returned := false
+	defer func() {
+		o := outcome{kind: panicked, level: slog.LevelError}
+		if returned {
+			o = outcomeOf(ctx, res, err)
+		}
+		report(o)
+	}()
+	res, err = next.ServeMCP(ctx, req)
+	returned = true
+	return res, err
+}
+
+// panicked is the kind of outcome of a handler that panicked. The caller gets an
+// internal error.
+const panicked = "panic"
+
+// An outcome is how a request ended, for the operator.
+type outcome struct {
+	kind     string
+	level    slog.Level
+	code     int   // 0 unless it is an error of the protocol
+	err      error // why the request failed; nil if that is not known
+	isLogged bool  // err may be logged
+}
+
+func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
+	tool, _ := res.(*mcp.CallToolResult)
+	failed := err != nil || tool != nil && tool.IsError
+	switch {
+	case failed && ctx.Err() != nil:
+		return outcome{kind: "cancelled", err: context.Cause(ctx)}
+	case mcp.CodeOf(err) == mcp.CodeInternalError:
+		return outcome{kind: "error", level: slog.LevelError, code: mcp.CodeInternalError, err: err, isLogged: true}
+	case err != nil:
+		return outcome{kind: "error", code: mcp.CodeOf(err), err: err}
+	case failed:
+		return failedTool(tool.Err())
+	}
+	if _, asks := res.(*mcp.InputRequired); asks {
+		return outcome{kind: "input_required"}
+	}
+	return outcome{kind: "ok"}
+}
+
+// failedTool returns the outcome of a tool that failed with err, or with nil if the reason
+// is not known.
+func failedTool(err error) outcome {
+	_, invalid := errors.AsType[*mcp.ArgumentsError](err)
+	switch {
+	case invalid:
+		return outcome{kind: "invalid_arguments", err: err, isLogged: true}
+	case err == nil:
+		return outcome{kind: "isError"}
+	}
+	return outcome{kind: "isError", level: slog.LevelWarn, err: err, isLogged: true}
+}
+
+// withoutArguments returns an error for the log: for invalid arguments it says where they
+// are invalid, without their values.
+func withoutArguments(err error) error {
+	if _, ok := errors.AsType[*mcp.ArgumentsError](err); !ok {
+		return err
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return errors.New("the arguments could not be decoded or validated")
+	}
+	places := make([]string, len(invalid.Problems))
+	for i, p := range invalid.Problems {
+		places[i] = clip(p.Pointer + " (" + p.Keyword + ")")
+	}
+	return errors.New(strings.Join(places, ", "))
+}
