@@ -105,7 +105,7 @@ func (h *host) call(ctx context.Context, name string, arguments json.RawMessage)
 	}
 	i, found := slices.BinarySearchFunc(tools, name, func(t hostTool, name string) int { return strings.Compare(t.name, name) })
 	if !found {
-		return mcp.ErrorResult(fmt.Sprintf("There is no tool %q.", name)), nil
+		return mcp.ErrorResult(fmt.Errorf("there is no tool %q", name)), nil
 	}
 	return tools[i].conn.CallTool(ctx, &mcp.CallToolParams{Name: tools[i].tool.Name, Arguments: arguments})
 }
