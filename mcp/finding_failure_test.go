@@ -159,7 +159,8 @@ func TestFindingU7TheDecisionCoversEverything(t *testing.T) {
 			res.Content = append(res.Content, mcp.Text("own content"))
 			return res, nil
 		}, nil))
-		mux.Prompt("p", mcp.PromptFunc(func(context.Context, none) (string, error) { return "", errDatabase }, &mcp.Prompt{
+		mux.Prompt("p", mcp.PromptFunc(func(context.Context, map[string]string) (string, error) { return "", errDatabase }, &mcp.Prompt{
+			Arguments:  []*mcp.PromptArgument{{Name: "x"}},
 			Completers: map[string]mcp.Completer{"x": func(context.Context, *mcp.CompleteParams) ([]string, error) { return nil, errDatabase }},
 		}))
 		mux.Resource("r:r", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", errDatabase }, nil))

@@ -87,7 +87,7 @@ func TestHost(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := run(t.Context(), path, []string{"call", "local_sing"}, &out); err == nil || out.String() != "There is no tool \"local_sing\".\n" {
+	if err := run(t.Context(), path, []string{"call", "local_sing"}, &out); err == nil || out.String() != "there is no tool \"local_sing\"\n" {
 		t.Errorf("an unknown tool: %q, %v", &out, err)
 	}
 }
