@@ -7,6 +7,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/jsonschema"
 )
 
 // A PrivateError is an error whose text is for logs only. Wherever a peer would read the
@@ -53,6 +56,21 @@ func (e *ArgumentsError) Error() string { return cmp.Or(e.text, "invalid argumen
 
 // Unwrap returns Err.
 func (e *ArgumentsError) Unwrap() error { return e.Err }
+
+// Places returns where the arguments are invalid, and why, without their values: JSON
+// pointers with the violated keyword of the schema, such as "/name (maxLength)". It returns
+// nil if the arguments could not be decoded or validated for another reason.
+func (e *ArgumentsError) Places() []string {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](e.Err)
+	if !ok {
+		return nil
+	}
+	places := make([]string, len(invalid.Problems))
+	for i, p := range invalid.Problems {
+		places[i] = printable.Line(p.Pointer) + " (" + p.Keyword + ")"
+	}
+	return places
+}
 
 // A failure is why a tool failed. It is not sent.
 type failure struct {

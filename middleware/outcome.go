@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -77,16 +76,12 @@ func failedTool(err error) outcome {
 // withoutArguments returns an error for the log: for invalid arguments it says where they
 // are invalid, without their values.
 func withoutArguments(err error) error {
-	if _, ok := errors.AsType[*mcp.ArgumentsError](err); !ok {
+	invalid, ok := errors.AsType[*mcp.ArgumentsError](err)
+	switch {
+	case !ok:
 		return err
-	}
-	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
+	case len(invalid.Places()) == 0:
 		return errors.New("the arguments could not be decoded or validated")
 	}
-	places := make([]string, len(invalid.Problems))
-	for i, p := range invalid.Problems {
-		places[i] = clip(p.Pointer + " (" + p.Keyword + ")")
-	}
-	return errors.New(strings.Join(places, ", "))
+	return errors.New(strings.Join(invalid.Places(), ", "))
 }
