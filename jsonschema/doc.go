@@ -23,24 +23,27 @@
 //     holds the other members. Embedding, shadowing and the options of the json tag
 //     work as in the JSON package. A struct that embeds a time.Time inherits its
 //     methods and is therefore a time.
-//   - A property is required unless its field is a pointer, has omitempty or
-//     omitzero, or is reached through an embedded pointer.
+//   - A property is required unless its field is a pointer, has omitempty, omitzero or
+//     a default, or is reached through an embedded pointer.
 //   - A pointer allows null only where a nil pointer is written as null: not in a field
 //     with omitempty or omitzero. To accept null for optional arguments, see
 //     [Options.OptionalNull].
 //   - A slice is an array, and a map is an object with "additionalProperties". Nil
 //     slices and maps are written as [] and {}, so they do not allow null.
 //   - []byte is a string with contentEncoding base64, and a time.Time is a string with
-//     format date-time. A type with MarshalText, and a number with the string option,
-//     is a string.
+//     format date-time. A type with MarshalText or UnmarshalText, such as a netip.Addr,
+//     and a number with the string option, is a string; a type UUID of 16 bytes has the
+//     format uuid.
+//   - A time.Duration is a string such as "1m30s", and a url.URL is a string with format
+//     uri. The JSON package has no form for them: use [Marshal] and [Unmarshal], as
+//     package mcp does.
 //   - Integers of 8, 16 and 32 bits, and unsigned integers, have their range.
 //   - any, json.RawMessage, jsontext.Value and types with their own JSON methods allow
 //     every value. Because some clients reject a schema without a type, an object
 //     without properties or an array without items, this is written as
 //     {"type":[…all six…],"properties":{},"items":{}}, and as
 //     "additionalProperties":true in a map.
-//   - time.Duration, channels, functions and complex numbers have no JSON form and
-//     are an error.
+//   - Channels, functions and complex numbers have no JSON form and are an error.
 //
 // Every type is written out where it is used, because many clients do not follow
 // references. Only a type that contains itself becomes a definition in "$defs", under
@@ -50,14 +53,26 @@
 //
 //	Unit string `json:"unit" jsonschema:"enum=celsius,enum=fahrenheit,default=celsius"`
 //	Days int    `json:"days" jsonschema:"minimum=1,maximum=14"`
-//	City string `json:"city" jsonschema_description:"Commas, of course, are fine here"`
+//	City string `json:"city" jsonschema:"minLength=1,description=The city, and its country"`
+//	Zone string `json:"zone" jsonschema:"A tag without an equals sign is a description"`
 //
-// The words are title, description, type, default, example, enum, format, pattern,
-// minLength, maxLength, minimum, maximum, exclusiveMinimum, exclusiveMaximum,
-// multipleOf, minItems, maxItems, uniqueItems, required and nullable. A comma in a
-// value is written "\,". For a list, enum, pattern and format apply to its elements. A
-// field tagged jsonschema:"-" is left out of the schema, which then rejects a value
-// that has it.
+// A description runs to the end of its tag, commas included. In other values a comma is
+// written "\,". The words are:
+//
+//   - for every field: title, description, required, nullable;
+//   - for strings: minLength, maxLength, pattern, format, default, example, enum;
+//   - for numbers: minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf,
+//     default, example, enum;
+//   - for booleans: default;
+//   - for lists: minItems, maxItems, uniqueItems=true, default, once for each element,
+//     and the words of the elements;
+//   - for fields that allow every value: type.
+//
+// enum and example may be repeated. It is an error if a word does not exist, does not
+// apply to the type of the field, or has a value that it cannot have, if a pattern does not
+// compile in Go, and if a default does not fit the schema or the type of the field. The
+// tag jsonschema_description is another place for a description. A field tagged
+// jsonschema:"-" is left out of the schema, which then rejects a value that has it.
 //
 // A type with a method JSONSchemaEnum() []any ([Enumer]) lists its values. A type with
 // JSONSchema() json.RawMessage or JSONSchema() *jsonschema.Schema (invopop's) supplies

@@ -41,16 +41,15 @@ func For[T any]() (json.RawMessage, error) {
 	return ForType(reflect.TypeFor[T]())
 }
 
-// ForType returns the schema of t: of the JSON that
-// github.com/go-json-experiment/json reads into, and writes from, a value of type t.
-// The package comment has the rules. Pointers around t itself are ignored.
+// ForType returns the schema of t: of the JSON that [Unmarshal] reads into, and [Marshal]
+// writes from, a value of type t. The package comment has the rules. Pointers around t itself are ignored.
 //
 // The result is compact, the same on every call, and belongs to the caller. It
 // is inferred once per type. ForType may be called concurrently.
 //
 // ForType returns an error, which names the path of Go fields, if t contains a type
-// with no JSON form (a channel, function, complex number or time.Duration), a struct
-// that the JSON package rejects, or a map whose keys are not strings in JSON.
+// with no JSON form (a channel, function or complex number), a struct that the JSON package
+// rejects, a map whose keys are not strings in JSON, or a tag that is wrong.
 func ForType(t reflect.Type) (json.RawMessage, error) {
 	if t == nil {
 		return nil, errors.New("jsonschema: no type to infer a schema from")

@@ -23,6 +23,7 @@ type field struct {
 	omitempty bool
 	quoted    bool // the "string" option
 	viaNil    bool // reached through an embedded pointer, which may be nil
+	about     *tag // of the schema
 }
 
 // jsonFields returns the fields of struct type t that the JSON package reads and

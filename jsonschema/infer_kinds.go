@@ -7,6 +7,8 @@ import (
 	"encoding"
 	"encoding/base64"
 	jsonv1 "encoding/json"
+	"net/netip"
+	"net/url"
 	"reflect"
 	"strconv"
 	"time"
@@ -18,6 +20,7 @@ import (
 var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
+	urlType      = reflect.TypeFor[url.URL]()
 	byteType     = reflect.TypeFor[byte]()
 )
 
@@ -53,7 +56,9 @@ func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 	case t == timeType:
 		return &invopop.Schema{Type: "string", Format: "date-time"}, nil
 	case t == durationType:
-		return nil, p.errorf("time.Duration has no JSON form; use a number of a stated unit, a string, or a type with MarshalText and UnmarshalText")
+		return &invopop.Schema{Type: "string", Pattern: durationPattern, Description: `duration such as "1m30s"`}, nil
+	case t == urlType:
+		return &invopop.Schema{Type: "string", Format: "uri"}, nil
 	case t.PkgPath() == "math/big" && t.Name() == "Int": // by name: naming the type would link all of its methods
 		return &invopop.Schema{Type: "integer"}, nil
 	case implements(t, jsonMethods):
@@ -62,11 +67,31 @@ func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 		}
 		return &invopop.Schema{}, nil
 	case implements(t, textWriters):
-		return &invopop.Schema{Type: "string"}, nil
+		return textSchema(t), nil
 	case implements(t, textReaders):
-		return &invopop.Schema{}, nil
+		return &invopop.Schema{Type: "string"}, nil
 	}
 	return in.expandKind(t, p)
+}
+
+// durationPattern describes what [time.ParseDuration] accepts, apart from signs other than
+// minus and numbers that begin with a point.
+const durationPattern = `^-?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
+
+// textSchema returns the schema of a type that is written as text.
+func textSchema(t reflect.Type) *invopop.Schema {
+	s := &invopop.Schema{Type: "string"}
+	switch {
+	case t == reflect.TypeFor[netip.Addr]():
+		s.Description = "IP address"
+	case t == reflect.TypeFor[netip.AddrPort]():
+		s.Description = "IP address and port such as 192.0.2.1:80"
+	case t == reflect.TypeFor[netip.Prefix]():
+		s.Description = "network such as 192.0.2.0/24"
+	case t.Name() == "UUID" && t.Kind() == reflect.Array && t.Elem() == byteType && t.Len() == 16:
+		s.Format = "uuid"
+	}
+	return s
 }
 
 func (in *inferrer) expandKind(t reflect.Type, p path) (*invopop.Schema, error) {

@@ -5,16 +5,19 @@ package jsonschema
 
 import (
 	"cmp"
+	"context"
 	jsonv1 "encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	invopop "github.com/invopop/jsonschema"
+
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // object is the type that invopop reflects instead of a struct. It has no fields and no
@@ -59,6 +62,10 @@ func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, err
 		if base(f.Type).Kind() == reflect.Pointer { // invopop would never return
 			return nil, p.field(f.Name).errorf("%s", errSelfPointer)
 		}
+		var err error
+		if f.about, err = parseTag(f.Tag); err != nil {
+			return nil, p.field(f.Name).errorf("%v", err)
+		}
 	}
 	var failed error
 	untagged := map[reflect.Type]invopop.Schema{} // the schemas of types, without the tags of a field
@@ -96,7 +103,7 @@ func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, err
 func structFields(fields []*field) []reflect.StructField {
 	list := make([]reflect.StructField, len(fields))
 	for i, f := range fields {
-		list[i] = reflect.StructField{Name: f.name, Type: f.Type, Tag: f.Tag}
+		list[i] = reflect.StructField{Name: f.name, Type: f.Type, Tag: f.about.structTag(f.Tag)}
 	}
 	return list
 }
@@ -112,8 +119,6 @@ func nameOfType(fields []*field, t reflect.Type) string {
 
 // completeProperties completes the schemas of the fields and the list of required ones.
 func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect.Type]invopop.Schema, p path) error {
-	required := s.Required // by a word in the tag
-	s.Required = nil
 	for _, f := range fields {
 		property, ok := s.Properties.Get(f.name)
 		if !ok { // tagged "-"
@@ -124,7 +129,12 @@ func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect
 			return err
 		}
 		s.Properties.Set(f.name, property)
-		if !f.optional() || slices.Contains(required, f.name) {
+		switch optional := hasDefault(property); {
+		case f.about.required && optional:
+			return p.field(f.Name).errorf("it is required and has a default, which would never be used; remove one of the two")
+		case f.about.required && f.omits:
+			return p.field(f.Name).errorf("it is required and has omitempty or omitzero, so that it would be written without it; remove one of the two")
+		case f.about.required, !optional && !f.optional():
 			s.Required = append(s.Required, f.name)
 		}
 	}
@@ -134,18 +144,17 @@ func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect
 // completeProperty completes the schema of one field. untagged is the schema of its type
 // without the tags.
 func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p path) (*invopop.Schema, error) {
-	words := strings.Split(f.Tag.Get("jsonschema"), ",")
-	if slices.Contains(words, "nullable") {
-		s = s.OneOf[0] // oneOf it and null; orNull has a simpler form
+	if err := f.about.check(&untagged, f.quoted); err != nil {
+		return nil, p.errorf("%v", err)
+	}
+	if strings.Contains(f.about.structTag(f.Tag).Get("jsonschema")+",", ",nullable,") {
+		s = s.OneOf[0] // invopop took the end of a value with a comma for the flag
 	}
 	if s.Description == "" {
 		s.Description = untagged.Description
 	}
 	if n := len(untagged.Enum); n < len(s.Enum) {
 		s.Enum = s.Enum[n:] // the values of the tag replace those of the type
-	}
-	if err := checkNumbers(s, p); err != nil {
-		return nil, err
 	}
 	if f.quoted {
 		if err := quoteNumber(f.Type, s, p); err != nil {
@@ -154,33 +163,41 @@ func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p pa
 	}
 	parseDefaults(s)
 	s = complete(f.Type, s)
-	if f.writesNull() || hasNullable(words) {
+	if err := checkDefault(f, s); err != nil {
+		return nil, p.errorf("%v", err)
+	}
+	if f.writesNull() || f.about.nullable {
 		s = orNull(s)
 	}
 	return s, nil
 }
 
-// hasNullable reports whether one of the words of a tag is "nullable". A word after a
-// backslash is part of a text with a comma.
-func hasNullable(words []string) bool {
-	for i, word := range words {
-		if word == "nullable" && (i == 0 || !strings.HasSuffix(words[i-1], `\`)) {
-			return true
-		}
-	}
-	return false
-}
+// hasDefault reports whether s has a default, from a tag or from the type.
+func hasDefault(s *invopop.Schema) bool { return s.Default != nil || s.Extras["default"] != nil }
 
-// checkNumbers returns an error if a tag has a number that is not a number in JSON, such
-// as 007, which invopop accepts.
-func checkNumbers(s *invopop.Schema, p path) error {
-	for name, number := range map[string]jsonv1.Number{
-		"minimum": s.Minimum, "exclusiveMinimum": s.ExclusiveMinimum,
-		"maximum": s.Maximum, "exclusiveMaximum": s.ExclusiveMaximum, "multipleOf": s.MultipleOf,
-	} {
-		if number != "" && !jsontext.Value(number).IsValid() {
-			return p.errorf("%s in a tag is %q, which is not a number in JSON", name, number)
-		}
+// checkDefault returns an error if the default in the tag of a field does not fit the schema
+// of the field, or cannot be decoded into it.
+func checkDefault(f *field, s *invopop.Schema) error {
+	if !f.about.has("default") {
+		return nil
+	}
+	raw, err := jsonv1.Marshal(s)
+	if err != nil {
+		return err
+	}
+	value, err := jsonv1.Marshal(s.Default)
+	if err != nil {
+		return err
+	}
+	schema, err := Compile(raw, &Options{AssertFormats: true})
+	if err != nil {
+		return err
+	}
+	if err := schema.Validate(context.Background(), value); err != nil {
+		return fmt.Errorf("the default in the jsonschema tag does not fit: %w", err)
+	}
+	if err := strictjson.UnmarshalValue(value, reflect.New(f.Type).Interface()); err != nil {
+		return fmt.Errorf("the default in the jsonschema tag does not fit: %w", cause(err))
 	}
 	return nil
 }

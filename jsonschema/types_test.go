@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"time"
 
@@ -29,6 +30,17 @@ func (l *level) UnmarshalText(b []byte) error {
 	_, err := fmt.Sscanf(string(b), "L%d", (*int)(l))
 	return err
 }
+
+// UUID is like those of the usual packages.
+type UUID [16]byte
+
+func (u UUID) MarshalText() ([]byte, error)     { return fmt.Appendf(nil, "%x", u[:]), nil }
+func (u *UUID) UnmarshalText(text []byte) error { return nil }
+
+// readText is only read as text.
+type readText string
+
+func (*readText) UnmarshalText([]byte) error { return nil }
 
 type custom struct{ n int }
 
@@ -141,7 +153,7 @@ type optional struct {
 	Required string    `json:"required"`
 	Empty    string    `json:"empty,omitempty"`
 	Zero     time.Time `json:"zero,omitzero"`
-	Forced   string    `json:"forced,omitempty" jsonschema:"required"`
+	Forced   *string   `json:"forced" jsonschema:"required"`
 }
 
 type keywords struct {
@@ -272,6 +284,17 @@ var golden = []struct {
 		G taggedTime
 		Q *embeddedTime
 	}]()},
+	{name: "text-standard", typ: reflect.TypeFor[struct {
+		D  time.Duration `json:"d" jsonschema:"how long to wait, at most"`
+		PD *time.Duration
+		U  url.URL
+		PU *url.URL
+		A  netip.Addr
+		P  netip.AddrPort
+		N  netip.Prefix
+		ID UUID
+		R  readText
+	}]()},
 	{name: "twice", typ: reflect.TypeFor[struct {
 		A point
 		B point
@@ -281,7 +304,6 @@ var golden = []struct {
 
 	{name: "fails-chan", typ: reflect.TypeFor[struct{ A []struct{ C chan int } }](), failing: true},
 	{name: "fails-complex", typ: reflect.TypeFor[map[string]complex128](), failing: true},
-	{name: "fails-duration", typ: reflect.TypeFor[struct{ Timeout time.Duration }](), failing: true},
 	{name: "fails-func", typ: reflect.TypeFor[func()](), failing: true},
 	{name: "fails-key", typ: reflect.TypeFor[struct{ M map[bool]int }](), failing: true},
 	{name: "fails-quoted", typ: structOf("S", reflect.TypeFor[[]string](), `json:",string"`), failing: true},

@@ -92,12 +92,12 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 		if err != nil {
 			return nil, err
 		}
-		return marshal(v)
+		return marshalValue(v)
 	})
 	if err != nil {
 		return value, err
 	}
-	if err := unmarshal(raw, &value); err != nil {
+	if err := decode(raw, &value); err != nil {
 		return value, Errorf(CodeInternalError, "the value that Once keeps under %q does not fit a %T: %w", key, value, err)
 	}
 	return value, nil

@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
-	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/strictjson"
 )
@@ -34,58 +31,11 @@ func unmarshal(data []byte, v any) error { return strictjson.Unmarshal(data, v) 
 // text, such as the error that a call is cancelled with, is replaced.
 func mustMarshal(v any) []byte { return strictjson.MustMarshal(v) }
 
-// decode decodes into a program's own type. An integer is one however it is written, as
-// JSON Schema has it: 1.0 and 1e2 fit an int.
-func decode(data []byte, v any) error {
-	err := unmarshal(data, v)
-	if err == nil {
-		return nil
-	}
-	plain, changed := plainIntegers(data)
-	if !changed {
-		return err
-	}
-	reflect.ValueOf(v).Elem().SetZero()
-	return unmarshal(plain, v)
-}
+// marshalValue encodes a value of the program's own, and decode decodes into one; see
+// [strictjson.UnmarshalValue].
+func marshalValue(v any) ([]byte, error) { return strictjson.MarshalValue(v) }
 
-// plainIntegers writes the integers of valid JSON that have a fraction or an exponent
-// without.
-func plainIntegers(data []byte) (plain []byte, changed bool) {
-	plain = make([]byte, 0, len(data))
-	for i := 0; i < len(data); {
-		end := i + 1
-		switch c := data[i]; {
-		case c == '"':
-			for data[end] != '"' {
-				if data[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end++
-		case c == '-' || '0' <= c && c <= '9':
-			for end < len(data) && strings.IndexByte("0123456789+-.eE", data[end]) >= 0 {
-				end++
-			}
-			if number, ok := plainInteger(string(data[i:end])); ok {
-				plain, i, changed = append(plain, number...), end, true
-				continue
-			}
-		}
-		plain = append(plain, data[i:end]...)
-		i = end
-	}
-	return plain, changed
-}
-
-func plainInteger(number string) (string, bool) {
-	if !strings.ContainsAny(number, ".eE") {
-		return "", false
-	}
-	n, ok := decimal.Parse(number)
-	return n.String(), ok && n.IsInteger()
-}
+func decode(data []byte, v any) error { return strictjson.UnmarshalValue(data, v) }
 
 // decodeProblem tells a peer what of its value did not fit, without naming Go
 // types: a JSON pointer, and what stood there, or what the type's own decoder says.

@@ -89,7 +89,7 @@ func rawParams(params any) (json.RawMessage, error) {
 	case json.RawMessage:
 		return p, nil
 	}
-	return marshal(params)
+	return marshalValue(params)
 }
 
 // Params returns the raw params object, nil if there is none. It must not be changed.

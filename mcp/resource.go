@@ -251,7 +251,7 @@ func (f *resourceFunc[In, Out]) result(uri string, out Out) (Result, error) {
 	case *ReadResourceResult:
 		res = out
 	default:
-		raw, err := marshal(out)
+		raw, err := marshalValue(out)
 		if err != nil {
 			return nil, Errorf(CodeInternalError, "the resource could not be encoded: %w", err)
 		}

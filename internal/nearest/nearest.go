@@ -60,10 +60,14 @@ func distance(a, b []rune) int {
 	return row[len(b)]
 }
 
-// Hint returns `; did you mean "candidate"?` for the candidate most similar to name, or "".
-func Hint(name string, candidates []string) string {
-	if c := Of(name, candidates); c != "" {
-		return `; did you mean "` + c + `"?`
+// Hint returns `; did you mean "candidate"?` for the candidate most similar to name, or ""
+// if none is similar.
+func Hint(name string, candidates []string) string { return Question(Of(name, candidates)) }
+
+// Question asks whether name was meant, as [Hint] does. It returns "" for no name.
+func Question(name string) string {
+	if name == "" {
+		return ""
 	}
-	return ""
+	return `; did you mean "` + name + `"?`
 }

@@ -1,0 +1,160 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema_test
+
+import (
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// A tag says what is meant, or is refused: with the field's path, the word, and what was
+// probably meant.
+func TestFindingU4TagsAreStrict(t *testing.T) {
+	text, integer, boolean := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[bool]()
+	list, object := reflect.TypeFor[[]int](), reflect.TypeFor[point]()
+	for _, tt := range []struct {
+		typ  reflect.Type
+		tag  string
+		want string
+	}{
+		{integer, `min=1,max=3`, `struct.Field: the jsonschema tag has the unknown word "min"; did you mean "minimum"?`},
+		{text, `min=1`, `unknown word "min"; did you mean "minLength"?`},
+		{list, `min=1`, `unknown word "min"; did you mean "minItems"?`},
+		{integer, `minimum=1, maximum=3`, `unknown word " maximum"; did you mean "maximum"?`},
+		{integer, `minimun=1`, `unknown word "minimun"; did you mean "minimum"?`},
+		{text, `color=red`, `unknown word "color"`},
+		{text, `minimum=1`, `minimum in the jsonschema tag does not apply to a string, which takes default, description, enum, example, format, maxLength, minLength, nullable, pattern`},
+		{boolean, `enum=true`, `enum in the jsonschema tag does not apply to a boolean, which takes default, description, nullable, required, title`},
+		{object, `minLength=1`, `minLength in the jsonschema tag does not apply to an object`},
+		{list, `minLength=1`, `minLength in the jsonschema tag does not apply to an array`},
+		{reflect.TypeFor[any](), `minimum=1`, `minimum in the jsonschema tag does not apply to a field of any type`},
+		{text, `type=integer`, `type in the jsonschema tag does not apply to a string`},
+		{text, `maxLength=x`, `maxLength=x in the jsonschema tag: it must be a whole number that is not negative`},
+		{text, `minLength=-1`, `minLength=-1 in the jsonschema tag: it must be`},
+		{integer, `minimum=007`, `minimum=007 in the jsonschema tag: it must be a number, as in JSON`},
+		{integer, `default=many`, `default=many in the jsonschema tag: it must be a number`},
+		{boolean, `default=yes`, `default=yes in the jsonschema tag: it must be true or false`},
+		{list, `uniqueItems=false`, `uniqueItems=false in the jsonschema tag: it must be true`},
+		{text, `pattern=[a-z`, `pattern=[a-z in the jsonschema tag: error parsing regexp: missing closing ]`},
+		{text, `pattern=(?=a)`, `pattern=(?=a) in the jsonschema tag: error parsing regexp: invalid or unsupported Perl syntax`},
+		{text, `minLength`, `minLength needs a value, such as minLength=…`},
+		{text, `minLength=1,`, `an empty word; remove the comma`},
+		{text, `minLength=1,the city`, `"the city" is not a word with a value; for a description, write "description=…" at the end`},
+		{text, `required,the city`, `"the city" is not a word with a value`},
+		{text, `description=the city,minLength=1`, `a description runs to the end of its tag, so "minLength=1" would be a part of it`},
+		{text, `description=the city,required`, `so "required" would be a part of it`},
+		{text, `enum=x,enum=y,default=z`, `the default in the jsonschema tag does not fit: (root): expected one of the allowed values, got string "z"; allowed: "x", "y"`},
+		{integer, `maximum=3,default=4`, `the default in the jsonschema tag does not fit: (root): expected number of at most 3`},
+		{integer, `default=1.5`, `the default in the jsonschema tag does not fit: (root): expected integer`},
+		{list, `maxItems=1,default=1,default=2`, `the default in the jsonschema tag does not fit: (root): expected array of at most 1 item`},
+		{list, `default=1,default=x`, `default=x in the jsonschema tag: it must be a number`},
+		{text, `format=date,default=today`, `the default in the jsonschema tag does not fit: (root): expected date such as`},
+		{reflect.TypeFor[time.Duration](), `default=90`, `the default in the jsonschema tag does not fit`},
+		{reflect.TypeFor[netip.Addr](), `default=localhost`, `the default in the jsonschema tag does not fit: ParseAddr("localhost"): unable to parse IP`},
+		{reflect.TypeFor[uint8](), `default=300`, `the default in the jsonschema tag does not fit: (root): expected number of at most 255`},
+		{integer, `required,default=3`, `it is required and has a default, which would never be used; remove one of the two`},
+	} {
+		_, err := jsonschema.ForType(structOf("Field", tt.typ, reflect.StructTag(`jsonschema:"`+tt.tag+`"`)))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v with the tag %s: got %v, want %q", tt.typ, tt.tag, err, tt.want)
+		}
+	}
+	for _, tt := range []struct{ tags, want string }{
+		{`json:"a,omitempty" jsonschema:"required"`, "it is required and has omitempty or omitzero"},
+		{`jsonschema:"one" jsonschema_description:"two"`, "there are two descriptions"},
+		{`jsonschema_extras:"x-order"`, `the jsonschema_extras tag has "x-order" without a value`},
+	} {
+		_, err := jsonschema.ForType(structOf("Field", text, reflect.StructTag(tt.tags)))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("the tags %s: got %v, want %q", tt.tags, err, tt.want)
+		}
+	}
+}
+
+// A tag without a word is a description, with its commas, and so is the end of a tag.
+func TestFindingU4Descriptions(t *testing.T) {
+	for tag, want := range map[string]string{
+		`the first number, as an integer`:          `{"type":"integer","description":"the first number, as an integer"}`,
+		`description=one, two`:                     `{"type":"integer","description":"one, two"}`,
+		`minimum=1,description=one, two and a=b`:   `{"type":"integer","minimum":1,"description":"one, two and a=b"}`,
+		`description=one\\, two`:                   `{"type":"integer","description":"one, two"}`,
+		`description=or\\,nullable`:                `{"type":"integer","description":"or,nullable"}`,
+		`description=such as\\,minimum=1`:          `{"type":"integer","description":"such as,minimum=1"}`,
+		`nullable`:                                 `{"type":["integer","null"]}`,
+		`nullable,minimum=1,description=a, b, c`:   `{"minimum":1,"description":"a, b, c","type":["integer","null"]}`,
+		`title=one\\, two,minimum=1`:               `{"type":"integer","minimum":1,"title":"one, two"}`,
+		`required or not, this is the description`: `{"type":"integer","description":"required or not, this is the description"}`,
+	} {
+		got, err := jsonschema.ForType(structOf("F", reflect.TypeFor[int](), reflect.StructTag(`jsonschema:"`+tag+`"`)))
+		if err != nil || !strings.Contains(string(got), `{"F":`+want+`}`) {
+			t.Errorf("%s: got %s, %v\nwant %s", tag, got, err, want)
+		}
+	}
+	got, err := jsonschema.ForType(structOf("F", reflect.TypeFor[string](), `jsonschema:"pattern=^a\\,nullable\\,required$"`))
+	if err != nil || !strings.Contains(string(got), `{"F":{"type":"string","pattern":"^a,nullable,required$"}}`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// A field with a default is optional.
+func TestFindingU12DefaultsAreOptional(t *testing.T) {
+	got, err := jsonschema.For[struct {
+		A int    `json:"a" jsonschema:"default=3"`
+		B string `json:"b" jsonschema:"default="`
+		C string `json:"c"`
+	}]()
+	if err != nil || !strings.Contains(string(got), `"required":["c"]`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// Types of the standard library that are usually written as text have schemas, and values
+// that fit them can be decoded.
+func TestFindingU8TextTypes(t *testing.T) {
+	type text struct {
+		Wait  time.Duration            `json:"wait,omitzero" jsonschema:"default=1m30s"`
+		Waits map[string]time.Duration `json:"waits,omitzero"`
+		Page  *url.URL                 `json:"page,omitzero"`
+		Addr  netip.Addr               `json:"addr,omitzero"`
+		ID    *UUID                    `json:"id,omitzero"`
+	}
+	s := compileFor(t, reflect.TypeFor[text]())
+	for data, problem := range map[string]string{
+		`{"wait":"1m30s","waits":{"a":"-1.5h"},"page":"https://a.example/b","addr":"::1","id":"00"}`: "",
+		`{"wait":"0"}`:      "",
+		`{"wait":"1µs"}`:    "",
+		`{"wait":90}`:       "expected string, got number 90",
+		`{"wait":"1 day"}`:  "/wait: expected string that matches",
+		`{"page":"a b"}`:    "/page: expected URI such as",
+		`{"wait":"99999h"}`: "",
+	} {
+		got := errorText(s.Validate(t.Context(), []byte(data)))
+		if (got == "") != (problem == "") || !strings.Contains(got, problem) {
+			t.Errorf("%s: got %q, want %q", data, got, problem)
+		}
+		var v text
+		if err := jsonschema.Unmarshal([]byte(data), &v); problem == "" && err != nil {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+	var v text
+	if err := jsonschema.Unmarshal([]byte(`{"wait":"1m30s","page":"/a?b"}`), &v); err != nil || v.Wait != 90*time.Second || v.Page.Path != "/a" {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if got, err := jsonschema.Marshal(v); err != nil || string(got) != `{"wait":"1m30s","page":"/a?b"}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+	for _, data := range []string{`{"wait":"1 day"}`, `{"wait":1}`} {
+		err := jsonschema.Unmarshal([]byte(data), &v)
+		if got := errorText(err); !strings.Contains(got, `a duration such as "1m30s"`) || !strings.Contains(got, "/wait") {
+			t.Errorf("%s: got %q", data, got)
+		}
+	}
+}
