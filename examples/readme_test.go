@@ -63,6 +63,15 @@ func TestReadmePrograms(t *testing.T) {
 	}
 }
 
+// TestJWTIsShort holds what docs/migrating.md says of a server with three tools, tokens
+// and a scope: with its test it has at most 90 lines.
+func TestJWTIsShort(t *testing.T) {
+	lines := strings.Count(readFile(t, "examples/jwt/main.go")+readFile(t, "examples/jwt/main_test.go"), "\n")
+	if lines > 90 {
+		t.Errorf("examples/jwt has %d lines", lines)
+	}
+}
+
 func isProgram(block string) bool { return strings.HasPrefix(block, "package main\n") }
 
 // TestReadmeIsTested checks that everything else, but for its indentation, is in the code of

@@ -24,8 +24,9 @@ type Options struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds the write of one response, or of one event of a stream. A client
 	// that reads more slowly is disconnected. The time that a handler takes does not count.
-	// It replaces http.Server.WriteTimeout, which would end every stream. 0 means 30
-	// seconds.
+	// It replaces http.Server.WriteTimeout, however short that is, which would end every
+	// stream and slow answer. Middleware that wraps the response writer must give it an
+	// Unwrap method for that; see [http.ResponseController]. 0 means 30 seconds.
 	WriteTimeout time.Duration
 	// BodyTimeout bounds the time in which a request body must arrive; otherwise the
 	// request is refused with 408. It replaces http.Server.ReadTimeout, which applies if

@@ -102,8 +102,8 @@ func serve(ctx context.Context, c *config, public, private net.Listener) error {
 	return errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx), admin.Shutdown(ctx))
 }
 
-// newServer has the timeouts that a server on the internet needs. It has no WriteTimeout,
-// which would cut off slow tools and streams; mcphttp.Options has one for each message.
+// newServer has the timeouts that a server on the internet needs. WriteTimeout
+// bounds the REST API only: mcphttp.Options has one of its own, which cuts off no slow tool.
 func newServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 }

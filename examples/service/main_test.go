@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
 )
 
 // start runs the service as main does, and stops it as Kubernetes does.
@@ -34,6 +35,15 @@ func start(t *testing.T, issuer string) (resource, adminURL string) {
 		}
 	})
 	return resource, "http://" + private.Addr().String()
+}
+
+// startWithIssuer runs the service with an issuer of tokens for it.
+func startWithIssuer(t *testing.T) (issuer *authtest.Issuer, resource, adminURL string) {
+	t.Helper()
+	issuer = authtest.NewIssuer(t, "")
+	resource, adminURL = start(t, issuer.URL)
+	issuer.Audience = resource
+	return issuer, resource, adminURL
 }
 
 func listen(t *testing.T) net.Listener {
@@ -83,10 +93,10 @@ func fetch(t *testing.T, method, url, token, body string) (int, string) {
 
 // TestService changes the inventory through MCP and REST, with and without the scope for it.
 func TestService(t *testing.T) {
-	issuer := newIssuer(t)
-	resource, adminURL := start(t, issuer.url)
+	issuer, resource, adminURL := startWithIssuer(t)
 	items := strings.TrimSuffix(resource, "/mcp") + "/v1/items"
-	reader, writer := issuer.token(t, resource, scopeRead), issuer.token(t, resource, scopeRead+" "+scopeWrite)
+	reader := issuer.Token(authtest.Claims{"scope": scopeRead})
+	writer := issuer.Token(authtest.Claims{"scope": scopeRead + " " + scopeWrite})
 
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		conn, err := connect(t, resource, writer, version)
@@ -123,11 +133,12 @@ func TestService(t *testing.T) {
 	}
 }
 
-// TestStrangers are callers without a token, and with one for another server.
+// TestStrangers are callers without a token, and with one that is not valid.
 func TestStrangers(t *testing.T) {
-	issuer := newIssuer(t)
-	resource, _ := start(t, issuer.url)
-	for name, token := range map[string]string{"no token": "", "another audience": issuer.token(t, "https://other.example.com", scopeRead)} {
+	issuer, resource, _ := startWithIssuer(t)
+	strangers := issuer.InvalidTokens(authtest.Claims{"scope": scopeRead})
+	strangers["absent"] = ""
+	for name, token := range strangers {
 		if _, err := connect(t, resource, token, ""); !errors.Is(err, mcp.ErrUnauthorized) {
 			t.Errorf("%s: MCP: %v", name, err)
 		}
@@ -138,7 +149,7 @@ func TestStrangers(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	_, adminURL := start(t, newIssuer(t).url)
+	_, _, adminURL := startWithIssuer(t)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if status, _ := fetch(t, http.MethodGet, adminURL+path, "", ""); status != http.StatusOK {
 			t.Errorf("%s: %d", path, status)

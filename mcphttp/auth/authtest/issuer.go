@@ -50,7 +50,9 @@ type Issuer struct {
 }
 
 // NewIssuer returns an Issuer of tokens for an audience, the URL of the server under test.
-// It is served on a loopback port until the test ends.
+// It is served on a loopback port until the test ends. A server that has to know the
+// issuer before its own URL is known can be started between NewIssuer(tb, "") and the
+// first token: set the Audience then.
 func NewIssuer(tb testing.TB, audience string, algorithms ...string) *Issuer {
 	tb.Helper()
 	i := &Issuer{Audience: audience, Algorithms: algorithms}

@@ -1,0 +1,52 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Command jwt is a thermostat for callers with an access token (JWT) of an authorization
+// server. To set it needs a scope, which clients ask their user for when it comes to that.
+//
+//	RESOURCE=http://127.0.0.1:8080/mcp ISSUER=https://login.example.com go run ./examples/jwt
+package main
+
+import (
+	"context"
+	"log"
+	"net/http"
+	"os"
+	"sync/atomic"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/middleware"
+)
+
+type target struct {
+	Degrees int    `json:"degrees" jsonschema:"minimum=5,maximum=30,description=in Celsius"`
+	Mode    string `json:"mode,omitempty" jsonschema:"enum=eco,enum=comfort,default=eco"`
+}
+
+func newServer(resource, issuer string) http.Handler {
+	var now atomic.Pointer[target]
+	now.Store(&target{20, "eco"})
+	read := func(context.Context, struct{}) (*target, error) { return now.Load(), nil }
+	whoami := func(ctx context.Context, _ struct{}) (string, error) {
+		return mcp.PrincipalFromContext(ctx).Subject, nil
+	}
+	set := func(_ context.Context, in target) (target, error) {
+		now.Store(&in)
+		return in, nil
+	}
+	mux := mcp.NewMux("thermostat", "v1.0.0", nil)
+	mux.Tool("read", mcp.ToolFunc(read, &mcp.Tool{Description: "Read the thermostat."}))
+	mux.Tool("whoami", mcp.ToolFunc(whoami, &mcp.Tool{Description: "Return the name of the user."}))
+	mux.With(middleware.RequireScopes("heat:write")).Tool("set", mcp.ToolFunc(set, &mcp.Tool{Description: "Set the thermostat."}))
+
+	protect := auth.Require(auth.NewJWT(issuer, resource, nil), &auth.Options{Resource: resource})
+	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
+	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}}))
+	return router
+}
+
+func main() {
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", newServer(os.Getenv("RESOURCE"), os.Getenv("ISSUER"))))
+}
