@@ -3,7 +3,10 @@
 
 package mcp
 
-import "context"
+import (
+	"context"
+	"log/slog"
+)
 
 // Bounds on the notifications that wait for a function of the client: their number and
 // their size.
@@ -23,20 +26,22 @@ func newNoteQueue(c *Conn) *serialQueue {
 	return q
 }
 
-// callSafely calls a function of the client, and logs a panic.
-func (c *Conn) callSafely(fn func()) {
+// callSafely calls a function of the program. A panic is logged, and becomes an error.
+func callSafely(logger *slog.Logger, fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.logPanic(v)
+			err = logPanic(logger, v)
 		}
 	}()
-	fn()
+	return fn()
 }
 
-// logPanic logs a panic of a function of the client.
-func (c *Conn) logPanic(v any) {
-	_ = panicked(c.ctx, &Request{call: new(call)}, v, c.client.opts.Logger)
+// logPanic logs a panic of a function of the program, and returns an error for it.
+func logPanic(logger *slog.Logger, v any) error {
+	return panicked(context.Background(), &Request{call: new(call)}, v, logger)
 }
+
+func (c *Conn) logPanic(v any) { _ = logPanic(c.client.opts.Logger, v) }
 
 // receiveNotification passes a notification to the call or the subscription that it
 // belongs to, or to the client's functions. About is the ID of the request on whose stream

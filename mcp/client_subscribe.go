@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 )
@@ -27,11 +28,16 @@ type Subscription struct {
 // in the connection, fn is called for everything that may have changed meanwhile. Listen
 // may be called in fn, and in the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
+	return listenTo(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)
+}
+
+// listenTo subscribes to changes at h; see [Conn.Listen].
+func listenTo(ctx context.Context, h Handler, id ID, filter SubscriptionFilter, fn func(Change), logger *slog.Logger) (*Subscription, error) {
 	req, err := NewRequest(MethodListen, &ListenParams{Notifications: filter})
 	if err != nil {
 		return nil, err
 	}
-	req.ID = c.nextID()
+	req.ID = id
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Subscription{cancel: cancel, done: make(chan struct{})}
 	acknowledged := make(chan SubscriptionFilter, 1)
@@ -44,7 +50,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 		},
 		changed: func(_ context.Context, ch Change) error {
 			if ctx.Err() == nil {
-				c.callSafely(func() { fn(ch) })
+				_ = callSafely(logger, func() error { fn(ch); return nil })
 			}
 			return context.Cause(ctx)
 		},
@@ -52,7 +58,7 @@ func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Ch
 	go func() {
 		defer close(s.done)
 		defer cancel(nil)
-		_, s.err = serve(ctx, HandlerFunc(c.serve), req, notifier, c.client.opts.Logger)
+		_, s.err = serve(ctx, h, req, notifier, logger)
 	}()
 	return s.waitFor(acknowledged)
 }

@@ -6,6 +6,8 @@ package mcp_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -46,6 +48,33 @@ func ExampleClient() {
 	// Output:
 	// add
 	// 5
+}
+
+// An Upstream connects again whenever its server has gone. Mounted on a mux, it makes a
+// gateway that stays up; Conn returns the connection of the moment.
+func ExampleClient_Maintain() {
+	weather := mcp.NewMux("weather", "v1.0.0", nil)
+	weather.Tool("today", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "sunny", nil }, nil))
+	ctx := context.Background()
+
+	client := mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{Forward: true, KeepAlive: 30 * time.Second})
+	up := client.Maintain(ctx, mcp.InProcess(weather), &mcp.ReconnectOptions{ // or any other transport
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	defer up.Close()
+	gateway := mcp.NewMux("gateway", "v1.0.0", nil)
+	gateway.Mount("weather_", up)
+
+	conn, err := up.Conn(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mcp.Call[string](ctx, conn, "today", nil))
+	fmt.Println(up.State().Err)
+	// Output:
+	// sunny <nil>
+	// <nil>
 }
 
 // A connection is a Handler, so a gateway is a mux with connections mounted. What a

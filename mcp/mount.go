@@ -37,8 +37,8 @@ func isMountPrefix(prefix string) bool {
 	return prefix != "" && len(prefix) <= 64 && strings.Trim(prefix, alphanumeric+"_-") == ""
 }
 
-// Mount serves another Mux, or any Handler that acts as a server, such as a connection to
-// one, under a prefix. The prefix includes the separator: with "github_", the tool "search"
+// Mount serves another Mux, or any Handler that acts as a server, such as a [Conn] or an
+// [Upstream], under a prefix. The prefix includes the separator: with "github_", the tool "search"
 // becomes "github_search". Prompts are renamed in the same way. The URI "notes://a" becomes
 // "mount:github_:notes://a", also in the results of tools and prompts, except for URIs that
 // the client fetches from the web itself. Custom methods are not mounted.

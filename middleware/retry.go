@@ -182,6 +182,9 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // transient is the default of RetryOptions.Transient.
 func transient(err error) bool {
+	if errors.Is(err, mcp.ErrNotConnected) {
+		return true
+	}
 	for _, lasting := range []error{
 		context.Canceled, context.DeadlineExceeded, mcp.ErrClosed,
 		mcp.ErrUnauthorized, transport.ErrNotUnderstood, mcp.ErrSessionLost,

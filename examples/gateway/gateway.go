@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -20,18 +19,11 @@ type upstream struct {
 	transport transport.Transport
 }
 
-// connectTimeout is how long a server may take to be reached: it may have to be
-// built first.
-const connectTimeout = 30 * time.Second
-
-// gateway is a mux and the connections that are mounted on it.
+// gateway is a mux and the servers that are mounted on it.
 type gateway struct {
-	mux    *mcp.Mux
-	logger *slog.Logger
-
-	mu    sync.Mutex
-	conns []*mcp.Conn
-	work  sync.WaitGroup
+	mux     *mcp.Mux
+	logger  *slog.Logger
+	mounted []*mcp.Upstream
 }
 
 // newClient makes a client that passes questions of the servers on to the callers of the
@@ -56,48 +48,20 @@ func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
 	return &gateway{mux: mux, logger: logger}
 }
 
-// mountAll connects to the servers at once, and mounts those that can be reached.
-func (g *gateway) mountAll(ctx context.Context, client *mcp.Client, servers []upstream) {
-	var wg sync.WaitGroup
-	for _, server := range servers {
-		wg.Go(func() {
-			if err := g.mount(ctx, client, server); err != nil {
-				g.logger.Error("a server is left out", "prefix", server.prefix, "error", err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// mount connects to a server and mounts the connection for as long as it lives.
-func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout) // of connecting only
-	defer cancel()
-	conn, err := client.Connect(ctx, server.transport)
-	if err != nil {
-		return err
-	}
-	g.mu.Lock()
-	g.conns = append(g.conns, conn)
-	g.mu.Unlock()
-	g.mux.Mount(server.prefix, conn)
-	g.logger.Info("mounted", "prefix", server.prefix, "version", conn.Version())
-	g.work.Go(func() {
-		<-conn.Done()
-		g.mux.Unmount(server.prefix)
-		g.logger.Info("unmounted", "prefix", server.prefix, "error", conn.Err())
-	})
-	return nil
+// mount mounts a server, which may come and go: the gateway connects to it as soon as it is
+// there, and again whenever the connection is lost.
+func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream) {
+	logger := g.logger.With("prefix", server.prefix)
+	up := client.Maintain(ctx, server.transport, &mcp.ReconnectOptions{Logger: logger, MaxDowntime: -1})
+	g.mounted = append(g.mounted, up)
+	g.mux.Mount(server.prefix, up)
 }
 
 // close ends the connections, and with them the servers that are commands.
 func (g *gateway) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, conn := range g.conns {
-		if err := conn.Close(); err != nil {
+	for _, up := range g.mounted {
+		if err := up.Close(); err != nil {
 			g.logger.Error("closing a connection", "error", err)
 		}
 	}
-	g.work.Wait()
 }

@@ -8,7 +8,7 @@
 //
 // The tool "add" of the command is the tool "command_add" of the gateway; those of
 // the others begin with "local_" and "remote_". A server that cannot be reached is
-// left out.
+// missing until it can: its tools appear, and clients that listen are told.
 package main
 
 import (
@@ -60,7 +60,9 @@ func upstreams(remote string, command []string) []upstream {
 func run(ctx context.Context, addr string, servers []upstream) error {
 	gw := newGateway(newLocal(), slog.Default())
 	defer gw.close()
-	gw.mountAll(ctx, newClient(""), servers)
+	for _, server := range servers {
+		gw.mount(context.WithoutCancel(ctx), newClient(""), server) // requests under way need it until the end
+	}
 
 	endpoint := mcphttp.NewHandler(gw.mux, nil)
 	routes := http.NewServeMux()

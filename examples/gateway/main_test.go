@@ -23,7 +23,12 @@ const isServer = "GATEWAY_TEST_SERVER=1"
 
 func TestMain(m *testing.M) {
 	if slices.Contains(os.Environ(), isServer) {
-		if err := mcpstdio.Serve(context.Background(), newGreeter("command")); err != nil {
+		mux := newGreeter("command")
+		mux.Tool("crash", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			os.Exit(1)
+			return "", nil
+		}, nil))
+		if err := mcpstdio.Serve(context.Background(), mux); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -49,8 +54,9 @@ func newGreeter(name string) *mcp.Mux {
 	return mux
 }
 
-// startGateway serves a gateway whose servers are spoken to in version.
-func startGateway(t *testing.T, version string) (url string) {
+// startGateway serves a gateway whose servers are spoken to in version: one of its own, one
+// elsewhere, a command, and further ones.
+func startGateway(t *testing.T, version string, further ...upstream) (url string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -60,11 +66,12 @@ func startGateway(t *testing.T, version string) (url string) {
 	cmd.Env = append(os.Environ(), isServer)
 	gw := newGateway(newGreeter("local"), slog.New(slog.DiscardHandler))
 	t.Cleanup(gw.close)
-	gw.mountAll(t.Context(), newClient(version), []upstream{
-		{"remote_", mcphttp.NewTransport(serve(t, newGreeter("remote")), nil)},
-		{"command_", mcpstdio.NewCommand(cmd, nil)},
-		{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)},
-	})
+	for _, server := range append(further,
+		upstream{"remote_", mcphttp.NewTransport(serve(t, newGreeter("remote")), nil)},
+		upstream{"command_", mcpstdio.NewCommand(cmd, nil)},
+	) {
+		gw.mount(t.Context(), newClient(version), server)
+	}
 	return serve(t, gw.mux)
 }
 
@@ -100,7 +107,7 @@ func connect(t *testing.T, url, version string) *mcp.Conn {
 func TestGateway(t *testing.T) {
 	versions := []string{"2026-07-28", "2025-11-25", "2025-06-18"}
 	for _, back := range versions {
-		url := startGateway(t, back)
+		url := startGateway(t, back, upstream{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)})
 		for _, front := range versions {
 			t.Run(front+" in front of "+back, func(t *testing.T) {
 				conn := connect(t, url, front)
@@ -122,7 +129,7 @@ func testList(t *testing.T, c *mcp.Conn) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
-	if want := []string{"command_greet", "local_greet", "remote_greet"}; !slices.Equal(names, want) {
+	if want := []string{"command_crash", "command_greet", "local_greet", "remote_greet"}; !slices.Equal(names, want) {
 		t.Errorf("the tools are %q, want %q", names, want)
 	}
 }
@@ -141,13 +148,42 @@ func testGreet(t *testing.T, c *mcp.Conn, server string) {
 	}
 }
 
-// A server that is left out, or goes away, is told of in the log.
-func TestLeftOut(t *testing.T) {
-	var logged strings.Builder
-	gw := newGateway(newLocal(), slog.New(slog.NewTextHandler(&logged, nil)))
-	gw.mountAll(t.Context(), newClient(""), []upstream{{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)}})
-	gw.close()
-	if log := logged.String(); !strings.Contains(log, "a server is left out") || !strings.Contains(log, "prefix=gone_") {
-		t.Errorf("logged %q", log)
+// A server that dies is started again, whatever it speaks: a call waits for it, and
+// clients that listen are told that its tools are back.
+func TestCommandIsStartedAgain(t *testing.T) {
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
+		t.Run(version, func(t *testing.T) {
+			conn := connect(t, startGateway(t, version), "2026-07-28")
+			testList(t, conn) // it is there
+			changed := make(chan mcp.Change, 100)
+			_, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { changed <- c })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := mcp.Call[string](t.Context(), conn, "command_crash", nil); err == nil {
+				t.Error("the command has not crashed")
+			}
+			<-changed
+			testGreet(t, conn, "command")
+		})
 	}
+}
+
+// A server that cannot be reached is told of in the log.
+func TestUnreachable(t *testing.T) {
+	logged := make(logLines, 100)
+	gw := newGateway(newLocal(), slog.New(slog.NewTextHandler(logged, nil)))
+	gw.mount(t.Context(), newClient(""), upstream{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)})
+	if line := <-logged; !strings.Contains(line, "not connected") || !strings.Contains(line, "prefix=gone_") {
+		t.Errorf("logged %q", line)
+	}
+	gw.close()
+}
+
+// logLines receives the lines of a log.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }

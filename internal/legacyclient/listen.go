@@ -6,6 +6,7 @@ package legacyclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,10 +77,11 @@ func (s *session) accept(ctx context.Context, wanted filter) (accepted filter, e
 	}
 	for _, uri := range wanted.URIs {
 		err := s.subscribe(ctx, uri)
+		_, refused := errors.AsType[*refusal](err)
 		switch {
 		case err == nil:
 			accepted.URIs = append(accepted.URIs, uri)
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || !refused: // a server that is gone has not refused
 			return accepted, err
 		}
 	}

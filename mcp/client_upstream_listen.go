@@ -1,0 +1,122 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Listen subscribes to changes, as [Conn.Listen] does, for as long as the Upstream lives:
+// after each reconnect, fn is called for everything in the filter, since anything may have
+// changed. The changes of all lists are accepted, and if there is no connection, a
+// subscription to lists is acknowledged at once: fn is then called as soon as there is one.
+func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
+	return listenTo(ctx, HandlerFunc(u.serve), ID{}, filter, fn, u.opts.Logger)
+}
+
+// upstreamListener serves one subscriptions/listen request by subscriptions at one
+// connection after the other.
+type upstreamListener struct {
+	upstream *Upstream
+	req      *Request
+	delay    time.Duration // before the next subscription at the same connection
+
+	mu           sync.Mutex
+	filter       SubscriptionFilter // what is requested of the server; once acknowledged, what was accepted
+	acknowledged bool
+	again        bool // everything in the filter may have changed before the next acknowledgement
+}
+
+// listen serves subscriptions/listen until ctx is done or the Upstream has ended. It
+// returns an error of the server only if that has not accepted the subscription before.
+func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
+	var p ListenParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	l := &upstreamListener{upstream: u, req: req, filter: p.Notifications, delay: firstPause}
+	if u.State().Conn == nil && len(p.Notifications.ResourceSubscriptions) == 0 {
+		if err := l.acknowledge(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		conn, err := u.await(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.listen(ctx, conn); err != nil {
+			return nil, err
+		}
+		l.pause(ctx, conn)
+	}
+}
+
+// listen subscribes at a connection, and returns when the subscription has ended: an error,
+// unless another one shall be made.
+func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
+	start := time.Now()
+	inner := l.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: l.filter}))
+	inner.ID = l.req.ID
+	n := &changeNotifier{
+		acknowledged: func(ctx context.Context, f SubscriptionFilter) {
+			_ = l.acknowledge(ctx, f.ResourceSubscriptions) // if it fails, the sender is gone
+		},
+		changed: func(ctx context.Context, c Change) error { return l.req.sendChanges(ctx, changeSet{c: {}}) },
+	}
+	_, err := serve(contextWithRequest(ctx, inner), HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
+	if time.Since(start) >= maxPause {
+		l.delay = firstPause
+	}
+	_, refused := errors.AsType[*Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !refused || l.isAcknowledged():
+		return nil
+	case CodeOf(err) == CodeMethodNotFound: // the server may be replaced by one that has it
+		return l.acknowledge(ctx, nil)
+	}
+	return err
+}
+
+// pause waits before the next subscription, but not if the connection has ended.
+func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
+	timer := time.NewTimer(l.delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		l.delay = min(2*l.delay, maxPause)
+	case <-conn.Done():
+		l.delay = firstPause
+	case <-ctx.Done():
+	}
+}
+
+// acknowledge acknowledges the subscription to its sender: the changes of all lists that it
+// requested, and the resources that the server has accepted. The next time, it sends
+// everything in it as changed.
+func (l *upstreamListener) acknowledge(ctx context.Context, uris []string) error {
+	l.mu.Lock()
+	first := !l.acknowledged
+	if first {
+		l.acknowledged = true
+		l.filter.ResourceSubscriptions = uris
+	}
+	filter := l.filter
+	l.mu.Unlock()
+	if first {
+		return l.req.sendAcknowledgement(ctx, filter)
+	}
+	return l.req.sendChanges(ctx, everythingIn(&filter))
+}
+
+func (l *upstreamListener) isAcknowledged() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acknowledged
+}
