@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/replay"
 )
 
 // Errors that a question ends with.
@@ -177,10 +178,12 @@ type asking struct {
 	req    *Request
 	sealer *sealer
 
-	mu      sync.Mutex
+	run *replay.Run // nil unless something keeps the run; set when it is loaded
+
+	mu      sync.Mutex // locked after that of the run
 	loaded  bool
 	failed  error                      // why it could not be loaded
-	answers map[string]sealedAnswer    // of this and earlier rounds
+	answers map[string]replay.Answer   // of this and earlier rounds
 	unbound map[string]json.RawMessage // answers that came without a state, until the handler asks or remembers
 	once    map[string]json.RawMessage // what Once keeps
 	running map[string]chan struct{}   // keys of Once whose function runs; closed when it has returned
@@ -208,21 +211,47 @@ func askingFrom(ctx context.Context) (*asking, error) {
 	if !ok {
 		return nil, errCannotAsk
 	}
+	run := replay.FromContext(ctx)
+	memory, ok := run.Begin(a, func() replay.Memory { return a.snapshot(ctx) })
+	if !ok {
+		run = nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.loaded {
-		a.loaded, a.failed = true, a.loadLocked(ctx)
-	}
-	return a, a.failed
+	a.run = run
+	return a, a.loadLocked(ctx, memory)
 }
 
-// loadLocked takes the answers of earlier rounds from the state, and those that the
+// snapshot returns what the handler remembers now.
+func (a *asking) snapshot(ctx context.Context) replay.Memory {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.loadLocked(ctx, nil) // the handler gets the error
+	return replay.Memory{Answers: maps.Clone(a.answers), Once: maps.Clone(a.once)}
+}
+
+// loadLocked loads what the handler remembers, the first time it is called. A run that is
+// kept begins with its own memory.
+func (a *asking) loadLocked(ctx context.Context, memory *replay.Memory) error {
+	switch {
+	case a.loaded:
+		return a.failed
+	case memory == nil:
+		memory = new(replay.Memory)
+		a.failed = a.readState(ctx, memory)
+	}
+	a.loaded, a.answers, a.once = true, map[string]replay.Answer{}, map[string]json.RawMessage{}
+	a.asked, a.running = map[string]askedQuestion{}, map[string]chan struct{}{}
+	maps.Copy(a.answers, memory.Answers)
+	maps.Copy(a.once, memory.Once)
+	return a.failed
+}
+
+// readState takes the answers of earlier rounds from the state, and those that the
 // client was asked for with this state from the request. Other answers are ignored: the
 // client cannot have been asked. Without a state, the answers can be to what the handler
 // asks first, for which nothing has to be remembered.
-func (a *asking) loadLocked(ctx context.Context) error {
-	a.answers, a.once = map[string]sealedAnswer{}, map[string]json.RawMessage{}
-	a.asked, a.running = map[string]askedQuestion{}, map[string]chan struct{}{}
+func (a *asking) readState(ctx context.Context, memory *replay.Memory) error {
 	var given map[string]json.RawMessage
 	if raw := a.req.params.inputResponses(); raw != nil && unmarshal(raw, &given) != nil {
 		return Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
@@ -236,11 +265,13 @@ func (a *asking) loadLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(a.answers, state.Answers)
-	maps.Copy(a.once, state.Once)
+	*memory = replay.Memory{Answers: state.Answers, Once: state.Once}
 	for key, answer := range given {
 		if digest, ok := state.Asked[key]; ok {
-			a.answers[key] = sealedAnswer{digest, answer}
+			if memory.Answers == nil {
+				memory.Answers = map[string]replay.Answer{}
+			}
+			memory.Answers[key] = replay.Answer{Question: digest, Answer: answer}
 		}
 	}
 	return nil
@@ -266,7 +297,7 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 			return nil, Errorf(CodeInternalError, "the handler asks two different questions under the key %q", key)
 		}
 		if raw, ok := a.unbound[key]; ok {
-			a.answers[key] = sealedAnswer{digest, raw}
+			a.answers[key] = replay.Answer{Question: digest, Answer: raw}
 		}
 		answer, ok := a.answers[key]
 		if ok && answer.Question != digest {
@@ -294,7 +325,7 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 		}
 		other := a.running[key]
 		if other == nil {
-			return a.runOnceLocked(key, fn)
+			return a.runOnceLocked(ctx, key, fn)
 		}
 		a.mu.Unlock()
 		select {
@@ -309,42 +340,55 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 }
 
 // runOnceLocked runs fn without the lock, and keeps its value.
-func (a *asking) runOnceLocked(key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
+func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	done := make(chan struct{})
 	a.running[key], a.unbound = done, nil
 	a.mu.Unlock()
 	defer func() { // also if fn panics
 		a.mu.Lock()
 		delete(a.running, key)
-		if raw != nil && err == nil {
-			a.once[key] = raw
-		}
 		close(done)
 	}()
-	return fn()
+	if raw, err = fn(); err != nil {
+		return nil, err
+	}
+	return raw, a.run.Store(ctx, key, raw, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.once[key] = raw
+	})
 }
 
-// inputRequired returns the result that asks the client: the open questions, and the
-// answers and values so far as encrypted state.
+// inputRequired returns the result that asks the client: the open questions and, unless the
+// run is kept, the answers and values so far as encrypted state.
 func (a *asking) inputRequired() (Result, error) {
+	requests, digests := a.open()
+	result := &InputRequired{ResultBase: ResultBase{ResultType: ResultInputRequired}, InputRequests: requests}
+	if a.run.Suspend(digests) {
+		return result, nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	state := &replayState{Answers: a.answers, Once: a.once, Asked: map[string]string{}}
-	requests := map[string]InputRequest{} // a copy, for the handler may leave a goroutine that still asks
-	for key, q := range a.asked {
-		if !q.answered {
-			requests[key], state.Asked[key] = q.request, q.digest
-		}
-	}
-	token, err := a.sealer.seal(a.req, state)
+	token, err := a.sealer.seal(a.req, &replayState{Answers: a.answers, Once: a.once, Asked: digests})
 	if err != nil {
 		return nil, err
 	}
-	return &InputRequired{
-		ResultBase:    ResultBase{ResultType: ResultInputRequired},
-		InputRequests: requests,
-		RequestState:  &token,
-	}, nil
+	result.RequestState = &token
+	return result, nil
+}
+
+// open returns the questions that have no answer, and their digests. They are copies, for
+// the handler may leave a goroutine that still asks.
+func (a *asking) open() (requests map[string]InputRequest, digests map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	requests, digests = map[string]InputRequest{}, map[string]string{}
+	for key, q := range a.asked {
+		if !q.answered {
+			requests[key], digests[key] = q.request, q.digest
+		}
+	}
+	return requests, digests
 }
 
 // warnIfUnasked logs the questions of a handler that did not return the error of Ask: the

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/replay"
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -35,15 +36,9 @@ type sealer struct {
 type replayState struct {
 	Expiry  int64                      `json:"e"`           // unix seconds
 	Asked   map[string]string          `json:"q,omitempty"` // digests of the questions that are asked with it, by key
-	Answers map[string]sealedAnswer    `json:"a,omitempty"`
+	Answers map[string]replay.Answer   `json:"a,omitempty"`
 	Once    map[string]json.RawMessage `json:"o,omitempty"`
 	Mounted *string                    `json:"m,omitzero"` // the state of a mounted server
-}
-
-// sealedAnswer is an answer and the digest of the question that it answers.
-type sealedAnswer struct {
-	Question string          `json:"q"`
-	Answer   json.RawMessage `json:"a"`
 }
 
 // digest identifies a question by all that the client is shown.

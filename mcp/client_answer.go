@@ -177,7 +177,7 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, err
 func encodeAnswer(res Result) (raw json.RawMessage, err error) {
 	defer func() {
 		if recover() != nil {
-			raw, err = nil, &Error{Code: CodeInternalError, Message: "the client's answer could not be encoded", Cause: errPanicked}
+			raw, err = nil, &Error{Code: CodeInternalError, Message: "the answer could not be encoded", Cause: errPanicked}
 		}
 	}()
 	return marshal(res)

@@ -94,12 +94,11 @@ func (c *Conn) sendOnce(ctx context.Context, req *Request) (Result, error) {
 
 func (c *Conn) envelope(id ID, req *Request, token ID) *transport.Outgoing {
 	env := &transport.Outgoing{ID: id, Method: req.Method, Version: LatestVersion, Body: c.encode(id, req, token)}
-	switch req.Method {
-	case MethodCallTool:
+	if isNamed(req.Method) {
 		env.Name = req.Name()
+	}
+	if req.Method == MethodCallTool {
 		env.Params = c.tools.headers(req)
-	case MethodGetPrompt, MethodReadResource:
-		env.Name = req.Name()
 	}
 	return env
 }

@@ -75,6 +75,19 @@ func (internals) AppendError(dst []byte, id ID, err error) []byte {
 	return appendErrorResponse(dst, id, err)
 }
 
+// MarshalResult encodes a result that is sent inside of another one.
+func (internals) MarshalResult(res Result) (json.RawMessage, error) {
+	if err := checkResult(res); err != nil {
+		return nil, err
+	}
+	return encodeAnswer(res)
+}
+
+// Answer has the client of a connection answer a question of the server.
+func (internals) Answer(ctx context.Context, c *Conn, q InputRequest) (json.RawMessage, error) {
+	return c.answer(ctx, q)
+}
+
 // WithoutKey returns meta without a key.
 func (internals) WithoutKey(meta Meta, key string) Meta { return withoutKey(meta, key) }
 
@@ -130,6 +143,10 @@ func (internals) Unanswered(ctx context.Context, req *Request, err error) (Resul
 
 // Target returns what the request is about, and whether its params say so.
 func (internals) Target(req *Request) (string, bool) { return req.Name(), req.subject().to != 0 }
+
+// IsNamed reports whether requests of a method are about one thing, which [Request.Name]
+// names.
+func (internals) IsNamed(method string) bool { return isNamed(method) }
 
 // ChangesIn returns all changes that a filter covers, in the order in which they are
 // announced.

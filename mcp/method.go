@@ -62,6 +62,19 @@ var methodNames = func() map[string]string {
 	return names
 }()
 
+// prefixTasks begins the methods of the tasks extension that are about one task.
+const prefixTasks = "tasks/"
+
+// isNamed reports whether a method is about one thing whose name, URI or ID a transport
+// can route by.
+func isNamed(method string) bool {
+	switch method {
+	case MethodCallTool, MethodGetPrompt, MethodReadResource, prefixTasks + "get", prefixTasks + "update", prefixTasks + "cancel":
+		return true
+	}
+	return false
+}
+
 // IsMethod reports whether method is one of the specification's, of any revision: a
 // request or a notification. Others are those of extensions, and whatever a peer
 // makes up.

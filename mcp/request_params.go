@@ -16,6 +16,7 @@ import (
 type params struct {
 	raw           json.RawMessage
 	name, uri     subject
+	task          subject
 	misspelled    string // a member that differs only by case from one that counts
 	arguments     json.RawMessage
 	meta          json.RawMessage
@@ -61,8 +62,11 @@ func (r *Request) setParams(raw json.RawMessage) error {
 // decides which one that is, and never which members happen to be there: routing,
 // authorization, headers and forwarding must all see the same name.
 func (r *Request) subject() *subject {
-	if r.aboutURI() {
+	switch {
+	case r.aboutURI():
 		return &r.params.uri
+	case strings.HasPrefix(r.Method, prefixTasks):
+		return &r.params.task
 	}
 	return &r.params.name
 }
@@ -115,7 +119,7 @@ func (r *Request) subjectMember() string {
 // or "". Decoders that ignore case, of servers that a request is forwarded to, would
 // take one for the other.
 func foldedMember(name string) string {
-	for _, known := range [...]string{"name", "uri", "arguments", "inputResponses", "requestState", "_meta"} {
+	for _, known := range [...]string{"name", "uri", "taskId", "arguments", "inputResponses", "requestState", "_meta"} {
 		if strings.EqualFold(name, known) {
 			return known
 		}
@@ -155,6 +159,8 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 		p.name.scan(s, start)
 	case "uri":
 		p.uri.scan(s, start)
+	case "taskId":
+		p.task.scan(s, start)
 	case "arguments":
 		return scanTyped(s, '{', &p.arguments, "params.arguments must be an object")
 	case "inputResponses":

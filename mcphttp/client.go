@@ -195,7 +195,7 @@ func modernHeader(m *transport.Outgoing) http.Header {
 	if m.Method != "" {
 		h.Set(headerMethod, m.Method)
 	}
-	if m.Name != "" || hasNameHeader(m.Method) {
+	if m.Name != "" || core.IsNamed(m.Method) {
 		h.Set(headerName, transport.EncodeHeaderValue(m.Name))
 	}
 	for _, p := range m.Params {

@@ -137,18 +137,9 @@ func checkModern(req *mcp.Request) error {
 	return nil
 }
 
-// hasNameHeader reports whether requests of a method repeat their name or URI in a header.
-func hasNameHeader(method string) bool {
-	switch method {
-	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
-		return true
-	}
-	return false
-}
-
 func requireHeaders(req *mcp.Request) error {
 	keys := []string{headerVersion, headerMethod, headerName}
-	if !hasNameHeader(req.Method) {
+	if !core.IsNamed(req.Method) {
 		keys = keys[:2]
 	}
 	for _, key := range keys {
@@ -169,7 +160,7 @@ func compareHeaders(req *mcp.Request) error {
 	if method := req.Header[headerMethod][0]; method != req.Method {
 		return headerMismatch(headerMethod, method, "method", req.Method)
 	}
-	if !hasNameHeader(req.Method) {
+	if !core.IsNamed(req.Method) {
 		return nil
 	}
 	name, err := transport.DecodeHeaderValue(req.Header[headerName][0])
