@@ -3,7 +3,10 @@
 
 package mcp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // Implementation is the name and version of a client or server. It is unverified: do not
 // make decisions by it.
@@ -73,6 +76,16 @@ func (c *ClientCapabilities) HasExtension(id string) bool {
 	}
 	_, ok := c.Extensions[id]
 	return ok
+}
+
+// declare adds an extension without settings, unless it is declared already.
+func (c *ClientCapabilities) declare(id string) {
+	if c.HasExtension(id) {
+		return
+	}
+	extensions := Extensions{id: json.RawMessage("{}")}
+	maps.Copy(extensions, c.Extensions)
+	c.Extensions = extensions
 }
 
 // ServerCapabilities are the capabilities that a server declares. A nil field is not declared.

@@ -49,6 +49,9 @@ type ClientOptions struct {
 	// If a server asks a question that is declared but has no function, the call returns
 	// an [*InputRequiredError], except on legacy connections.
 	Capabilities *ClientCapabilities
+	// Extensions are extensions of the protocol that the client speaks, such as that of
+	// [github.com/go-psi/psi/mcp/tasks]. They are declared with every request.
+	Extensions []ClientExtension
 	// Forward is for gateways. The client declares the capabilities of the functions that
 	// are nil as well, and passes questions for them, as an [*InputRequired], to the sender
 	// of the request that [Conn.ServeMCP] was called with.
@@ -100,6 +103,15 @@ type ClientOptions struct {
 	KeepAlive time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
+}
+
+// A ClientExtension is the client's side of an extension of the protocol.
+type ClientExtension interface {
+	// ID returns the identifier of the extension, such as "io.modelcontextprotocol/tasks".
+	ID() string
+	// Middleware returns middleware for the requests of a connection. It sees each request
+	// after the middleware of [Conn.Use], and before the server can ask questions about it.
+	Middleware(c *Conn) Middleware
 }
 
 // A Client connects to servers of every revision. It is safe for concurrent use.
@@ -161,6 +173,9 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 	}
 	if all || o.Roots != nil {
 		caps.Roots = &RootsCapability{}
+	}
+	for _, x := range o.Extensions {
+		caps.declare(x.ID())
 	}
 	return caps
 }

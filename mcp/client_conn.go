@@ -35,6 +35,7 @@ type Conn struct {
 	notes   *serialQueue // calls of the client's functions
 	tools   toolPlans
 
+	sender   Handler // extensions, then sendAndAnswer
 	inFlight inflight.Calls
 
 	ctx      context.Context // of background work; ends when the connection is closed
@@ -44,7 +45,7 @@ type Conn struct {
 	dropped  atomic.Int64 // messages
 
 	mu         sync.Mutex
-	chain      Handler // middleware, then sendAndAnswer
+	chain      Handler // middleware, then sender
 	use        []Middleware
 	roots      []Root
 	listeners  map[ID]*callListener
@@ -61,7 +62,11 @@ func newConn(c *Client) *Conn {
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
 	conn.notes = newNoteQueue(conn)
-	conn.chain = HandlerFunc(conn.sendAndAnswer)
+	conn.sender = HandlerFunc(conn.sendAndAnswer)
+	for _, x := range slices.Backward(c.opts.Extensions) {
+		conn.sender = x.Middleware(conn)(conn.sender)
+	}
+	conn.chain = conn.sender
 	return conn
 }
 
@@ -174,7 +179,7 @@ func (c *Conn) Use(mw ...Middleware) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.use = append(c.use, mw...)
-	c.chain = Chain(HandlerFunc(c.sendAndAnswer), c.use...)
+	c.chain = Chain(c.sender, c.use...)
 }
 
 // Version returns the negotiated protocol version.

@@ -34,10 +34,7 @@ const maxProgress = 256
 // removes the listener and waits for its functions.
 func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
 	l := &callListener{clock: callclock.FromContext(ctx)}
-	l.progress, _ = ctx.Value(progressKey{}).(func(*ProgressParams))
-	if l.progress == nil && !req.ProgressToken().IsZero() {
-		l.progress = func(p *ProgressParams) { req.notifyProgress(ctx, p) }
-	}
+	l.progress = progressOf(ctx, req)
 	if req.LogLevel() != "" {
 		l.log = func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
 	}
@@ -55,6 +52,17 @@ func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, sto
 		c.mu.Unlock()
 		l.queue.finish()
 	}
+}
+
+// progressOf returns the function for the progress of a request, nil if nobody wants it.
+func progressOf(ctx context.Context, req *Request) func(*ProgressParams) {
+	if fn, ok := ctx.Value(progressKey{}).(func(*ProgressParams)); ok {
+		return fn
+	}
+	if req.ProgressToken().IsZero() {
+		return nil
+	}
+	return func(p *ProgressParams) { req.notifyProgress(ctx, p) }
 }
 
 // receiveProgress passes a progress notification to the listener of its call.

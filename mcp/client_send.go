@@ -140,7 +140,7 @@ var ownMeta = []string{MetaProtocolVersion, MetaClientCapabilities, MetaClientIn
 // those of the sender of a request that is forwarded.
 func (c *Conn) capabilities(req *Request) json.RawMessage {
 	if req.peer.caps != nil && c.client.opts.Forward {
-		return forwardable(req)
+		return c.forwardable(req)
 	}
 	return c.client.ownCapsJSON
 }
@@ -149,16 +149,20 @@ func (c *Conn) capabilities(req *Request) json.RawMessage {
 // It is not forwarded, because the next hop could not tell whose a task is.
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
-// forwardable returns the capabilities of a sender that are valid beyond this hop.
-func forwardable(req *Request) json.RawMessage {
+// forwardable returns the capabilities of a sender that are valid beyond this hop, with the
+// extensions that the client speaks itself.
+func (c *Conn) forwardable(req *Request) json.RawMessage {
 	caps := req.ClientCapabilities()
-	if !caps.HasExtension(extensionTasks) {
+	if !caps.HasExtension(extensionTasks) && len(c.client.opts.Extensions) == 0 {
 		return req.peer.caps
 	}
-	without := *caps
-	without.Extensions = maps.Clone(caps.Extensions)
-	delete(without.Extensions, extensionTasks)
-	return mustMarshal(&without)
+	forwarded := *caps
+	forwarded.Extensions = maps.Clone(caps.Extensions)
+	delete(forwarded.Extensions, extensionTasks)
+	for _, x := range c.client.opts.Extensions {
+		forwarded.declare(x.ID())
+	}
+	return mustMarshal(&forwarded)
 }
 
 func (c *Conn) logLevel(req *Request) LoggingLevel {

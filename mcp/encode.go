@@ -68,9 +68,16 @@ func appendErrorResponse(dst []byte, id ID, err error) []byte {
 	return transport.AppendError(dst, id, toWire(err))
 }
 
-// headMembers are the members of a result that depend on the era. Each era writes them at
-// the head of the object.
+// headMembers are the members of a result that depend on the revision, which writes them at
+// the head of the object. The cache hints are two of them if the result can have hints.
 var headMembers = []string{"resultType", "_meta", "ttlMs", "cacheScope"}
+
+func headMembersOf(res Result) []string {
+	if _, ok := res.(cacheable); ok {
+		return headMembers
+	}
+	return headMembers[:2]
+}
 
 // appendBody continues an object whose head is written with the other members of res, and
 // closes it.
@@ -89,7 +96,7 @@ func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonscan.AppendMembers(dst, body, headMembers...), nil
+	return jsonscan.AppendMembers(dst, body, headMembersOf(res)...), nil
 }
 
 func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {

@@ -75,12 +75,37 @@ func (internals) AppendError(dst []byte, id ID, err error) []byte {
 	return appendErrorResponse(dst, id, err)
 }
 
+// Detach returns a copy of req that is served by itself: with a stream of notifications of
+// its own.
+func (internals) Detach(req *Request) *Request {
+	d := req.Clone()
+	d.call = &call{session: req.sharedCall().session}
+	return d
+}
+
 // MarshalResult encodes a result that is sent inside of another one.
 func (internals) MarshalResult(res Result) (json.RawMessage, error) {
 	if err := checkResult(res); err != nil {
 		return nil, err
 	}
 	return encodeAnswer(res)
+}
+
+// DecodeResult decodes the result of a method.
+func (internals) DecodeResult(method string, raw json.RawMessage) (Result, error) {
+	return decodeResult(method, raw)
+}
+
+// Send sends a request through the middleware of a connection. Errors are returned as they
+// are.
+func (internals) Send(ctx context.Context, c *Conn, req *Request) (Result, error) {
+	return c.serve(ctx, req)
+}
+
+// ProgressOf returns the function that gets the progress of a request which a client sends,
+// nil if there is none.
+func (internals) ProgressOf(ctx context.Context, req *Request) func(*ProgressParams) {
+	return progressOf(ctx, req)
 }
 
 // Answer has the client of a connection answer a question of the server.

@@ -127,3 +127,10 @@ func (r *Run) Asked() map[string]string {
 	defer r.mu.Unlock()
 	return r.asked
 }
+
+// Release makes the run one that is not kept again.
+func (r *Run) Release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep = nil
+}

@@ -1,0 +1,293 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+)
+
+// Client returns the client's side of the extension, for [mcp.ClientOptions].Extensions.
+// With it, [mcp.Conn.CallTool] and [mcp.Call] return the result of a tool that runs in the
+// background as they return that of any other: they poll the task, answer its questions with
+// the functions of the client, report its status messages as progress ([mcp.WithProgress]),
+// and cancel it if their context is done. Use [Start] to get the task itself.
+func Client() mcp.ClientExtension { return extension{} }
+
+type extension struct{}
+
+// ID implements [mcp.ClientExtension].
+func (extension) ID() string { return Extension }
+
+// Middleware implements [mcp.ClientExtension].
+func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			res, err := next.ServeMCP(ctx, req)
+			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil {
+				return res, err
+			}
+			var created CreateResult
+			if err := convert(res, &created); err != nil {
+				return nil, err
+			}
+			d := &driver{conn: c, next: next, req: req, task: created.Task, answered: map[string]bool{}}
+			return d.drive(ctx)
+		})
+	}
+}
+
+// startKey marks the context of calls whose task is wanted instead of the result.
+type startKey struct{}
+
+func isTask(req *mcp.Request, res mcp.Result) bool {
+	return req.Method == mcp.MethodCallTool && core.Base(res).ResultType == ResultTask
+}
+
+// convert decodes a result, which is not of a type of package mcp, into one of this package.
+func convert(res mcp.Result, dst any) error {
+	raw, err := strictjson.Marshal(res)
+	if err == nil {
+		err = strictjson.Unmarshal(raw, dst)
+	}
+	if err != nil {
+		return fmt.Errorf("tasks: the server's answer: %w: %w", mcp.ErrUnreadable, err)
+	}
+	return nil
+}
+
+// A driver waits for the end of one task.
+type driver struct {
+	conn     *mcp.Conn
+	next     mcp.Handler  // sends requests
+	req      *mcp.Request // tools/call
+	task     Task
+	answered map[string]bool // the keys of questions
+	message  string          // reported last
+	reports  float64
+	failures int // to poll, in a row
+}
+
+const (
+	defaultPoll = time.Second
+	minPoll     = 20 * time.Millisecond
+	maxPoll     = time.Minute
+	// maxFailures bounds how often polling may fail in a row because of the connection.
+	maxFailures = 10
+	// cancelTime bounds how long a caller that gives up waits for the acknowledgement.
+	cancelTime = 5 * time.Second
+)
+
+// drive polls until the task has ended. If the caller gives up, or a question cannot be
+// answered, it cancels the task.
+func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
+	for {
+		if err := pause.For(ctx, d.interval()); err != nil {
+			d.cancel(ctx)
+			return nil, err
+		}
+		t, err := d.poll(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			continue
+		}
+		d.report(ctx, t)
+		switch t.Status {
+		case Completed:
+			return core.DecodeResult(mcp.MethodCallTool, t.Result)
+		case Failed:
+			return nil, failure(t)
+		case Cancelled:
+			return nil, mcp.Errorf(mcp.CodeInternalError, "the task was cancelled")
+		case InputRequired:
+			if err := d.answer(ctx, t.InputRequests); err != nil {
+				d.cancel(ctx)
+				return core.Unanswered(ctx, d.req, err)
+			}
+		}
+	}
+}
+
+// failure returns the error of a task that has failed.
+func failure(t *GetResult) error {
+	if t.Error == nil {
+		return mcp.Errorf(mcp.CodeInternalError, "the task failed: %s", t.StatusMessage)
+	}
+	return t.Error
+}
+
+// interval returns how long to wait before the next poll.
+func (d *driver) interval() time.Duration {
+	if d.task.PollIntervalMs == nil {
+		return defaultPoll
+	}
+	return min(max(time.Duration(*d.task.PollIntervalMs)*time.Millisecond, minPoll), maxPoll)
+}
+
+// poll returns the state of the task, nil if the connection failed and polling goes on. An
+// error of the server is final.
+func (d *driver) poll(ctx context.Context) (*GetResult, error) {
+	t, err := get(ctx, d.next, d.task.ID)
+	if err == nil {
+		d.failures, d.task = 0, t.Task
+		if clock := callclock.FromContext(ctx); clock != nil {
+			clock.Reset() // the server is alive
+		}
+		return t, nil
+	}
+	_, refused := errors.AsType[*mcp.Error](err)
+	if d.failures++; refused || d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// report passes a new status message on as progress.
+func (d *driver) report(ctx context.Context, t *GetResult) {
+	if t.StatusMessage == d.message || t.Status.IsFinal() {
+		return
+	}
+	d.message = t.StatusMessage
+	if fn := core.ProgressOf(ctx, d.req); fn != nil {
+		d.reports++
+		fn(&mcp.ProgressParams{Progress: d.reports, Message: t.StatusMessage})
+	}
+}
+
+// answer answers the questions that are new.
+func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) error {
+	answers := map[string]json.RawMessage{}
+	for key, q := range questions {
+		if d.answered[key] {
+			continue
+		}
+		resume := callclock.Pause(ctx)
+		answer, err := core.Answer(ctx, d.conn, q)
+		resume()
+		if err != nil {
+			return err
+		}
+		d.answered[key], answers[key] = true, answer
+	}
+	if len(answers) == 0 {
+		return nil
+	}
+	_, err := send(ctx, d.next, MethodUpdate, &UpdateParams{TaskID: d.task.ID, InputResponses: answers})
+	return err
+}
+
+// cancel cancels the task on behalf of a caller that waits no more.
+func (d *driver) cancel(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer cancel()
+	_, _ = send(ctx, d.next, MethodCancel, &CancelParams{TaskID: d.task.ID}) // the caller has an error already
+}
+
+func send(ctx context.Context, h mcp.Handler, method string, params any) (mcp.Result, error) {
+	req, err := mcp.NewRequest(method, params)
+	if err != nil {
+		return nil, err
+	}
+	return h.ServeMCP(ctx, req)
+}
+
+func get(ctx context.Context, h mcp.Handler, id string) (*GetResult, error) {
+	res, err := send(ctx, h, MethodGet, &GetParams{TaskID: id})
+	if err != nil {
+		return nil, err
+	}
+	t := new(GetResult)
+	return t, convert(res, t)
+}
+
+// A Handle is a task of a server, for programs that handle tasks themselves. It is safe for
+// concurrent use.
+type Handle struct {
+	ID   string
+	conn *mcp.Conn
+}
+
+// Start calls a tool and returns its task without waiting for it. If the server answers with
+// a result instead, the handle is nil. The client must have the extension; see [Client].
+func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *mcp.CallToolResult, error) {
+	req, err := mcp.NewRequest(mcp.MethodCallTool, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, err := core.Send(context.WithValue(ctx, startKey{}, true), c, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return nil, r, nil
+	case *mcp.InputRequired:
+		return nil, nil, &mcp.InputRequiredError{InputRequired: r}
+	}
+	var created CreateResult
+	if err := convert(res, &created); err != nil {
+		return nil, nil, err
+	}
+	return Attach(c, created.ID), nil, nil
+}
+
+// Attach returns the handle of a task that was started before, perhaps by another process
+// of the same caller.
+func Attach(c *mcp.Conn, id string) *Handle { return &Handle{id, c} }
+
+// sender sends requests through the middleware of the connection.
+func (h *Handle) sender() mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, h.conn, req) })
+}
+
+// Get returns the state of the task (tasks/get).
+func (h *Handle) Get(ctx context.Context) (*DetailedTask, error) {
+	t, err := get(ctx, h.sender(), h.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &t.DetailedTask, nil
+}
+
+// Update answers questions of the task, by the keys of its InputRequests (tasks/update).
+func (h *Handle) Update(ctx context.Context, answers map[string]json.RawMessage) error {
+	_, err := send(ctx, h.sender(), MethodUpdate, &UpdateParams{TaskID: h.ID, InputResponses: answers})
+	return err
+}
+
+// Cancel asks the server to cancel the task (tasks/cancel). The task may end otherwise.
+func (h *Handle) Cancel(ctx context.Context) error {
+	_, err := send(ctx, h.sender(), MethodCancel, &CancelParams{TaskID: h.ID})
+	return err
+}
+
+// Wait waits for the end of the task and returns its result. It answers the task's questions
+// with the functions of the client. If ctx is done, the task is cancelled.
+func (h *Handle) Wait(ctx context.Context) (*mcp.CallToolResult, error) {
+	req, err := mcp.NewRequest(mcp.MethodCallTool, nil)
+	if err != nil {
+		return nil, err
+	}
+	first := int64(0)
+	d := &driver{conn: h.conn, next: h.sender(), req: req, task: Task{ID: h.ID, PollIntervalMs: &first}, answered: map[string]bool{}}
+	res, err := d.drive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := res.(*mcp.CallToolResult)
+	if !ok {
+		return nil, fmt.Errorf("tasks: the result of the task is a %T: %w", res, mcp.ErrUnreadable)
+	}
+	return r, nil
+}

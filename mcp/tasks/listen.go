@@ -1,0 +1,171 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+)
+
+// maxWatched bounds the tasks of one subscription.
+const maxWatched = 1000
+
+// A watcher collects the tasks of one subscription that have changed.
+type watcher struct {
+	wake chan struct{}
+
+	mu      sync.Mutex
+	changed map[string]struct{}
+}
+
+func (w *watcher) add(ids ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		w.changed[id] = struct{}{}
+	}
+	wake(w.wake)
+}
+
+func (w *watcher) drain() map[string]struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := w.changed
+	w.changed = map[string]struct{}{}
+	return changed
+}
+
+// listen serves subscriptions/listen with taskIds: besides what the server announces, the
+// subscription gets the tasks.
+func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {
+	var p mcp.ListenParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	raw, wanted := p.Notifications.Extra["taskIds"]
+	if !wanted {
+		return next.ServeMCP(ctx, req)
+	}
+	if !supports(req) {
+		return nil, errUnsupported()
+	}
+	var ids []string
+	if err := strictjson.Unmarshal(raw, &ids); err != nil {
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.notifications.taskIds must be a list of strings")
+	}
+	if len(ids) > maxWatched {
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.notifications.taskIds has %d IDs; the limit is %d", len(ids), maxWatched)
+	}
+	w := &watcher{wake: make(chan struct{}, 1), changed: map[string]struct{}{}}
+	own := m.watch(ctx, req, w, ids)
+	defer m.unwatch(w, own)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var pushing sync.WaitGroup
+	defer pushing.Wait()
+	defer cancel()
+	sender := &taskSender{req: req, ids: own, acknowledged: sync.OnceFunc(func() {
+		w.add(own...)
+		pushing.Go(func() { m.push(ctx, req, w, own) })
+	})}
+	inner := core.Detach(req)
+	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, sender, m.opts.Logger)
+}
+
+// watch adds a watcher of the tasks that are the caller's, and returns these.
+func (m *Manager) watch(ctx context.Context, req *mcp.Request, w *watcher, ids []string) (own []string) {
+	for _, id := range ids {
+		if _, err := m.loadFor(ctx, req, id); err == nil {
+			own = append(own, id)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range own {
+		if m.watchers[id] == nil {
+			m.watchers[id] = map[*watcher]struct{}{}
+		}
+		m.watchers[id][w] = struct{}{}
+	}
+	return own
+}
+
+func (m *Manager) unwatch(w *watcher, ids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		delete(m.watchers[id], w)
+		if len(m.watchers[id]) == 0 {
+			delete(m.watchers, id)
+		}
+	}
+}
+
+// push sends the tasks that change. Hints can be lost, so all tasks are looked at now and
+// then.
+func (m *Manager) push(ctx context.Context, req *mcp.Request, w *watcher, ids []string) {
+	ticker := time.NewTicker(m.opts.Lease)
+	defer ticker.Stop()
+	sent := map[string]time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.add(ids...)
+		case <-w.wake:
+		}
+		for id := range w.drain() {
+			m.pushTask(ctx, req, id, sent)
+		}
+	}
+}
+
+func (m *Manager) pushTask(ctx context.Context, req *mcp.Request, id string, sent map[string]time.Time) {
+	rec, err := m.loadFor(ctx, req, id)
+	if err != nil || rec.Task.LastUpdatedAt.Equal(sent[id]) && !rec.Task.Status.IsFinal() {
+		return
+	}
+	if before, ok := sent[id]; ok && rec.Task.LastUpdatedAt.Equal(before) {
+		return
+	}
+	d, err := m.detailed(ctx, rec)
+	if err != nil {
+		return
+	}
+	params := &NotificationParams{DetailedTask: d}
+	params.Meta.Set(mcp.MetaSubscriptionID, req.ID)
+	if req.Notify(ctx, NotificationTask, params) == nil {
+		sent[id] = rec.Task.LastUpdatedAt
+	}
+}
+
+// A taskSender passes the notifications of a subscription on. It adds the tasks to the
+// acknowledgement.
+type taskSender struct {
+	req          *mcp.Request
+	ids          []string
+	acknowledged func()
+}
+
+// Notify implements the notifier of a request.
+func (s *taskSender) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if method != mcp.NotificationAcknowledged {
+		return s.req.Notify(ctx, method, params)
+	}
+	defer s.acknowledged()
+	filter := jsonscan.Member(params, "notifications")
+	if len(s.ids) > 0 {
+		with := append(jsonscan.AppendKey([]byte{'{'}, "taskIds"), strictjson.MustMarshal(s.ids)...)
+		filter = jsonscan.AppendMembers(with, filter)
+	}
+	with := append(jsonscan.AppendKey([]byte{'{'}, "notifications"), filter...)
+	return s.req.Notify(ctx, method, json.RawMessage(jsonscan.AppendMembers(with, params, "notifications")))
+}

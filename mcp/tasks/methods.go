@@ -1,0 +1,188 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// serveMethods is the middleware that serves the methods of the extension.
+func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		switch req.Method {
+		case mcp.MethodDiscover:
+			return m.discover(next.ServeMCP(ctx, req))
+		case mcp.MethodListen:
+			return m.listen(ctx, next, req)
+		case MethodGet, MethodUpdate, MethodCancel:
+		default:
+			return next.ServeMCP(ctx, req)
+		}
+		if !supports(req) {
+			return nil, errUnsupported()
+		}
+		serve := map[string]func(context.Context, *mcp.Request) (mcp.Result, error){MethodGet: m.get, MethodUpdate: m.update, MethodCancel: m.cancelTask}
+		return serve[req.Method](ctx, req)
+	})
+}
+
+// discover adds the extension to what the server declares.
+func (m *Manager) discover(res mcp.Result, err error) (mcp.Result, error) {
+	d, ok := res.(*mcp.DiscoverResult)
+	if err != nil || !ok {
+		return res, err
+	}
+	with := *d
+	caps := mcp.ServerCapabilities{}
+	if d.Capabilities != nil {
+		caps = *d.Capabilities
+	}
+	caps.Extensions = maps.Clone(caps.Extensions)
+	if caps.Extensions == nil {
+		caps.Extensions = mcp.Extensions{}
+	}
+	caps.Extensions[Extension] = json.RawMessage("{}")
+	with.Capabilities = &caps
+	return &with, nil
+}
+
+// errUnknown is the error for a task that does not exist, or is another caller's.
+func errUnknown() error {
+	return mcp.Errorf(mcp.CodeInvalidParams, "params.taskId names no task, or none that is still kept")
+}
+
+// clientError returns the error for the sender of a request about a task.
+func clientError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errGone):
+		return errUnknown()
+	}
+	return storeError(err)
+}
+
+// loadFor returns the record of a task of the sender of a request.
+func (m *Manager) loadFor(ctx context.Context, req *mcp.Request, id string) (*record, error) {
+	rec, _, err := m.load(ctx, id)
+	if err == nil && !rec.Caller.Is(req.Principal) {
+		err = errGone
+	}
+	return rec, err
+}
+
+// changeFor changes the record of a task of the sender of a request.
+func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, id string, fn func(*record) error) (*record, error) {
+	return m.change(ctx, id, func(rec *record) error {
+		if !rec.Caller.Is(req.Principal) {
+			return errGone
+		}
+		return fn(rec)
+	})
+}
+
+func (m *Manager) get(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	var p GetParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	rec, err := m.loadFor(ctx, req, p.TaskID)
+	if err != nil {
+		return nil, clientError(err)
+	}
+	d, err := m.detailed(ctx, rec)
+	if err != nil {
+		return nil, clientError(err)
+	}
+	return &GetResult{DetailedTask: d}, nil
+}
+
+// detailed returns a task with its outcome.
+func (m *Manager) detailed(ctx context.Context, rec *record) (d DetailedTask, err error) {
+	d = rec.detailed()
+	if rec.Results > 0 {
+		d.Result, err = m.parts(ctx, "result", resultID(rec), rec.Results)
+	}
+	return d, err
+}
+
+// errUnchanged ends a change that is not needed.
+var errUnchanged = errors.New("tasks: nothing to change")
+
+func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	var p UpdateParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	for key, answer := range p.InputResponses {
+		if len(answer) == 0 || answer[0] != '{' {
+			return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.inputResponses: the answer to %q must be an object", key)
+		}
+	}
+	resumes, listed := false, false
+	rec, err := m.changeFor(ctx, req, p.TaskID, func(rec *record) error {
+		if resumes = false; rec.Task.Status != InputRequired {
+			return errUnchanged
+		}
+		accepted := false
+		for key, answer := range p.InputResponses {
+			accepted = rec.accept(key, answer) || accepted
+		}
+		switch {
+		case !accepted:
+			return errUnchanged
+		case !rec.isAnswered():
+			rec.touch()
+			return nil
+		case !listed: // it must be listed before it is working
+			if err := m.list(ctx, p.TaskID, rec.rest()); err != nil {
+				return err
+			}
+			listed = true
+		}
+		resumes = true
+		rec.setStatus(Working, "")
+		return nil
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return nil, clientError(err)
+	}
+	if err == nil {
+		m.announce(ctx, p.TaskID)
+	}
+	if resumes {
+		m.start(context.WithoutCancel(ctx), rec.Task.ID, sighting{})
+	}
+	return &mcp.EmptyResult{}, nil
+}
+
+// cancelTask cancels a task that waits, and asks the process that runs it otherwise.
+func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	var p CancelParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	_, err := m.changeFor(ctx, req, p.TaskID, func(rec *record) error {
+		switch {
+		case rec.Task.Status.IsFinal():
+			return errUnchanged
+		case rec.Task.Status == InputRequired, rec.Owner == "":
+			rec.setStatus(Cancelled, "")
+		}
+		rec.Cancelled = true
+		return nil
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return nil, clientError(err)
+	}
+	if err == nil {
+		m.announce(ctx, p.TaskID)
+	}
+	return &mcp.EmptyResult{}, nil
+}
