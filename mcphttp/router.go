@@ -8,8 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-
-	"github.com/go-chi/chi/v5"
+	"slices"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -30,7 +29,7 @@ type Router struct {
 	MCP *Handler
 	SSE *SSEHandler
 
-	routes chi.Router
+	routes *http.ServeMux
 }
 
 // NewRouter returns a Router that serves h. The options may be nil. It panics as
@@ -46,16 +45,22 @@ func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 			panic(fmt.Sprintf("mcphttp: NewRouter: RouterOptions.Middleware: middleware %d of %d is nil", i+1, len(o.Middleware)))
 		}
 	}
-	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: chi.NewRouter()}
-	r.routes.Get("/healthz", r.serveHealth)
-	endpoints := r.routes.With(o.Middleware...)
-	endpoints.Handle("/mcp", r.MCP)
-	endpoints.Handle("/sse", r.SSE)
+	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: http.NewServeMux()}
+	r.Handle("GET /healthz", http.HandlerFunc(r.serveHealth))
+	r.Handle("/mcp", wrap(r.MCP, o.Middleware))
+	r.Handle("/sse", wrap(r.SSE, o.Middleware))
 	return r
 }
 
-// Handle adds a handler for a path, without Middleware. The pattern is one of chi's. Call
-// it before the first request is served.
+// wrap returns h in middleware, the first outermost.
+func wrap(h http.Handler, middleware []func(http.Handler) http.Handler) http.Handler {
+	for _, mw := range slices.Backward(middleware) {
+		h = mw(h)
+	}
+	return h
+}
+
+// Handle adds a handler without Middleware. The pattern is one of [http.ServeMux].
 func (r *Router) Handle(pattern string, h http.Handler) { r.routes.Handle(pattern, h) }
 
 // ServeHTTP implements [http.Handler].

@@ -4,6 +4,9 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +23,44 @@ func TestTables(t *testing.T) {
 			t.Errorf("no row %s in\n%s", row, out.String())
 		}
 	}
+}
+
+// The README says how many modules a server links, and the decisions name them all, and
+// no others.
+func TestModulesOfTheSmallestServers(t *testing.T) {
+	readme, decisions := readFile(t, "README.md"), readFile(t, "docs/decisions.md")
+	_, section, _ := strings.Cut(decisions, "\n## Dependencies\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	count := map[string]int{}
+	for transport, pkg := range map[string]string{"stdio": "./mcpstdio", "HTTP": "./mcphttp"} {
+		modules, err := linkedModules(t.Context(), "../..", "./mcp", pkg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count[transport] = len(modules)
+		for _, path := range modules {
+			if !strings.Contains(section, "`"+path+"`") {
+				t.Errorf("docs/decisions.md does not say why a server over %s links %s", transport, path)
+			}
+		}
+	}
+	named := regexp.MustCompile("`[a-z]+(\\.[a-z]+)+/[^`]*`").FindAllString(section, -1)
+	if len(named) != count["HTTP"] {
+		t.Errorf("docs/decisions.md names %d modules, and %d are linked", len(named), count["HTTP"])
+	}
+	want := fmt.Sprintf("A server over stdio links %d modules besides psi, one over HTTP %d", count["stdio"], count["HTTP"])
+	if !strings.Contains(readme, want) {
+		t.Errorf("the README does not say: %s", want)
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := fs.ReadFile(os.DirFS("../.."), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // The calls succeed, also when they are made again.

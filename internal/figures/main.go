@@ -45,7 +45,7 @@ func run(ctx context.Context, w io.Writer, dir, one string, calls bool) error {
 	if err := printModules(ctx, w, dir, "smallest stdio server", "./mcp", "./mcpstdio"); err != nil {
 		return err
 	}
-	if err := printModules(ctx, w, dir, "examples/quickstart", "./examples/quickstart"); err != nil || !calls {
+	if err := printModules(ctx, w, dir, "smallest HTTP server", "./mcp", "./mcphttp"); err != nil || !calls {
 		return err
 	}
 	return printCalls(ctx, w, dir)
@@ -53,13 +53,19 @@ func run(ctx context.Context, w io.Writer, dir, one string, calls bool) error {
 
 // printModules prints the modules that a program links if it imports these packages.
 func printModules(ctx context.Context, w io.Writer, dir, program string, packages ...string) error {
+	modules, err := linkedModules(ctx, dir, packages...)
+	fmt.Fprintf(w, "%-28s %7d  %s\n", program, len(modules), strings.Join(modules, " "))
+	return err
+}
+
+// linkedModules returns the paths of the modules, without the one at dir, that a program
+// links if it imports these packages.
+func linkedModules(ctx context.Context, dir string, packages ...string) ([]string, error) {
 	args := []string{"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}"}
 	listed, err := runGo(ctx, dir, append(args, packages...)...)
 	modules := strings.Fields(listed)
 	slices.Sort(modules)
-	modules = slices.Compact(modules)
-	fmt.Fprintf(w, "%-28s %7d  %s\n", program, len(modules), strings.Join(modules, " "))
-	return err
+	return slices.Compact(modules), err
 }
 
 // runGo runs the go command in dir and returns its standard output.

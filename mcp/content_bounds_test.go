@@ -1,0 +1,167 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// Content that is not JSON fails its call with an internal error, and nothing of it is
+// sent.
+func TestContentThatCannotBeEncoded(t *testing.T) {
+	invalid := json.RawMessage(`"secret`)
+	for name, block := range map[string]mcp.Content{
+		"metadata":                 &mcp.TextContent{Text: "x", Meta: mcp.Meta{"k": invalid}},
+		"an unknown member":        &mcp.TextContent{Text: "x", Extra: mcp.Extra{"k": invalid}},
+		"unknown content":          &mcp.UnknownContent{Type: "x", Raw: invalid},
+		"content that is no block": &mcp.UnknownContent{Type: "x", Raw: json.RawMessage(`[]`)},
+		"a nil pointer":            (*mcp.ImageContent)(nil),
+		"nothing":                  nil,
+	} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("t", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("before"), block}}, nil
+		}))
+		mux.Prompt("p", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: mcp.RoleUser, Content: block}}}, nil
+		}))
+		for _, era := range eras {
+			p := newPeer(t, mux, era)
+			for id, method := range map[string]string{"1": mcp.MethodCallTool, "2": mcp.MethodGetPrompt} {
+				p.send(era.request(id, method, map[string]string{"1": `"name":"t"`, "2": `"name":"p"`}[id]))
+				if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInternalError || strings.Contains(got.Error.Message, "secret") {
+					t.Errorf("%s, %s, %s: got %s, %+v", name, era.name, method, got.Result, got.Error)
+				}
+			}
+		}
+	}
+}
+
+// Content of a server that does not fit its type fails the call, and the error says which
+// block it was.
+func TestContentThatCannotBeDecoded(t *testing.T) {
+	for content, want := range map[string]string{
+		`[{"type":"text","text":"a"},{"type":"text","text":5}]`: "content 1: mcp: text content",
+		`[{"type":"image","data":"!"}]`:                         "content 0: mcp: image content",
+		`[{"text":"a"}]`:                                        "content 0: mcp: content has no type",
+		`[5]`:                                                   "content 0: mcp: content has no type",
+		`["type"]`:                                              "content 0: mcp: content has no type",
+	} {
+		server := newHostile(t, mcp.LatestVersion, newScript([]byte(reply(`{"resultType":"complete","content":`+content+`}`)), 0))
+		c := connectTo(t, transport.FromStream(server.connect), nil)
+		if res, err := c.CallTool(t.Context(), tool("t", "")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %+v, %v", content, res, err)
+		}
+	}
+}
+
+// What a client says and cannot be encoded is an error of the call, and is not sent.
+func TestParamsThatCannotBeEncoded(t *testing.T) {
+	for _, version := range bothEras {
+		c := connect(t, hello(), &mcp.ClientOptions{Version: version})
+		for name, params := range map[string]any{"a function": func() {}, "no object": []int{1}, "no JSON": json.RawMessage(`{`)} {
+			if err := c.Notify(t.Context(), "notifications/x", params); err == nil {
+				t.Errorf("%s, %s: it was sent", version, name)
+			}
+			if _, err := mcp.NewRequest("x", params); err == nil {
+				t.Errorf("%s: it is a request", name)
+			}
+		}
+		if err := c.Notify(t.Context(), "notifications/x", map[string]int{"a": 1}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A file that cannot be read is an error of the server that names the resource, not the
+// place of the file.
+func TestFileServerReadErrors(t *testing.T) {
+	broken := errors.New("reading /srv/private: the disk is gone")
+	mux := serveFiles(mcp.FileServerFS(brokenFS{fstest.MapFS{"a": {}}, broken}, nil), filesTemplate)
+	_, err := readURI(t, mux, "file:///docs/a")
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok || e.Code != mcp.CodeInternalError || e.Message != `resource "file:///docs/a" could not be read` || !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// brokenFS has files that open but cannot be read.
+type brokenFS struct {
+	fs.FS
+	err error
+}
+
+func (b brokenFS) Open(name string) (fs.File, error) {
+	f, err := b.FS.Open(name)
+	if name == "a" {
+		f = brokenFile{f, b.err}
+	}
+	return f, err
+}
+
+type brokenFile struct {
+	fs.File
+	err error
+}
+
+func (b brokenFile) Read([]byte) (int, error) { return 0, b.err }
+
+// Resources and templates that are described without a name have their URI for one.
+func TestDescribedWithoutName(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("test://r", mcp.Describe(reads(""), &mcp.Resource{Title: "R"}))
+	mux.Resource("test://named", mcp.Describe(reads(""), &mcp.Resource{Name: "own"}))
+	mux.Resource("test://r/{x}", mcp.Describe(unasked, &mcp.Resource{Title: "R"}))
+	c := connect(t, mux, nil)
+	resources, err := c.ListResources(t.Context(), nil)
+	if err != nil || len(resources.Resources) != 2 {
+		t.Fatalf("got %+v, %v", resources, err)
+	}
+	for _, r := range resources.Resources {
+		if want := map[string]string{"test://r": "test://r", "test://named": "own"}[r.URI]; r.Name != want {
+			t.Errorf("%s has the name %q", r.URI, r.Name)
+		}
+	}
+	templates, err := c.ListResourceTemplates(t.Context(), nil)
+	if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].Name != "test://r/{x}" {
+		t.Errorf("got %+v, %v", templates, err)
+	}
+}
+
+// A text of blanks is logged as it is: it is no JSON that could have secrets.
+func TestBlankTextInLogs(t *testing.T) {
+	for _, text := range []string{`"    "`, `"\n\t  "`, `""`, `"{"`, `"[]"`, `"{}"`} {
+		if log := loggedCall(t, `{"text":`+text+`,"after":424242}`); strings.Contains(log, "(redacted)") || strings.Contains(log, "(malformed)") || !strings.Contains(log, "424242") {
+			t.Errorf("%s is logged as\n%s", text, log)
+		}
+	}
+}
+
+// What a server says and nobody understands is logged with the first 200 bytes of its name.
+func TestLoggedExcerpts(t *testing.T) {
+	for size, whole := range map[int]bool{200: true, 201: false} {
+		var log bytes.Buffer
+		name := strings.Repeat("m", size)
+		heard := make(chan string, 8)
+		c := connectTo(t, asks(`{"jsonrpc":"2.0","method":"`+name+`","params":[]}`, heard), &mcp.ClientOptions{
+			Version: "2025-11-25", Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		_ = c.Ping(t.Context())
+		_ = c.Close()
+		if got := log.String(); !strings.Contains(got, name[:200]) || strings.Contains(got, name) != whole {
+			t.Errorf("%d bytes are logged as %s", size, got)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// openBodies is a RoundTripper that counts the bodies of responses that are not closed.
+type openBodies struct {
+	http.RoundTripper
+	open atomic.Int64
+}
+
+func (o *openBodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := o.RoundTripper.RoundTrip(r)
+	if err == nil {
+		o.open.Add(1)
+		res.Body = &openBody{ReadCloser: res.Body, closed: sync.OnceFunc(func() { o.open.Add(-1) })}
+	}
+	return res, err
+}
+
+type openBody struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (b *openBody) Close() error {
+	b.closed()
+	return b.ReadCloser.Close()
+}
+
+// serverAnswers are what a server says to everything but notifications.
+var serverAnswers = map[string]http.HandlerFunc{
+	"a message":           func(w http.ResponseWriter, _ *http.Request) { say(w, `{"jsonrpc":"2.0","id":7,"result":{}}`) },
+	"no message":          func(w http.ResponseWriter, _ *http.Request) { say(w, `<html>`) },
+	"nothing":             refuses(http.StatusNoContent),
+	"too much":            func(w http.ResponseWriter, _ *http.Request) { say(w, strings.Repeat(" ", 5000)) },
+	"a stream":            says(response7),
+	"a stream and more":   says(response7 + ": more\n\n"),
+	"a stream that ends":  says("data:\n\n"),
+	"a stream of garbage": says("data: x\n\n"),
+	"a long event":        says("data: " + strings.Repeat("x", 5000) + "\n\n"),
+	"its broken stream":   says("id: a\ndata:\n\n"),
+	"unauthorized":        refuses(http.StatusUnauthorized),
+	"not found":           refuses(http.StatusNotFound),
+	"a bad request":       refuses(http.StatusBadRequest),
+	"a failure":           refuses(http.StatusInternalServerError),
+	"another place": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://example.com/", http.StatusFound)
+	},
+	"an endpoint":        says("event: endpoint\ndata: /post\n\n"),
+	"a foreign endpoint": says("event: endpoint\ndata: http://example.com/\n\n"),
+}
+
+// Whatever a server says, each response is closed, and nothing stays with the context of a
+// call that is over.
+func TestTransportReleasesResponses(t *testing.T) {
+	for name, answer := range serverAnswers {
+		for _, sessions := range []bool{true, false} {
+			for _, version := range both {
+				t.Run(fmt.Sprintf("%s, sessions %t, %s", name, sessions, version), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						var h http.Handler = answer
+						if sessions {
+							h = script{session: "s", post: answer, get: answer, del: answer}
+						}
+						releases(t, serve(t, h), version)
+					})
+				})
+			}
+		}
+	}
+}
+
+// releases makes a call and sends a notification over each transport of a version.
+func releases(t *testing.T, s *site, version string) {
+	tracker := &openBodies{RoundTripper: s.client.Transport}
+	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: tracker}, MaxMessage: 4000, ReconnectAttempts: 1}
+	for _, open := range []func(string, *mcphttp.TransportOptions) transport.Transport{mcphttp.NewTransport, mcphttp.NewSSETransport} {
+		parent, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx := &watchedContext{Context: parent, done: make(chan struct{})}
+		stop := context.AfterFunc(parent, func() { close(ctx.done) })
+		wire, err := open("http://localhost/mcp", s.options(opts)).Connect(ctx, func(transport.Message, mcp.ID) {})
+		if err == nil {
+			if version != mcp.LatestVersion {
+				_, _ = wire.Call(ctx, opening(0, version))
+				_ = wire.Send(ctx, &transport.Outgoing{Method: "notifications/initialized", Version: version, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
+			}
+			for range 2 {
+				_, _ = wire.Call(ctx, toolCall(7, version, "a"))
+				_ = wire.Send(ctx, &transport.Outgoing{Method: "notifications/x", Version: version, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/x"}`)})
+			}
+			if n := ctx.waiting.Load(); n != 0 {
+				t.Errorf("%d wait for the context of calls that are over", n)
+			}
+			_ = wire.Close()
+		}
+		stop()
+		cancel()
+	}
+	synctest.Wait()
+	if n := tracker.open.Load(); n != 0 {
+		t.Errorf("%d responses are not closed", n)
+	}
+}
+
+// watchedContext counts the functions that wait for its end.
+type watchedContext struct {
+	context.Context
+	done    chan struct{}
+	waiting atomic.Int64
+}
+
+func (c *watchedContext) Done() <-chan struct{} { return c.done }
+
+func (c *watchedContext) Err() error {
+	select {
+	case <-c.done:
+		return c.Context.Err()
+	default:
+		return nil
+	}
+}
+
+// AfterFunc is called by package context when a context is derived.
+func (c *watchedContext) AfterFunc(f func()) func() bool {
+	c.waiting.Add(1)
+	over := sync.OnceFunc(func() { c.waiting.Add(-1) })
+	stop := context.AfterFunc(c.Context, func() { over(); f() })
+	return func() bool { over(); return stop() }
+}
+
+// What comes from below says that it comes from this package, and what it was.
+func TestTransportNetworkErrors(t *testing.T) {
+	down := errors.New("the network is down")
+	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })}, Logger: quiet}
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	check := func(what string, err error) {
+		if !errors.Is(err, down) || !strings.HasPrefix(err.Error(), "mcphttp: ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err = wire.Call(t.Context(), opening(0, "2025-11-25"))
+	check("the handshake", err)
+	for _, version := range both {
+		_, err := wire.Call(t.Context(), toolCall(1, version, "a"))
+		check("a call", err)
+		check("a notification", wire.Send(t.Context(), &transport.Outgoing{Method: "notifications/x", Version: version, Body: []byte("{}")}))
+	}
+	_, err = mcphttp.NewSSETransport("http://localhost/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	check("the stream", err)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,192 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// How long a client waits before it asks for the rest of a stream: half a second, doubled
+// with each failure up to 30 seconds, and with each stream without a message up to five.
+func TestTransportReconnectDelays(t *testing.T) {
+	seconds := func(all ...float64) (waits []time.Duration) {
+		for _, s := range all {
+			waits = append(waits, time.Duration(s*float64(time.Second)))
+		}
+		return waits
+	}
+	down := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close") // net/http would try again itself on one that it has
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	times := func(n int, f http.HandlerFunc) (all []func(http.ResponseWriter, *http.Request)) {
+		for range n {
+			all = append(all, f)
+		}
+		return append(all, says(response7))
+	}
+	n := 0
+	idle := func(w http.ResponseWriter, _ *http.Request) { n++; stream(w, fmt.Sprintf("id: x%d\n\n", n)) }
+	lives := func(w http.ResponseWriter, _ *http.Request) { stream(w, ": \n"); <-time.After(10 * time.Second) }
+	lived := func(w http.ResponseWriter, _ *http.Request) { stream(w, ": \n"); <-time.After(10*time.Second - 1) }
+	for name, test := range map[string]struct {
+		server resumption
+		waits  []time.Duration
+	}{
+		"failures": {
+			resumption{first: "id: a\ndata:\n\n", gets: times(9, down)}, seconds(.5, 1, 2, 4, 8, 16, 30, 30, 30, 30),
+		},
+		"failures, with a delay of the server": {
+			resumption{first: "id: a\nretry: 3000\ndata:\n\n", gets: times(5, down)}, seconds(3, 6, 12, 24, 30, 30),
+		},
+		"a delay beyond all": {
+			resumption{first: "id: a\nretry: 40000\ndata:\n\n", gets: times(2, down)}, seconds(40, 40, 40),
+		},
+		"nothing but IDs": {
+			resumption{first: "id: a\ndata:\n\n", gets: times(6, idle)}, seconds(.5, 1, 2, 4, 5, 5, 5),
+		},
+		"streams that live": {
+			resumption{first: "id: a\ndata:\n\n", gets: times(3, lives)}, seconds(.5, 10.5, 10.5, 10.5),
+		},
+		"streams that live not long enough": {
+			resumption{first: "id: a\ndata:\n\n", gets: times(2, lived)}, []time.Duration{500 * time.Millisecond, 11*time.Second - 1, 12*time.Second - 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &test.server
+				l := serve(t, s.handler()).link(&mcphttp.TransportOptions{ReconnectAttempts: 20})
+				l.handshake("2025-11-25")
+				l.call(toolCall(7, "2025-11-25", "a"))
+				var waits []time.Duration
+				for i := range s.times[1:] {
+					waits = append(waits, s.times[i+1].Sub(s.times[i]))
+				}
+				if fmt.Sprint(waits) != fmt.Sprint(test.waits) {
+					t.Errorf("it came back after %v, want %v", waits, test.waits)
+				}
+			})
+		})
+	}
+}
+
+// Without an option, a client gives up after five attempts in a row that bring nothing new.
+func TestTransportReconnectAttempts(t *testing.T) {
+	for failures, good := range map[int]bool{4: true, 5: false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &resumption{first: "id: a\ndata:\n\n"}
+			for range failures {
+				s.gets = append(s.gets, says(": \n\n"))
+			}
+			s.gets = append(s.gets, says(response7))
+			l := serve(t, s.handler()).link(nil)
+			l.handshake("2025-11-25")
+			if _, err := l.Call(t.Context(), toolCall(7, "2025-11-25", "a")); (err == nil) != good {
+				t.Errorf("after %d failures: %v", failures, err)
+			}
+		})
+	}
+}
+
+// hangs is a server that never answers what a function says.
+func hangs(when func(*http.Request) bool, otherwise http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if when(r) {
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		}
+		otherwise.ServeHTTP(w, r)
+	})
+}
+
+func isMethod(method string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.Method == method }
+}
+
+// The handshake waits half a second for the standalone stream, and Close waits for the end
+// of the session, but not for ever.
+func TestTransportHandshakeBounds(t *testing.T) {
+	for method, wait := range map[string]struct{ handshake, close time.Duration }{
+		"":                {0, 0},
+		http.MethodGet:    {500 * time.Millisecond, 0},
+		http.MethodDelete: {0, 2 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := serve(t, hangs(isMethod(method), script{session: "s", del: refuses(http.StatusNoContent)})).link(nil)
+			began := time.Now()
+			l.handshake("2025-11-25")
+			if took := time.Since(began); took != wait.handshake {
+				t.Errorf("without an answer to %s, the handshake took %v, want %v", method, took, wait.handshake)
+			}
+			began = time.Now()
+			_ = l.Close()
+			if took := time.Since(began); took != wait.close {
+				t.Errorf("without an answer to %s, Close took %v, want %v", method, took, wait.close)
+			}
+		})
+	}
+}
+
+// A server that rejects initialize has five seconds to show that it speaks HTTP+SSE.
+func TestTransportFallbackBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		l := serve(t, hangs(isMethod(http.MethodGet), http.HandlerFunc(refuses(http.StatusNotFound)))).link(nil)
+		if _, err := l.Call(t.Context(), opening(0, "2025-11-25")); err == nil {
+			t.Error("there is a session")
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("the attempt took %v", took)
+		}
+	})
+}
+
+// A server that does not take the news that a call is cancelled is not waited for for more
+// than five seconds.
+func TestTransportCancelBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := make(chan time.Duration, 1)
+		s := serve(t, script{session: "s"})
+		client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Body == nil {
+				return s.client.Transport.RoundTrip(r)
+			}
+			body, _ := io.ReadAll(r.Body)
+			switch {
+			case strings.Contains(string(body), mcp.NotificationCancelled):
+				began := time.Now()
+				<-r.Context().Done()
+				took <- time.Since(began)
+			case strings.Contains(string(body), mcp.MethodCallTool):
+				<-r.Context().Done()
+			default:
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				return s.client.Transport.RoundTrip(r)
+			}
+			return nil, r.Context().Err()
+		})}
+		l := s.link(&mcphttp.TransportOptions{Client: client})
+		l.handshake("2025-11-25")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Call(ctx, toolCall(7, "2025-11-25", "a")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the call ended with %v", err)
+		}
+		if got := <-took; got != 5*time.Second {
+			t.Errorf("it was tried for %v", got)
+		}
+	})
+}
