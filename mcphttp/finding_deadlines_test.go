@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -156,6 +157,44 @@ func TestFindingU11ToolSlowerThanServer(t *testing.T) {
 						t.Errorf("%s, %s: %+v", name, era, got)
 					}
 				}
+			}
+		})
+	}
+}
+
+// U11: http.Server.WriteTimeout cannot be replaced if middleware hides the writer's
+// deadlines. That is said once.
+func TestFindingU11WriterWithoutDeadlines(t *testing.T) {
+	hides := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) })
+	}
+	unwraps := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(unwrapper{struct{ http.ResponseWriter }{w}, w}, r)
+		})
+	}
+	for name, test := range map[string]struct {
+		middleware func(http.Handler) http.Handler
+		timeout    time.Duration
+		warnings   int
+	}{
+		"hidden": {hides, time.Minute, 2}, "no timeout": {hides, 0, 0}, "unwrapped": {unwraps, time.Minute, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var log strings.Builder
+			opts := &mcphttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			router := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: opts, Middleware: []func(http.Handler) http.Handler{test.middleware}})
+			s := serve(t, router, func(s *http.Server) { s.WriteTimeout = test.timeout })
+			for range 3 {
+				for _, path := range []string{"/mcp", "/sse"} {
+					r := s.request(t.Context(), http.MethodPut, "", nil)
+					r.URL.Path = path
+					whole(t, s.do(r))
+				}
+			}
+			s.close()
+			if got := strings.Count(log.String(), "Unwrap"); got != test.warnings {
+				t.Errorf("%d warnings, want %d, one for each endpoint:\n%s", got, test.warnings, log.String())
 			}
 		})
 	}

@@ -33,11 +33,12 @@ const (
 // A Handler serves an [mcp.Handler] as streamable HTTP, to clients of 2026-07-28
 // and, with sessions, of 2025-03-26 to 2025-11-25. Use [NewHandler] to create one.
 type Handler struct {
-	mcp      mcp.Handler
-	opts     Options
-	guard    guard
-	sessions *sessions
-	requests tracker
+	mcp       mcp.Handler
+	opts      Options
+	guard     guard
+	sessions  *sessions
+	requests  tracker
+	deadlines deadlineCheck
 
 	// closing ends when Shutdown is called, and with it subscriptions and the streams of
 	// sessions. killed ends when Shutdown returns, and with it all other requests.
@@ -76,6 +77,7 @@ func (a *abortHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Resu
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.deadlines.check(w, r, h.opts.Logger)
 	w = limitTime(w, r, &h.opts)
 	if h.closing.Err() != nil && !h.mayServeLate(r) {
 		writeError(w, http.StatusServiceUnavailable, errShutdown)

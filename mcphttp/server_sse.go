@@ -24,10 +24,11 @@ import (
 // One SSEHandler serves both methods on one path. A session ends with its stream, and the
 // stream with the authentication of its caller, if that time is known.
 type SSEHandler struct {
-	mcp      mcp.Handler
-	opts     Options
-	guard    guard
-	requests tracker
+	mcp       mcp.Handler
+	opts      Options
+	guard     guard
+	requests  tracker
+	deadlines deadlineCheck
 
 	killed context.Context // ends when Shutdown is called, and with it all sessions
 	kill   context.CancelCauseFunc
@@ -84,6 +85,7 @@ func (s *sseSession) beat() {
 
 // ServeHTTP implements [http.Handler].
 func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.deadlines.check(w, r, h.opts.Logger)
 	w = limitTime(w, r, &h.opts)
 	body, ok := receive(w, r, &h.guard, &h.opts)
 	if !ok {
