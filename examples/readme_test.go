@@ -122,7 +122,7 @@ var (
 // TestLinks checks that the files which the pages link to exist.
 func TestLinks(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "examples/*.md"} {
 		found, err := fs.Glob(os.DirFS(repository), pattern)
 		if err != nil {
 			t.Fatal(err)
