@@ -120,24 +120,35 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 		h.serveBatch(w, r, body)
 		return
 	}
+	modern, legacy := parsePost(w, r, body)
+	switch {
+	case modern != nil:
+		h.serveModern(w, r, modern)
+	case legacy != nil:
+		h.serveLegacy(w, r, legacy)
+	}
+}
+
+// parsePost returns a message as one of its era. If it cannot be read, parsePost writes the
+// response and returns neither. It is a function of its own to keep the stacks of
+// goroutines that wait in servePost small.
+func parsePost(w http.ResponseWriter, r *http.Request, body []byte) (modern *mcp.Request, legacy *legacyCall) {
 	m, err := transport.ParseMessage(body)
-	if err != nil {
-		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
-		return
+	if err == nil && m.IsResponse() {
+		return nil, &legacyCall{message: m}
 	}
-	if m.IsResponse() {
-		h.serveLegacy(w, r, &legacyCall{message: m})
-		return
+	var req *mcp.Request
+	if err == nil {
+		req, err = originOf(r).NewRequest(&m)
 	}
-	req, err := originOf(r).NewRequest(&m)
 	switch {
 	case err != nil:
 		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
+		return nil, nil
 	case serving.IsModern(req, r.Header.Get(headerVersion), r.Header.Get(headerSession) != ""):
-		h.serveModern(w, r, req)
-	default:
-		h.serveLegacy(w, r, &legacyCall{message: m, req: req})
+		return req, nil
 	}
+	return nil, &legacyCall{message: m, req: req}
 }
 
 const (

@@ -93,9 +93,10 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 }
 
 func (ss *sessions) addLocked(id string, r *http.Request, opts *legacyserver.Options) *session {
-	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r)), legacy: legacyserver.New(ss.mcp, opts)}
+	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
+	opts.Closed = func() { ss.cleanUp(s) }
+	s.legacy = legacyserver.New(ss.mcp, opts)
 	s.addClientLocked(r)
-	context.AfterFunc(s.legacy.Context(), func() { ss.cleanUp(s) })
 	ss.byID[id] = s
 	if ss.sweepTimer == nil {
 		ss.sweepTimer = time.AfterFunc(ss.opts.SessionIdle/2, ss.sweep)

@@ -128,7 +128,10 @@ func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method stri
 		return nil, err
 	}
 	select {
-	case m := <-answer:
+	case m, ok := <-answer:
+		if !ok {
+			return nil, mcp.ErrClosed
+		}
 		if m.Error != nil {
 			return nil, &mcp.Error{Code: m.Error.Code, Message: m.Error.Message, Data: m.Error.Data}
 		}
@@ -137,9 +140,8 @@ func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method stri
 		s.withdraw(ctx, out, id)
 		return nil, context.Cause(ctx)
 	case <-s.Done():
-	case <-s.hungUp:
+		return nil, mcp.ErrClosed
 	}
-	return nil, mcp.ErrClosed
 }
 
 // withdrawTime bounds how long a client that does not read holds up the end of a
@@ -155,7 +157,8 @@ func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
 	_ = out.Send(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
 }
 
-// expect makes the id of a question, and the channel that gets its response.
+// expect makes the id of a question, and the channel that gets its response or is closed
+// if there will be none.
 func (s *Session) expect() (mcp.ID, chan transport.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,6 +167,10 @@ func (s *Session) expect() (mcp.ID, chan transport.Message) {
 	// session asks.
 	id := mcp.StringID(fmt.Sprintf("psi-%s%d", s.opts.ID[:min(len(s.opts.ID), 10)], s.asked))
 	answer := make(chan transport.Message, 1)
+	if s.hungUp {
+		close(answer)
+		return id, answer
+	}
 	if s.questions == nil {
 		s.questions = map[mcp.ID]chan transport.Message{}
 	}

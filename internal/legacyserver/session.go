@@ -42,6 +42,9 @@ type Options struct {
 	// State continues the session that [Session.State] described. Nil means a new
 	// session.
 	State *State
+	// Closed is called once, in a goroutine of its own, when the session has ended. It
+	// may be nil.
+	Closed func()
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -74,14 +77,14 @@ type Session struct {
 	public  *mcp.Session
 	ctx     context.Context //nolint:containedctx // it is the lifetime of the session
 	cancel  context.CancelCauseFunc
-	hungUp  chan struct{} // closed when the client cannot answer any more
 
 	mu            sync.Mutex
 	rev           revision.Revision // None before initialize
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
-	inflight      []*Call // requests
-	questions     map[mcp.ID]chan transport.Message
+	inflight      []*Call                           // requests
+	questions     map[mcp.ID]chan transport.Message // closed by HangUp
+	hungUp        bool                              // the client cannot answer any more
 	asked         int64
 	subscriptions map[string]struct{}
 	feed          *feed                  // of the last Listen started, nil while there is none
@@ -91,7 +94,7 @@ type Session struct {
 // New returns a session that waits for initialize, or one that goes on from
 // opts.State.
 func New(h mcp.Handler, opts *Options) *Session {
-	s := &Session{handler: h, opts: opts.withDefaults(), level: mcp.LoggingLevelInfo, hungUp: make(chan struct{})}
+	s := &Session{handler: h, opts: opts.withDefaults(), level: mcp.LoggingLevelInfo}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if s.opts.State != nil {
 		s.restore(s.opts.State)
@@ -111,9 +114,15 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
 // Close ends the session; see [mcp.Session.Close].
 func (s *Session) Close() {
-	s.cancel(mcp.ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.isClosed() {
+		return
+	}
+	s.cancel(mcp.ErrClosed)
+	if s.opts.Closed != nil {
+		go s.opts.Closed()
+	}
 	for _, c := range s.inflight {
 		c.cancel(mcp.ErrClosed)
 	}
@@ -123,7 +132,15 @@ func (s *Session) isClosed() bool { return s.ctx.Err() != nil }
 
 // HangUp fails the questions that wait for an answer, and all later ones: the client
 // sends nothing more. Requests go on. It is called at most once.
-func (s *Session) HangUp() { close(s.hungUp) }
+func (s *Session) HangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hungUp = true
+	for _, answer := range s.questions {
+		close(answer)
+	}
+	s.questions = nil
+}
 
 // ID returns the id of the session.
 func (s *Session) ID() string { return s.opts.ID }
