@@ -287,7 +287,7 @@ func FuzzLegacy(f *testing.F) {
 			defer cancel()
 			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, session: session}
 			var listening sync.WaitGroup
-			listening.Go(func() { _ = session.Listen(ctx, serving.Origin{}, silent{t}, nil) })
+			listening.Go(func() { session.Listen(ctx, serving.Origin{}, silent{t}, nil) })
 			synctest.Wait()
 			p.play()
 			mux.ResourceUpdated("test://fixed")

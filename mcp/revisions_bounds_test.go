@@ -135,3 +135,24 @@ func TestContentByRevision(t *testing.T) {
 
 // unasked is a handler of what is only listed.
 var unasked = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil })
+
+// A client learns of the server what its revision has.
+func TestInitializeByRevision(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{
+		Title: "T", Description: "D", WebsiteURL: "https://example.com/", Icons: []mcp.Icon{{Src: "https://example.com/icon.png"}}, Logger: quiet().Logger,
+	})
+	mux.Prompt("p", mcp.Describe(promptSays(""), &mcp.Prompt{Completers: map[string]mcp.Completer{"a": mcp.CompleteFrom("x")}, Arguments: []*mcp.PromptArgument{{Name: "a"}}}))
+	for _, version := range mcp.LegacyVersions() {
+		p := newPeer(t, mux, wireEra{})
+		p.send(eraOf(version).open[0])
+		got := string(p.read().Result)
+		for member, revision := range map[string]string{
+			`"name":"m"`: "2024-11-05", `"completions":{}`: "2025-03-26", `"title":"T"`: "2025-06-18",
+			`"description":"D"`: "2025-11-25", `"websiteUrl":`: "2025-11-25", `"icons":`: "2025-11-25",
+		} {
+			if strings.Contains(got, member) != (version >= revision) {
+				t.Errorf("%s has %s: %t", version, member, version < revision)
+			}
+		}
+	}
+}

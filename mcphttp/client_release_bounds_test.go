@@ -175,3 +175,19 @@ func TestTransportNetworkErrors(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A transport without a client of its own does not change that of the program.
+func TestTransportLeavesDefaultClient(t *testing.T) {
+	shared, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		t.Skip("the default transport is another one")
+	}
+	before := shared.MaxIdleConnsPerHost
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", nil).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Close(); err != nil || shared.MaxIdleConnsPerHost != before {
+		t.Errorf("%v; MaxIdleConnsPerHost was %d and is %d", err, before, shared.MaxIdleConnsPerHost)
+	}
+}

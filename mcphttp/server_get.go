@@ -164,7 +164,7 @@ func (h *Handler) listen(r *http.Request, s *session, out *eventWriter, position
 	stopConnection := context.AfterFunc(r.Context(), l.leave)
 	defer stopConnection()
 	defer afterExpiry(r, l.leave)()
-	_ = s.legacy.Listen(l.ctx, originOf(r), l.stream, l.ready) // why it ended does not matter here
+	s.legacy.Listen(l.ctx, originOf(r), l.stream, l.ready)
 }
 
 // finish ends the response. A GET that never had the stream ends as if it had got it.
@@ -258,7 +258,7 @@ func (l *listener) runDetached(before *listener) {
 	defer l.handler.requests.leave()
 	defer l.session.removeListener(l)
 	defer time.AfterFunc(listenerGrace, func() { l.cancel(nil) }).Stop()
-	_ = l.session.legacy.Listen(l.ctx, originOf(l.request), l.stream, l.ready) // why it ended does not matter here
+	l.session.legacy.Listen(l.ctx, originOf(l.request), l.stream, l.ready)
 }
 
 // addListener makes l the next listener, in place of another one. The current one goes

@@ -156,7 +156,7 @@ func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sse
 	select {
 	case <-ctx.Done():
 	case <-s.initialized:
-		_ = s.legacy.Listen(ctx, from, s, s.setListening) // why it ended does not matter here
+		s.legacy.Listen(ctx, from, s, s.setListening)
 	}
 }
 

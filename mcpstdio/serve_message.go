@@ -173,7 +173,7 @@ func (a *arrival) serve(resign func()) {
 		a.serveCall(resign)
 	}
 	if a.opens && s.open() {
-		_ = s.session.Listen(s.listening, s.origin(), s, resign) // until the stream ends
+		s.session.Listen(s.listening, s.origin(), s, resign) // until the stream ends
 	}
 }
 

@@ -16,16 +16,16 @@ import (
 
 // Listen sends messages that belong to no request to out: changes of lists, updates of
 // the resources that the session subscribed to, and pings. It subscribes to the changes
-// at the handler, as a client of the newest revision does, until ctx or the session ends,
-// and returns the reason. It calls ready, unless that is nil, once no change is missed
-// from then on; no change is sent before ready has returned.
+// at the handler, as a client of the newest revision does, until ctx or the session ends.
+// It calls ready, unless that is nil, once no change is missed from then on; no change is
+// sent before ready has returned.
 //
 // The request that the handler receives has the given origin. What that may not subscribe
 // to is left out.
 //
 // A second Listen may start before the first has returned. Both then send the changes;
 // [mcp.Session.Notify] and subscriptions use the last one started.
-func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.Sender, ready func()) error {
+func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.Sender, ready func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(s.ctx, func() { cancel(mcp.ErrClosed) })()
 	var pinging sync.WaitGroup
@@ -41,7 +41,6 @@ func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.S
 		pinging.Go(func() { s.keepAlive(ctx) })
 	}
 	f.run(ctx)
-	return context.Cause(ctx)
 }
 
 // feed is one call of [Session.Listen]. It runs on the goroutine of that call, to which

@@ -174,12 +174,28 @@ var operators = map[token.Token]token.Token{
 }
 
 func (c *collector) operator(n *ast.BinaryExpr, stack []ast.Node) {
+	if n.Op == token.ADD && isText(n) {
+		return // strings have no other operator
+	}
 	other, ok := operators[n.Op]
 	if parent, isIf := stack[len(stack)-1].(*ast.IfStmt); !ok || isIf && parent.Cond == n && (n.Op == token.EQL || n.Op == token.NEQ) {
 		return // the negated condition is the same
 	}
 	m := c.add("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String())
 	c.surround(m, n, exchange[n.Op.String()])
+}
+
+// isText reports whether an expression is a string, as far as its literals say.
+func isText(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		return x.Kind == token.STRING
+	case *ast.BinaryExpr:
+		return x.Op == token.ADD && (isText(x.X) || isText(x.Y))
+	case *ast.ParenExpr:
+		return isText(x.X)
+	}
+	return false
 }
 
 // statements removes statements, but keeps what they use in use.

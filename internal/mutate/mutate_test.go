@@ -30,6 +30,7 @@ func g(bool) {
 	k := 1
 	_ = make([]int, 0, 3)
 	_ = make([]int, 2)
+	_ = "a" + fmt.Sprint(k) + "b"
 	_ = func() int { return k }
 }
 `
@@ -75,7 +76,8 @@ func TestMutants(t *testing.T) {
 		"18 constant: 0 => 1",
 		"19 statement: _ = make([]int, 2) => if false { _ = make([]int, 2) }",
 		"19 constant: 2 => 3",
-		"20 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
+		`20 statement: _ = "a" + fmt.Sprint(k) + "b" => if false { _ = "a" + fmt.Sprint(k) + "b" }`,
+		"21 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -193,3 +193,25 @@ func TestIntrospectionTurnsBounds(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A fetch goes on if the only caller that waits for it leaves.
+func TestJWKSFetchOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		n.handle(keysURL, func(*http.Request) *http.Response {
+			pass(time.Second)
+			return respond(http.StatusOK, string(published()))
+		})
+		j := remote(n, auth.JWTOptions{})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := j.VerifyToken(ctx, token(nil)); err == nil {
+			t.Error("there was nothing to wait for")
+		}
+		pass(time.Second)
+		began := time.Now()
+		if _, err := verify(t, j, token(nil)); err != nil || time.Since(began) != 0 || n.count(keysURL) != 1 {
+			t.Errorf("%v, after %v and %d fetches", err, time.Since(began), n.count(keysURL))
+		}
+	})
+}
