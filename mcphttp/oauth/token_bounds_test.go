@@ -1,0 +1,254 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// A token is renewed ten seconds before it expires, or when a tenth of its life is left if
+// that is less. Without a lifetime it is used until the server rejects it.
+func TestTokenLifeBounds(t *testing.T) {
+	for _, c := range []struct {
+		expiresIn any
+		life      time.Duration // 0 means for ever
+	}{
+		{3600, 3590 * time.Second}, {"3600", 3590 * time.Second}, {100, 90 * time.Second}, {50, 45 * time.Second}, {0.5, 450 * time.Millisecond},
+		{10 * 365 * 24 * 3600, 10*365*24*time.Hour - 10*time.Second}, {1e300, 10*365*24*time.Hour - 10*time.Second},
+		{0, 0}, {-1, 0}, {"soon", 0}, {nil, 0}, {"NaN", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.login.refresh, w.login.lifetime = "r", c.expiresIn
+			rt := w.transport(nil)
+			w.mustPost(rt, "", served)
+			<-time.After(max(c.life-1, time.Hour*boolInt(c.life == 0)))
+			w.mustPost(rt, "", served)
+			w.wantRefreshes(0)
+			if c.life > 0 {
+				<-time.After(1)
+				w.mustPost(rt, "", served)
+				w.wantRefreshes(1)
+			}
+			if t.Failed() {
+				t.Errorf("that was with expires_in %v", c.expiresIn)
+			}
+			rt.Close()
+		})
+	}
+}
+
+func boolInt(b bool) time.Duration {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A token must fit in a header: 64 KiB of visible characters.
+func TestAccessTokenBounds(t *testing.T) {
+	for token, good := range map[string]bool{
+		"!": true, "~": true, strings.Repeat("t", 64<<10): true, strings.Repeat("t", 64<<10+1): false,
+		"": false, "a b": false, "a\x7f": false, "ä": false,
+	} {
+		w := newWorld(t)
+		w.login.answers = func(_ url.Values, answer map[string]any) {
+			answer["access_token"] = token
+			w.login.valid[token] = ""
+		}
+		if got, err := post(t.Context(), w.transport(nil), "", "hello"); (err == nil && got == served) != good {
+			t.Errorf("%.20q, %d bytes: %q, %v", token, len(token), got, err)
+		}
+	}
+}
+
+// Of a challenge header, 16 KiB, 16 challenges and 64 parameters of each are read.
+func TestChallengeBounds(t *testing.T) {
+	parse := func(lines ...string) []oauth.Challenge {
+		return oauth.ParseChallenges(http.Header{"Www-Authenticate": lines})
+	}
+	for size, read := range map[int]int{16 << 10: 1, 16<<10 + 1: 0} {
+		line := `Bearer a="` + strings.Repeat("x", size-len(`Bearer a=""`)) + `"`
+		if got := parse(line); len(got) != read {
+			t.Errorf("%d bytes: %d challenges", size, len(got))
+		}
+		if got := parse(line[:5000]+`"`, `Bearer a="`+strings.Repeat("x", size-5001-len(`Bearer a=""`))+`"`); len(got) != 1+read {
+			t.Errorf("%d bytes in two lines: %d challenges", size, len(got))
+		}
+	}
+	for n, read := range map[int]int{16: 16, 17: 16} {
+		if got := parse(strings.TrimSuffix(strings.Repeat("Bearer a=b, ", n), ", ")); len(got) != read {
+			t.Errorf("%d challenges: %d were read", n, len(got))
+		}
+	}
+	for n, read := range map[int]int{64: 64, 65: 64} {
+		var params []string
+		for i := range n {
+			params = append(params, fmt.Sprintf("p%d=x", i))
+		}
+		if got := parse("Bearer " + strings.Join(params, ", ")); len(got) != 1 || len(got[0].Params) != read {
+			t.Errorf("%d parameters: %v", n, got)
+		}
+	}
+}
+
+// Scopes have 256 visible characters at most, without quotation marks, and a hundred are
+// requested at once.
+func TestScopeBounds(t *testing.T) {
+	requested := func(scope string) []string {
+		w := newWorld(t)
+		w.server.challenge = `Bearer scope="` + scope + `", resource_metadata="` + origin(serverURL) + `/.well-known/oauth-protected-resource/mcp"`
+		w.mustPost(w.transport(nil), "", served)
+		return strings.Fields(w.login.authorizations()[0].Get("scope"))
+	}
+	for size, read := range map[int]int{256: 1, 257: 0} {
+		if got := requested(strings.Repeat("s", size)); len(got) != read {
+			t.Errorf("%d bytes: requested %q", size, got)
+		}
+	}
+	for n, read := range map[int]int{100: 100, 101: 100} {
+		var scopes []string
+		for i := range n {
+			scopes = append(scopes, fmt.Sprint("s", i))
+		}
+		if got := requested(strings.Join(scopes, " ")); len(got) != read {
+			t.Errorf("%d scopes: requested %d", n, len(got))
+		}
+	}
+	if got := requested("! ~ a\x7f ä a"); strings.Join(got, " ") != "! ~ a" {
+		t.Errorf("requested %q", got)
+	}
+}
+
+// The type of a program that is registered follows from where its users come back.
+func TestApplicationType(t *testing.T) {
+	for uri, want := range map[string]string{
+		"https://app.example/cb": "web", "https://localhost/cb": "native", "http://127.0.0.1:1/cb": "native", "http://localhost:1/cb": "native",
+		"com.example.app:/cb": "native",
+	} {
+		w := newWorld(t)
+		grant := &oauth.AuthorizationCode{Redirector: oauth.NewRedirector(uri, w.visit)}
+		w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
+		if got := w.login.clients[0]["application_type"]; got != want {
+			t.Errorf("%s: %v, want %s", uri, got, want)
+		}
+	}
+}
+
+// A client without a key cannot sign, which is an error before anything is sent.
+func TestClientWithoutKey(t *testing.T) {
+	for name, key := range map[string]*oauth.Key{"none": nil, "no signer": {}} {
+		w := newWorld(t)
+		w.login.metadata["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"}
+		rt := w.transport(&oauth.Options{Grant: &oauth.ClientCredentials{Client: oauth.Client{ID: "id", Method: "private_key_jwt", Key: key}}})
+		if got, err := post(t.Context(), rt, "", "hello"); err == nil || !strings.Contains(err.Error(), "key") || len(w.login.granted("")) != 0 {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// A redirect that is closed before a user has come back frees its port.
+func TestLoopbackCloses(t *testing.T) {
+	way, err := (&oauth.Loopback{}).Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(way.RedirectURI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	way.Close()
+	if conn, err := net.Dial("tcp", u.Host); err == nil {
+		conn.Close()
+		t.Error("it listens")
+	}
+}
+
+// countedBody counts what is read of a body.
+type countedBody struct {
+	io.Reader
+	read   int
+	closed bool
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += n
+	return n, err
+}
+
+func (b *countedBody) Close() error { b.closed = true; return nil }
+
+// The body of a rejected request is read to its end if that is near, so that its
+// connection can be used again. Otherwise it is closed unread.
+func TestRejectedBodyBounds(t *testing.T) {
+	for size, read := range map[int]int{64 << 10: 64 << 10, 64<<10 + 1: 0} {
+		w := newWorld(t)
+		var first *countedBody
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			res, err := w.network.RoundTrip(r)
+			if err == nil && res.StatusCode == http.StatusUnauthorized && first == nil {
+				first = &countedBody{Reader: strings.NewReader(strings.Repeat("x", size))}
+				res.Body, res.ContentLength = first, int64(size)
+			}
+			return res, err
+		})
+		w.mustPost(w.transport(&oauth.Options{Base: base}), "", served)
+		if first == nil || first.read != read || !first.closed {
+			t.Errorf("%d bytes: %+v", size, first)
+		}
+	}
+}
+
+// A body without GetBody is kept up to a MiB, to be sent again with a token. A longer one
+// is sent once.
+func TestReplayedBodyBounds(t *testing.T) {
+	for size, again := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
+		for _, known := range []bool{true, false} {
+			w := newWorld(t)
+			rt := w.transport(nil)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, serverURL, io.NopCloser(strings.NewReader(strings.Repeat("x", size))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known {
+				req.ContentLength = int64(size)
+			}
+			res, err := rt.RoundTrip(req)
+			if err == nil {
+				body, readErr := io.ReadAll(res.Body)
+				res.Body.Close()
+				if ok := res.StatusCode == 200 && len(body) == len("POST /mcp ")+size; ok != again || readErr != nil {
+					t.Errorf("%d bytes, known %t: %d, %d bytes, %v", size, known, res.StatusCode, len(body), readErr)
+				}
+			} else if again {
+				t.Errorf("%d bytes, known %t: %v", size, known, err)
+			}
+		}
+	}
+}
+
+// The reason why a request is not authorized is readable.
+func TestUnauthorizedReason(t *testing.T) {
+	w := newWorld(t)
+	w.login.token = func(rw http.ResponseWriter, _ *http.Request) bool {
+		writeJSON(rw, 400, map[string]any{"error": "invalid_grant", "error_description": "no"})
+		return true
+	}
+	_, err := post(t.Context(), w.transport(nil), "", "hello")
+	if refusal, ok := errors.AsType[*oauth.Error](err); !ok || refusal.Code != "invalid_grant" || strings.Contains(err.Error(), "%!") {
+		t.Errorf("got %v", err)
+	}
+}
