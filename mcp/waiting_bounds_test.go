@@ -1,0 +1,166 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// The state of a call may have as many bytes as MaxState says, and the error for a longer
+// one says how many it has.
+func TestStateBounds(t *testing.T) {
+	ask := func(limit int) *mcp.CallToolResult {
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: limit, Logger: quiet().Logger})
+		mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+			text, err := mcp.Once(ctx, "once", func() (string, error) { return strings.Repeat("x", 100), nil })
+			if err != nil {
+				return "", err
+			}
+			_, err = mcp.Elicit[namedField](ctx, "k", "?")
+			return text, err
+		}, nil))
+		p := newPeer(t, mux, eras[0])
+		p.send(eras[0].request("1", mcp.MethodCallTool, `"name":"t"`))
+		m := p.read()
+		if m.Error != nil {
+			return &mcp.CallToolResult{IsError: true, Content: mcp.Contents{mcp.Text(m.Error.Message)}}
+		}
+		return &mcp.CallToolResult{}
+	}
+	var size int
+	refused := textOf(ask(1))
+	if _, err := fmt.Sscanf(refused[strings.Index(refused, "take "):], "take %d bytes", &size); err != nil || size < 100 {
+		t.Fatalf("got %q, %v", refused, err)
+	}
+	for limit, good := range map[int]bool{size: true, size - 1: false} {
+		if res := ask(limit); res.IsError == good || !good && !strings.Contains(textOf(res), "MaxState is "+strconv.Itoa(limit)) {
+			t.Errorf("%d bytes with a limit of %d: %s", size, limit, textOf(res))
+		}
+	}
+}
+
+// A handler of a template finds the values of its variables in the request of its context,
+// too.
+func TestPathValuesInContext(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("test://{x}/{y}", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		got := mcp.RequestFromContext(ctx)
+		text := fmt.Sprint(req.PathValue("x"), req.PathValue("y"), got.PathValue("x"), got.PathValue("y"))
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: text}}}, nil
+	}))
+	if c, err := readURI(t, mux, "test://a/b"); err != nil || c.Text != "abab" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
+// A mux makes a subscription at a mount again after a second, and after twice as long each
+// time that it fails, up to a minute. One that has lived for longer than that begins anew.
+func TestSubscribeAgainDelays(t *testing.T) {
+	seconds := func(all ...int) (waits []time.Duration) {
+		for _, s := range all {
+			waits = append(waits, time.Duration(s)*time.Second)
+		}
+		return waits
+	}
+	for _, c := range []struct {
+		lives []time.Duration // how long the subscriptions live
+		waits []time.Duration // after each of them
+	}{
+		{seconds(0, 0, 0, 0, 0, 0, 0, 0, 0), seconds(1, 2, 4, 8, 16, 32, 60, 60, 60)},
+		{seconds(0, 0, 61, 0, 0), seconds(1, 2, 1, 2, 4)},
+		{seconds(0, 0, 60, 0), seconds(1, 2, 4, 8)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var begun, ended []time.Time
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Mount("b", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method != mcp.MethodListen {
+					return nil, mcp.NewMethodNotFoundError(req.Method)
+				}
+				mu.Lock()
+				n := len(begun)
+				begun = append(begun, time.Now())
+				mu.Unlock()
+				if n >= len(c.lives) {
+					<-ctx.Done()
+					return nil, context.Cause(ctx)
+				}
+				if c.lives[n] > 0 {
+					<-time.After(c.lives[n])
+				}
+				mu.Lock()
+				ended = append(ended, time.Now())
+				mu.Unlock()
+				return nil, mcp.Errorf(mcp.CodeInternalError, "no")
+			}))
+			conn := connect(t, mux, nil)
+			s, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			s.Close()
+			_ = conn.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			var waits []time.Duration
+			for i := range ended {
+				waits = append(waits, begun[i+1].Sub(ended[i]))
+			}
+			if fmt.Sprint(waits) != fmt.Sprint(c.waits) {
+				t.Errorf("it waited %v, want %v", waits, c.waits)
+			}
+		})
+	}
+}
+
+// That notifications are dropped is logged once, and again only if some were passed on
+// meanwhile.
+func TestDroppedNotificationsAreLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flood := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/x"},`, 3000), ",")
+		var log bytes.Buffer
+		heard := 0
+		goOn := make(chan struct{})
+		near := newScripted()
+		opened := `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
+		go func() {
+			m := <-near.out
+			near.in <- []byte(resultFor(idOf(m), opened))
+		}()
+		c := connectTo(t, streamTo(near), &mcp.ClientOptions{
+			Version: "2025-11-25", Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Notification: func(context.Context, *mcp.Conn, *mcp.Request) { heard++; <-goOn },
+		})
+		for n, warnings := range []int{0, 1, 1, 2} {
+			if n == 3 {
+				goOn <- struct{}{} // there is room for one more
+				synctest.Wait()
+			}
+			near.in <- []byte(`[` + flood + `]`)
+			synctest.Wait()
+			if got := strings.Count(log.String(), "notifications are dropped"); got != warnings {
+				t.Errorf("after %d times 3000: %d warnings, want %d", n+1, got, warnings)
+			}
+		}
+		close(goOn)
+		synctest.Wait()
+		if heard != 1+4096+1 {
+			t.Errorf("%d notifications were passed on", heard)
+		}
+		_ = c.Close()
+	})
+}
