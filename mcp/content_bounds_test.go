@@ -165,3 +165,17 @@ func TestLoggedExcerpts(t *testing.T) {
 		}
 	}
 }
+
+// What is not a message is not passed to a server in the same process.
+func TestInProcessNeedsMessages(t *testing.T) {
+	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	for _, body := range []string{``, `{`, `[]`, `5`} {
+		if m, err := wire.Call(t.Context(), &transport.Outgoing{ID: mcp.IntID(1), Method: "ping", Version: mcp.LatestVersion, Body: []byte(body)}); err == nil {
+			t.Errorf("%q: got %+v", body, m)
+		}
+	}
+}

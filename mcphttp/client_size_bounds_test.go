@@ -155,3 +155,45 @@ func TestTransportRequests(t *testing.T) {
 		t.Errorf("the body is %s, %v", text, err)
 	}
 }
+
+// endlessBody is a stream whose response is followed by comments without end.
+type endlessBody struct {
+	start  string
+	read   int
+	closed chan int // gets how much was read
+}
+
+func (b *endlessBody) Read(p []byte) (int, error) {
+	n := copy(p, b.start)
+	b.start = b.start[n:]
+	if n == 0 {
+		for i := range p {
+			p[i] = ':'
+		}
+		n = len(p)
+	}
+	b.read += n
+	return n, nil
+}
+
+func (b *endlessBody) Close() error { b.closed <- b.read; return nil }
+
+// What follows a response on its stream is read up to 64 KiB, so that the network
+// connection can be used again.
+func TestTransportDrainBounds(t *testing.T) {
+	body := &endlessBody{start: response7, closed: make(chan int, 1)}
+	opts := &mcphttp.TransportOptions{Logger: quiet, Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
+	})}}
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wire.Call(t.Context(), toolCall(7, mcp.LatestVersion, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-body.closed; n < 64<<10 || n > 64<<10+4096 { // that much is read ahead
+		t.Errorf("%d bytes were read", n)
+	}
+	_ = wire.Close()
+}

@@ -190,3 +190,44 @@ func TestTransportCancelBounds(t *testing.T) {
 		}
 	})
 }
+
+// Calls that find their session lost at the same time wait for one handshake, and are then
+// made again.
+func TestLostSessionOfManyCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, tools(), nil)
+		v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Session-Id") == "" {
+				<-time.After(time.Second) // a handshake takes that long
+			}
+			h.ServeHTTP(w, r)
+		})}
+		s := serve(t, v)
+		conn, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: "2025-11-25", Logger: quiet}).
+			Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for session := range h.Sessions() {
+			session.Close()
+		}
+		synctest.Wait()
+		called := make(chan error, 5)
+		for range 5 {
+			go func() {
+				_, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "hello"})
+				called <- err
+			}()
+		}
+		for range 5 {
+			if err := within(t, time.Minute, "the end of a call", called); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(v.of(http.MethodPost, `"initialize"`)); n != 2 {
+			t.Errorf("%d handshakes were made", n)
+		}
+		_ = conn.Close()
+		s.close()
+	})
+}

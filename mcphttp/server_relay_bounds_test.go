@@ -273,3 +273,50 @@ func TestShutdownAcceptsHelp(t *testing.T) {
 		s.close()
 	})
 }
+
+// A client that waits at one replica for what another one sends is kept by heartbeats,
+// from the start.
+func TestFollowedStreamBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		mux := tools()
+		began, _ := waiting(mux)
+		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			mcp.Progress(ctx, 1, 2, "")
+			began <- struct{}{}
+			<-time.After(time.Minute)
+			return "done", nil
+		}, nil))
+		one := serve(t, newHandler(t, mux, &mcphttp.Options{Store: shared, Heartbeat: -1}))
+		two := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, Heartbeat: 20 * time.Second}))
+		session := one.open("2025-11-25")
+		first, ok := read(t, one.post(call(1, "slow"), session)).next()
+		if !ok || first.LastEventID == "" {
+			t.Fatalf("the first event is %+v", first)
+		}
+		<-began
+		res := two.do(two.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID})))
+		text := make([]byte, 1<<16)
+		var log strings.Builder
+		start := time.Now()
+		for !strings.Contains(log.String(), "done") {
+			n, err := res.Body.Read(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text[:n])) {
+				if strings.HasPrefix(line, ":") {
+					fmt.Fprint(&log, time.Since(start), " ")
+				}
+			}
+			if strings.Contains(string(text[:n]), "done") {
+				fmt.Fprint(&log, "done")
+			}
+		}
+		if got := log.String(); got != "0s 20s 40s done" && got != "0s 20s 40s 1m0s done" {
+			t.Errorf("it beats after %s", got)
+		}
+		one.close()
+		two.close()
+	})
+}
