@@ -180,26 +180,32 @@ func decodeContent(raw json.RawMessage) (Content, error) {
 
 // dropType removes the "type" member that decoding leaves among the unknown ones: encoding
 // writes the type itself.
-func dropType(block Content) { delete(extraOf(block), "type") }
+func dropType(block Content) {
+	extra := extraOf(block)
+	if delete(*extra, "type"); len(*extra) == 0 {
+		*extra = nil
+	}
+}
 
-func extraOf(block Content) Extra {
+// extraOf returns the unknown members of a block of a known type.
+func extraOf(block Content) *Extra {
 	switch b := block.(type) {
 	case *TextContent:
-		return b.Extra
+		return &b.Extra
 	case *ImageContent:
-		return b.Extra
+		return &b.Extra
 	case *AudioContent:
-		return b.Extra
+		return &b.Extra
 	case *ResourceLink:
-		return b.Extra
+		return &b.Extra
 	case *EmbeddedResource:
-		return b.Extra
+		return &b.Extra
 	case *ToolUseContent:
-		return b.Extra
+		return &b.Extra
 	case *ToolResultContent:
-		return b.Extra
+		return &b.Extra
 	}
-	return nil
+	return new(Extra)
 }
 
 var errNilContent = errors.New("mcp: nil content")
@@ -255,7 +261,7 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 	}
 	dst = append(dst, `{"type":`...)
 	dst = jsonscan.AppendString(dst, c.contentType())
-	if _, typed := extraOf(c)["type"]; typed {
+	if _, typed := (*extraOf(c))["type"]; typed {
 		return jsonscan.AppendMembers(dst, body, "type"), nil
 	}
 	return appendMembers(dst, body), nil

@@ -21,15 +21,17 @@ type Extra map[string]json.RawMessage
 
 // marshal is the one encoder of this package: deterministic, so that equal
 // values are equal bytes.
-func marshal(v any) ([]byte, error) { return strictjson.Marshal(v) }
+func marshal(v any) ([]byte, error) { return strictjson.MarshalWith(plainEncoding, plainly(v)) }
 
 // unmarshal is the one decoder: names match with case, no member stands twice,
 // text is valid UTF-8.
-func unmarshal(data []byte, v any) error { return strictjson.Unmarshal(data, v) }
+func unmarshal(data []byte, v any) error {
+	return strictjson.UnmarshalWith(plainDecoding, data, plainly(v))
+}
 
 // mustMarshal encodes values of this package's own types. What is not valid UTF-8 in a
 // text, such as the error that a call is cancelled with, is replaced.
-func mustMarshal(v any) []byte { return strictjson.MustMarshal(v) }
+func mustMarshal(v any) []byte { return strictjson.MustMarshalWith(plainEncoding, plainly(v)) }
 
 // marshalValue encodes a value of the program's own, and decode decodes into one; see
 // [strictjson.UnmarshalValue].

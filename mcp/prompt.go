@@ -73,7 +73,7 @@ type wirePromptMessage struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (m *PromptMessage) MarshalJSON() ([]byte, error) {
+func (m PromptMessage) MarshalJSON() ([]byte, error) {
 	content, err := appendContent(nil, m.Content)
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ type wireContents struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (c *ResourceContents) MarshalJSON() ([]byte, error) {
+func (c ResourceContents) MarshalJSON() ([]byte, error) {
 	w := wireContents{URI: c.URI, MIMEType: c.MIMEType, Blob: c.Blob, Meta: c.Meta, Extra: c.Extra}
 	if c.Blob == nil {
 		w.Text = &c.Text

@@ -10,17 +10,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Options are further options of an encoding, such as functions for types. Nil means none.
+type Options = jsonv2.Options
+
 // Marshal encodes deterministically: equal values are equal bytes.
-func Marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, jsonv2.Deterministic(true)) }
+func Marshal(v any) ([]byte, error) { return MarshalWith(nil, v) }
+
+// MarshalWith is Marshal with options.
+func MarshalWith(o Options, v any) ([]byte, error) {
+	return jsonv2.Marshal(v, jsonv2.Deterministic(true), o)
+}
 
 // Unmarshal decodes strictly: names are case-sensitive, no member may occur twice, text
 // is valid UTF-8.
 func Unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
 
+// UnmarshalWith is Unmarshal with options.
+func UnmarshalWith(o Options, data []byte, v any) error { return jsonv2.Unmarshal(data, v, o) }
+
 // MustMarshal encodes a value that can always be encoded. Text that is not valid UTF-8,
 // such as the error that a call is cancelled with, has its bad bytes replaced.
-func MustMarshal(v any) []byte {
-	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+func MustMarshal(v any) []byte { return MustMarshalWith(nil, v) }
+
+// MustMarshalWith is MustMarshal with options.
+func MustMarshalWith(o Options, v any) []byte {
+	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true), o)
 	if err != nil {
 		panic(fmt.Sprintf("mcp: encoding %T: %v", v, err))
 	}
