@@ -23,6 +23,8 @@ type Schema struct {
 	// schemas never need it.
 	validator func() (*validator, error)
 
+	filler func() *filler // of defaults, built when it is first needed
+
 	patterns patterns
 
 	unchecked []string
@@ -58,6 +60,7 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 		return nil, err
 	}
 	s.validator = sync.OnceValues(s.newValidator)
+	s.filler = sync.OnceValue(func() *filler { return newFiller(doc) })
 	var beyond string
 	if s.proof, beyond = buildProof(doc, dialect, s.patterns, s.options); beyond == "" {
 		return s, nil // it is known to be a valid schema

@@ -94,10 +94,11 @@ func (q *formQuestion) accept(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if err := f.compiled.Validate(context.Background(), answer.Content); err != nil { // forms are flat
+	filled := f.compiled.WithDefaults(answer.Content)
+	if err := f.compiled.Validate(context.Background(), filled); err != nil { // forms are flat
 		return Errorf(CodeInvalidParams, "the answer to %q does not fit the form: %w", q.key, err)
 	}
-	return decodeAnswer(q.key, answer.Content, q.dst)
+	return decodeAnswer(q.key, filled, q.dst)
 }
 
 type urlQuestion struct{ key, message, url string }

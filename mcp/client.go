@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -213,7 +215,8 @@ func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, vers
 		return nil, err
 	}
 	if version != "" && !slices.Contains(ModernVersions(), version) && !slices.Contains(LegacyVersions(), version) {
-		return nil, newUnsupportedVersionError(version)
+		known := strings.Join(slices.Concat(ModernVersions(), LegacyVersions()), ", ")
+		return nil, fmt.Errorf("mcp: Connect: this client speaks %s: %w", known, newUnsupportedVersionError(version))
 	}
 	ctx, stop := withConnectTimeout(ctx, c.opts.ConnectTimeout)
 	defer stop()

@@ -255,7 +255,7 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 		filled.Content = nil // only an accepted form has content
 		return &filled, nil
 	}
-	if filled.Content, err = fillForm(ctx, form, p.RequestedSchema, res.Content); err != nil {
+	if filled.Content, err = fillForm(ctx, form, res.Content); err != nil {
 		return nil, err
 	}
 	return &filled, nil
@@ -277,14 +277,14 @@ func checkVisit(raw string) error {
 	return Errorf(CodeInvalidParams, "params.url must be https, or http on this machine")
 }
 
-func fillForm(ctx context.Context, form *jsonschema.Schema, schema, content json.RawMessage) (json.RawMessage, error) {
+func fillForm(ctx context.Context, form *jsonschema.Schema, content json.RawMessage) (json.RawMessage, error) {
 	if content == nil {
 		content = json.RawMessage("{}")
 	}
 	if !jsonscan.IsObject(content) || jsonscan.Valid(content, 0) != nil {
 		return nil, Errorf(CodeInvalidParams, "the answer to a form must be an object")
 	}
-	filled := defaultsOf(schema).fill(content)
+	filled := form.WithDefaults(content)
 	if err := form.Validate(ctx, filled); err != nil {
 		return nil, Errorf(CodeInvalidParams, "the answer does not fit the form: %w", err)
 	}

@@ -24,7 +24,6 @@ type textInput struct {
 	required []string
 	open     bool // other names are fine, too
 	schema   *jsonschema.Schema
-	defaults defaults
 }
 
 type textField struct {
@@ -57,7 +56,6 @@ func newTextInput(t reflect.Type) (*textInput, error) {
 		}
 		in.fields[name] = f
 	}
-	in.defaults = defaultsOf(raw)
 	in.schema, err = jsonschema.Compile(raw, &jsonschema.Options{AssertFormats: true})
 	return in, err
 }
@@ -100,7 +98,7 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 	if err := in.schema.Validate(ctx, object); err != nil {
 		return Errorf(CodeInvalidParams, "%s:\n%w", what, err)
 	}
-	if err := decode(in.defaults.fill(object), dst); err != nil {
+	if err := decode(in.schema.WithDefaults(object), dst); err != nil {
 		return Errorf(CodeInvalidParams, "%s", decodeProblem(what, err))
 	}
 	return nil

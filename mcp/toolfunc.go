@@ -55,12 +55,11 @@ func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *
 }
 
 type toolFunc[In, Out any] struct {
-	fn       func(context.Context, In) (Out, error)
-	tool     Tool
-	in       *jsonschema.Schema
-	defaults defaults
-	out      *jsonschema.Schema // nil if the output is not structured
-	kind     outputKind
+	fn   func(context.Context, In) (Out, error)
+	tool Tool
+	in   *jsonschema.Schema
+	out  *jsonschema.Schema // nil if the output is not structured
+	kind outputKind
 }
 
 // An outputKind is what a tool function returns; see [ToolFunc].
@@ -113,9 +112,17 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	default:
 		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
 	}
-	f.defaults = defaultsOf(f.tool.InputSchema)
 	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true})
-	return err
+	if err != nil || !given {
+		return err
+	}
+	if err := f.in.CheckDefaults(); err != nil {
+		return fmt.Errorf("InputSchema: %w", err)
+	}
+	if err := jsonschema.CheckType(f.tool.InputSchema, reflect.TypeFor[In]()); err != nil {
+		return fmt.Errorf("InputSchema: %w", err)
+	}
+	return nil
 }
 
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
@@ -141,7 +148,7 @@ func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in
 		}
 		return &ArgumentsError{err, "invalid arguments:\n" + err.Error()}
 	}
-	if err := decode(f.defaults.fill(args), in); err != nil {
+	if err := decode(f.in.WithDefaults(args), in); err != nil {
 		return &ArgumentsError{err, decodeProblem("invalid arguments", err)}
 	}
 	return nil
@@ -229,7 +236,12 @@ func checkDecodable(t reflect.Type, path string, seen map[reflect.Type]bool) err
 	}
 	seen[t] = true
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+	case reflect.Map:
+		if key := t.Key(); key.Kind() != reflect.String && !decodesItself(key) {
+			return fmt.Errorf("%v%s is a map whose keys are numbers, but any text can be a key in JSON; use map[string]%v", t, path, t.Elem())
+		}
+		return checkDecodable(t.Elem(), path, seen)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return checkDecodable(t.Elem(), path, seen)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {

@@ -1,0 +1,228 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+)
+
+// WithDefaults returns data, which is well-formed JSON, with the defaults of the properties
+// that its objects lack or have as null, at every depth, also in lists. A value that is
+// there replaces the default: the two are not merged. An object that is absent and has no
+// default is not made up for the defaults inside of it. It returns data itself if the schema
+// has no defaults.
+func (s *Schema) WithDefaults(data []byte) []byte {
+	f := s.filler()
+	if f == nil {
+		return data
+	}
+	scan := jsonscan.Get(data, s.options.MaxInputDepth)
+	defer scan.Release()
+	filled := f.fill(make([]byte, 0, len(data)+64), scan)
+	if scan.Err() != nil {
+		return data
+	}
+	return filled
+}
+
+// A filler fills defaults in values of one schema. A nil filler copies them.
+type filler struct {
+	value      []byte  // the default of the value itself, nil if there is none
+	same       *filler // another one that fills the same value, nil if there is none
+	properties map[string]*filler
+	names      []string // of the properties that have defaults, sorted
+	rest       *filler  // for properties that are not listed
+	items      *filler
+}
+
+// fill appends the next value of scan, with defaults.
+func (f *filler) fill(dst []byte, scan *jsonscan.Scanner) []byte {
+	for hops := 0; f != nil && f.same != nil && hops < maxPointers; hops++ {
+		f = f.same
+	}
+	switch kind := scan.Kind(); {
+	case f == nil:
+	case kind == '{':
+		return f.fillObject(dst, scan)
+	case kind == '[' && f.items != nil:
+		dst = append(dst, '[')
+		scan.Array()
+		for first := true; scan.Element(); first = false {
+			if !first {
+				dst = append(dst, ',')
+			}
+			dst = f.items.fill(dst, scan)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, scan.Value()...)
+}
+
+func (f *filler) fillObject(dst []byte, scan *jsonscan.Scanner) []byte {
+	given := make(map[string]bool, len(f.names))
+	start := len(dst)
+	key := func(name string) {
+		if dst = append(dst, ','); len(dst) == start+1 {
+			dst[start] = '{'
+		}
+		dst = append(jsonscan.AppendString(dst, name), ':')
+	}
+	for scan.Object(); scan.Member(); {
+		name := string(scan.Name())
+		property, listed := f.properties[name]
+		if !listed {
+			property = f.rest
+		}
+		if property != nil && property.value != nil && listed {
+			if scan.Kind() == 'n' {
+				scan.Skip()
+				continue
+			}
+			given[name] = true
+		}
+		key(name)
+		dst = property.fill(dst, scan)
+	}
+	for _, name := range f.names {
+		if !given[name] {
+			key(name)
+			dst = append(dst, f.properties[name].value...)
+		}
+	}
+	if len(dst) == start {
+		dst = append(dst, '{')
+	}
+	return append(dst, '}')
+}
+
+// newFiller returns the filler of a document, nil if it has no defaults in the properties
+// that it can be asked for.
+func newFiller(document any) *filler {
+	b := fillerBuilder{document: document, known: map[string]*filler{}}
+	f := b.build(nil)
+	if !b.found {
+		return nil
+	}
+	return f
+}
+
+type fillerBuilder struct {
+	document any
+	known    map[string]*filler // by pointer
+	found    bool               // whether there is a default
+}
+
+// build returns the filler of the schema at pointer.
+func (b *fillerBuilder) build(pointer []string) *filler {
+	at := joinPointer(pointer)
+	if f, ok := b.known[at]; ok {
+		return f
+	}
+	schema, _ := lookup(b.document, pointer)
+	obj, ok := schema.(map[string]any)
+	if !ok {
+		return nil
+	}
+	f := &filler{}
+	b.known[at] = f
+	b.follow(f, obj, pointer)
+	below := func(tokens ...string) *filler { return b.build(append(slices.Clone(pointer), tokens...)) }
+	properties, _ := obj["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		property := below("properties", name)
+		if property == nil {
+			continue
+		}
+		if f.properties == nil {
+			f.properties = map[string]*filler{}
+		}
+		f.properties[name] = property
+		if property.value != nil {
+			f.names = append(f.names, name)
+			b.found = true
+		}
+	}
+	if obj["items"] != nil {
+		f.items = below("items")
+	}
+	if obj["additionalProperties"] != nil {
+		f.rest = below("additionalProperties")
+	}
+	if value, ok := obj["default"]; ok {
+		f.value, _ = marshal(value)
+	}
+	return f
+}
+
+// follow makes f fill what the schema refers to: a definition, or the alternative to null.
+func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) {
+	ref, _ := obj["$ref"].(string)
+	if target, local := localRef(ref); local {
+		f.same = b.build(splitPointer(target))
+		return
+	}
+	list := listOf(obj["anyOf"])
+	for i := range list {
+		other, _ := list[len(list)-1-i].(map[string]any)
+		if len(list) == 2 && other["type"] == "null" {
+			f.same = b.build(append(slices.Clone(pointer), "anyOf", strconv.Itoa(i)))
+		}
+	}
+}
+
+// CheckDefaults returns an error if a default does not fit the schema that it belongs to, or
+// if a property that is required has a default, which is never used.
+func (s *Schema) CheckDefaults() (err error) {
+	root, _ := s.document.(map[string]any)
+	walkSchemas(s.document, "", func(pointer string, schema any) {
+		obj, _ := schema.(map[string]any)
+		if err == nil {
+			err = checkOwnDefault(root, pointer, obj)
+		}
+		properties, _ := obj["properties"].(map[string]any)
+		for _, name := range stringsOf(listOf(obj["required"])) {
+			property, _ := properties[name].(map[string]any)
+			if _, ok := property["default"]; ok && err == nil {
+				err = fmt.Errorf("jsonschema: %q at %q is required and has a default, which would never be used; remove one of the two", name, pointer+"/required")
+			}
+		}
+	})
+	return err
+}
+
+// checkOwnDefault checks the default of the schema obj, which is at pointer below root.
+func checkOwnDefault(root map[string]any, pointer string, obj map[string]any) error {
+	value, ok := obj["default"]
+	if !ok {
+		return nil
+	}
+	alone := maps.Clone(obj)
+	for _, key := range []string{"$schema", "$defs", "definitions"} {
+		if root[key] != nil {
+			alone[key] = root[key]
+		}
+	}
+	raw, err := marshal(alone)
+	if err != nil {
+		return err
+	}
+	data, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	schema, err := Compile(raw, &Options{AssertFormats: true})
+	if err != nil {
+		return nil //nolint:nilerr // a reference to another part of the document; it is not checked
+	}
+	if err := schema.Validate(context.Background(), data); err != nil {
+		return fmt.Errorf("jsonschema: the default at %q does not fit: %w", pointer, err)
+	}
+	return nil
+}
