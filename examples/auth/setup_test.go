@@ -4,43 +4,27 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/go-psi/psi/examples/auth/authserver"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// serve serves what handler makes of its URL.
-func serve(t *testing.T, handler func(url string) http.Handler) (url string) {
-	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	url = "http://" + server.Listener.Addr().String()
-	server.Config.Handler = handler(url)
-	server.Start()
-	t.Cleanup(server.Close)
-	return url
-}
-
 func serveLogin(t *testing.T) (issuer string) {
 	t.Helper()
-	return serve(t, func(url string) http.Handler { return authserver.New(url, scopeRead, scopeWrite) })
+	return mcptest.ServeFunc(t, func(url string) http.Handler { return authserver.New(url, scopeRead, scopeWrite) })
 }
 
 func serveNotes(t *testing.T, issuer string) (resource string) {
 	t.Helper()
-	return serve(t, func(url string) http.Handler {
-		router := newServer(url+"/mcp", issuer, quiet)
-		t.Cleanup(func() { _ = router.Shutdown(context.Background()) })
-		return router
-	}) + "/mcp"
+	return mcptest.ServeFunc(t, func(url string) http.Handler { return newServer(url+"/mcp", issuer, quiet) }) + "/mcp"
 }
 
 // authorized authorizes requests to a server, with the user's browser.

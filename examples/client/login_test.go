@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
@@ -47,20 +47,15 @@ func loginServer(t *testing.T) (issuer string) {
 // protectedServer wants the token of a login.
 func protectedServer(t *testing.T) (resource string) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	resource = "http://" + server.Listener.Addr().String() + "/mcp"
 	keys := auth.APIKeys(map[string]*mcp.Principal{"a-token-that-is-good": {Issuer: "test", Subject: "ada"}}, nil)
-	router := mcphttp.NewRouter(newServer(), &mcphttp.RouterOptions{
-		Middleware: []func(http.Handler) http.Handler{auth.Require(keys, &auth.Options{Resource: resource})},
-	})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{loginServer(t)}}))
-	server.Config.Handler = router
-	server.Start()
-	t.Cleanup(func() {
-		_ = router.Shutdown(context.Background())
-		server.Close()
-	})
-	return resource
+	return mcptest.ServeFunc(t, func(url string) http.Handler {
+		resource := url + "/mcp"
+		router := mcphttp.NewRouter(newServer(), &mcphttp.RouterOptions{
+			Middleware: []func(http.Handler) http.Handler{auth.Require(keys, &auth.Options{Resource: resource})},
+		})
+		router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{loginServer(t)}}))
+		return router
+	}) + "/mcp"
 }
 
 // user reads what the program says, and opens the pages that it names.

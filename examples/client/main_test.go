@@ -6,12 +6,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -47,13 +47,7 @@ func newServer() *mcp.Mux {
 
 func serve(t *testing.T) (url string) {
 	t.Helper()
-	endpoint := mcphttp.NewHandler(newServer(), nil)
-	server := httptest.NewServer(endpoint)
-	t.Cleanup(func() {
-		_ = endpoint.Shutdown(context.Background())
-		server.Close()
-	})
-	return server.URL
+	return mcptest.Serve(t, mcphttp.NewHandler(newServer(), nil))
 }
 
 var tests = []struct {

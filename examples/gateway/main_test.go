@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
@@ -77,13 +77,7 @@ func startGateway(t *testing.T, version string, further ...upstream) (url string
 
 func serve(t *testing.T, h mcp.Handler) (url string) {
 	t.Helper()
-	endpoint := mcphttp.NewHandler(h, nil)
-	server := httptest.NewServer(endpoint)
-	t.Cleanup(func() {
-		_ = endpoint.Shutdown(context.Background())
-		server.Close()
-	})
-	return server.URL
+	return mcptest.Serve(t, mcphttp.NewHandler(h, nil))
 }
 
 func connect(t *testing.T, url, version string) *mcp.Conn {

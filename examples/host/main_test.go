@@ -7,13 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
@@ -39,15 +39,13 @@ func newGreeter(name string) *mcp.Mux {
 func serve(t *testing.T, key string) (url string) {
 	t.Helper()
 	endpoint := mcphttp.NewHandler(newGreeter("remote"), nil)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return mcptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") != key {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		endpoint.ServeHTTP(w, r)
 	}))
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 func writeConfig(t *testing.T, v any) (path string) {

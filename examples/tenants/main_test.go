@@ -7,11 +7,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -46,14 +46,13 @@ func tools(t *testing.T, conn *mcp.Conn) (names []string) {
 }
 
 func TestTenants(t *testing.T) {
-	server := httptest.NewServer(newServer(slog.New(slog.DiscardHandler)))
-	t.Cleanup(server.Close)
+	url := mcptest.Serve(t, newServer(slog.New(slog.DiscardHandler)))
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
-		acme, err := connect(t, server.URL, "acme-key-0123456789abcdef", version)
+		acme, err := connect(t, url, "acme-key-0123456789abcdef", version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		globex, err := connect(t, server.URL, "globex-key-0123456789abcdef", version)
+		globex, err := connect(t, url, "globex-key-0123456789abcdef", version)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +75,7 @@ func TestTenants(t *testing.T) {
 		if got, err := mcp.Call[notesOut](t.Context(), acme, "forget", nil); err != nil || len(got.Notes) != 0 {
 			t.Errorf("acme keeps %v, %v", got, err)
 		}
-		if _, err := connect(t, server.URL, "wrong", version); !errors.Is(err, mcp.ErrUnauthorized) {
+		if _, err := connect(t, url, "wrong", version); !errors.Is(err, mcp.ErrUnauthorized) {
 			t.Errorf("a wrong key: %v", err)
 		}
 	}

@@ -27,7 +27,7 @@ var shown func(t *testing.T)
 func TestExamples(t *testing.T) {
 	for name, example := range map[string]func(){
 		"Check": ExampleCheck, "Client": ExampleClient, "Connect": ExampleConnect, "Dial": ExampleDial, "Do": ExampleDo, "Faulty": ExampleFaulty, "Run": ExampleRun,
-		"As": ExampleAs, "RunNew": ExampleRunNew, "Serve": ExampleServe,
+		"As": ExampleAs, "RunNew": ExampleRunNew, "Serve": ExampleServe, "ServeFunc": ExampleServeFunc,
 	} {
 		t.Run(name, func(t *testing.T) {
 			example()
@@ -217,6 +217,23 @@ func ExampleServe() { //nolint:testableexamples // it shows a test
 		defer res.Body.Close()
 		if res.StatusCode != http.StatusOK {
 			t.Error(res.Status)
+		}
+	})
+}
+
+// A server that tells web pages its address.
+func ExampleServeFunc() { //nolint:testableexamples // it shows a test
+	newServer := func(url string) http.Handler {
+		mux := mcp.NewMux("greeter", "v1.0.0", &mcp.MuxOptions{WebsiteURL: url})
+		mux.Tool("greet", mcp.ToolFunc(greet, nil))
+		return mcphttp.NewRouter(mux, nil)
+	}
+
+	inTest(func(t *testing.T) {
+		url := mcptest.ServeFunc(t, newServer)
+		c := mcptest.Dial(t, mcphttp.NewTransport(url+"/mcp", nil), nil)
+		if got := c.ServerInfo(); got == nil || got.WebsiteURL != url {
+			t.Errorf("the server describes itself as %+v, want %s", got, url)
 		}
 	})
 }

@@ -25,8 +25,17 @@ import (
 // keeps open, such as that of a legacy session.
 func Serve(tb testing.TB, h http.Handler) (url string) {
 	tb.Helper()
-	requests := &requestsInFlight{handler: h, count: map[string]int{}}
-	s := httptest.NewUnstartedServer(requests)
+	return ServeFunc(tb, func(string) http.Handler { return h })
+}
+
+// ServeFunc is like Serve for a handler that needs to know its URL, such as one that
+// publishes metadata.
+func ServeFunc(tb testing.TB, newHandler func(url string) http.Handler) (url string) {
+	tb.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	url = "http://" + s.Listener.Addr().String()
+	requests := &requestsInFlight{handler: newHandler(url), count: map[string]int{}}
+	s.Config.Handler = requests
 	s.Config.ErrorLog = slog.NewLogLogger(logger(tb).Handler(), slog.LevelError)
 	s.Start()
 	tb.Cleanup(func() {
@@ -35,7 +44,7 @@ func Serve(tb testing.TB, h http.Handler) (url string) {
 			tb.Errorf("mcptest: requests do not end when their context is cancelled: %s", left)
 		}
 	})
-	return s.URL
+	return url
 }
 
 // closeTimeout bounds how long a server may take to end.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/go-psi/psi/examples/auth/authserver"
+	"github.com/go-psi/psi/mcp/mcptest"
 )
 
 const redirectURI = "http://127.0.0.1/callback"
@@ -22,12 +22,7 @@ const redirectURI = "http://127.0.0.1/callback"
 // serve serves an authorization server.
 func serve(t *testing.T) (issuer string) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	issuer = "http://" + server.Listener.Addr().String()
-	server.Config.Handler = authserver.New(issuer, "read", "write")
-	server.Start()
-	t.Cleanup(server.Close)
-	return issuer
+	return mcptest.ServeFunc(t, func(url string) http.Handler { return authserver.New(url, "read", "write") })
 }
 
 // authorize gets the form of a login, or has the user fill it in and send it, and

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"net/http/httptest"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -18,10 +17,9 @@ import (
 // a ResponseWriter that can flush.
 func TestGreet(t *testing.T) {
 	gin.SetMode(gin.TestMode)
-	server := httptest.NewServer(newApp())
-	t.Cleanup(server.Close)
+	url := mcptest.Serve(t, newApp())
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
-		conn := mcptest.Dial(t, mcphttp.NewTransport(server.URL+"/mcp", nil), &mcp.ClientOptions{Version: version})
+		conn := mcptest.Dial(t, mcphttp.NewTransport(url+"/mcp", nil), &mcp.ClientOptions{Version: version})
 		if got, err := mcp.Call[string](t.Context(), conn, "greet", greetIn{"Ada"}); err != nil || got != "Hello, Ada!" {
 			t.Errorf("%s: %q, %v", version, got, err)
 		}

@@ -56,7 +56,10 @@ type Issuer struct {
 func NewIssuer(tb testing.TB, audience string, algorithms ...string) *Issuer {
 	tb.Helper()
 	i := &Issuer{Audience: audience, Algorithms: algorithms}
-	i.URL = mcptest.Serve(tb, i)
+	mcptest.ServeFunc(tb, func(url string) http.Handler {
+		i.URL = url
+		return i
+	})
 	return i
 }
 
