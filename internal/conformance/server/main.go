@@ -53,7 +53,8 @@ func run(addr string) error {
 
 // serve serves until ctx is done, and then ends in good order.
 func serve(ctx context.Context, listener net.Listener) error {
-	handler := mcphttp.NewHandler(newMux(), nil)
+	mux, manager := newMux()
+	handler := mcphttp.NewHandler(mux, nil)
 	routes := http.NewServeMux()
 	routes.Handle(path, handler)
 	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
@@ -66,5 +67,5 @@ func serve(ctx context.Context, listener net.Listener) error {
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(handler.Shutdown(ending), server.Shutdown(ending))
+	return errors.Join(manager.Shutdown(ending), handler.Shutdown(ending), server.Shutdown(ending))
 }

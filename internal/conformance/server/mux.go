@@ -8,10 +8,12 @@ import (
 	"os"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// newMux makes the server: all fixtures, each file adding its own.
-func newMux() *mcp.Mux {
+// newMux makes the server: all fixtures, each file adding its own. The manager of its tasks
+// is to be shut down with it.
+func newMux() (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("psi-conformance", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Every tool, prompt and resource here exists to be tested.",
 		// Some schemas are strange on purpose, which a mux warns of.
@@ -27,7 +29,7 @@ func newMux() *mcp.Mux {
 	addChanges(mux)
 	addPrompts(mux)
 	addResources(mux)
-	return mux
+	return mux, addTasks(mux)
 }
 
 // about describes a tool whose schema is inferred.
