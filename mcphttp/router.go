@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+
+	"github.com/go-chi/chi/v5"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -29,7 +30,7 @@ type Router struct {
 	MCP *Handler
 	SSE *SSEHandler
 
-	routes *http.ServeMux
+	routes chi.Router
 }
 
 // NewRouter returns a Router that serves h. The options may be nil. It panics as
@@ -45,22 +46,16 @@ func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 			panic(fmt.Sprintf("mcphttp: NewRouter: RouterOptions.Middleware: middleware %d of %d is nil", i+1, len(o.Middleware)))
 		}
 	}
-	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: http.NewServeMux()}
-	r.Handle("GET /healthz", http.HandlerFunc(r.serveHealth))
-	r.Handle("/mcp", wrap(r.MCP, o.Middleware))
-	r.Handle("/sse", wrap(r.SSE, o.Middleware))
+	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: chi.NewRouter()}
+	r.routes.Get("/healthz", r.serveHealth)
+	endpoints := r.routes.With(o.Middleware...)
+	endpoints.Handle("/mcp", r.MCP)
+	endpoints.Handle("/sse", r.SSE)
 	return r
 }
 
-// wrap returns h in middleware, the first outermost.
-func wrap(h http.Handler, middleware []func(http.Handler) http.Handler) http.Handler {
-	for _, mw := range slices.Backward(middleware) {
-		h = mw(h)
-	}
-	return h
-}
-
-// Handle adds a handler without Middleware. The pattern is one of [http.ServeMux].
+// Handle adds a handler for a path, without Middleware. The pattern is one of chi's. Call
+// it before the first request is served.
 func (r *Router) Handle(pattern string, h http.Handler) { r.routes.Handle(pattern, h) }
 
 // ServeHTTP implements [http.Handler].
