@@ -40,7 +40,9 @@ type name struct {
 	Name string `json:"name"`
 }
 
-func greet(_ context.Context, in name) (string, error) { return fmt.Sprintf("Hello, %s!", in.Name), nil }
+func greet(_ context.Context, in name) (string, error) {
+	return fmt.Sprintf("Hello, %s!", in.Name), nil
+}
 
 type computation struct {
 	Seconds float64 `json:"seconds,omitempty"`
