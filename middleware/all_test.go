@@ -24,6 +24,9 @@ func everything() []mcp.Middleware {
 		middleware.RequireScopes("a"), middleware.Concurrency(10, 10),
 		middleware.Timeout(time.Minute), middleware.MaxResult(1 << 20),
 		middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true }),
+		middleware.Audit(func(context.Context, middleware.AuditRecord) {}, nil),
+		middleware.Allow(middleware.Tool, "*"), middleware.Deny(middleware.Resource, "secret:*"),
+		middleware.Rename(map[string]string{"never": "ever"}),
 	}
 }
 

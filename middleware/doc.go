@@ -10,10 +10,12 @@
 //
 // Who may use what is decided by [RequireScopes], which protects a registration and leaves
 // it in lists; by [RequireScopesFor], which also hides it from those who lack the scopes;
-// and by [Visible], which hides by any rule and denies that the item exists.
+// and by [Visible], which hides by any rule and denies that the item exists. [Allow] and
+// [Deny] do so by name, for every caller, and [Rename] gives tools other names: they are for
+// servers that are mounted. [Audit] records who has done what.
 //
-// The first one is outermost. Put observers ([RequestID], [Logger], [Metrics])
-// outermost, then gatekeepers ([RateLimit], [RequireScopes], [Concurrency]), whose
+// The first one is outermost. Put observers ([RequestID], [Logger], [Audit],
+// [Metrics]) outermost, then gatekeepers ([RateLimit], [RequireScopes], [Concurrency]), whose
 // rejections the observers see, and then limits of a handler ([Timeout], [MaxResult]).
 // State such as a count belongs to the Middleware value: a value that is used in
 // several places shares it.

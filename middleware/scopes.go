@@ -78,10 +78,10 @@ func RequireScopesFor(required func(kind Kind, name string) []string, implies fu
 	}
 	return hide(func(ctx context.Context, req *mcp.Request) viewer {
 		caller := principalOf(ctx, req)
-		return viewer{func(kind Kind, name string) bool {
+		return viewer{visible: func(kind Kind, name string) bool {
 			scopes := required(kind, name)
 			return len(scopes) == 0 || hasScopes(caller, scopes, implies)
-		}, refusal}
+		}, refusal: refusal}
 	})
 }
 

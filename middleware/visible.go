@@ -52,7 +52,7 @@ func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp
 		panic("middleware.Visible: the function must not be nil")
 	}
 	return hide(func(ctx context.Context, _ *mcp.Request) viewer {
-		return viewer{func(kind Kind, name string) bool { return visible(ctx, kind, name) }, notFound}
+		return viewer{visible: func(kind Kind, name string) bool { return visible(ctx, kind, name) }, refusal: notFound}
 	})
 }
 
@@ -84,8 +84,17 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 
 // A viewer is the view of one caller, for one request.
 type viewer struct {
-	visible func(kind Kind, name string) bool
-	refusal func(req *mcp.Request, kind Kind, name string) error // of a request for an item that is not visible
+	visible    func(kind Kind, name string) bool
+	refusal    func(req *mcp.Request, kind Kind, name string) error // of a request for an item that is not visible
+	sameForAll bool                                                 // every caller has this view
+}
+
+// scope returns the cache scope of a filtered result.
+func (v viewer) scope(unfiltered string) string {
+	if v.sameForAll {
+		return unfiltered
+	}
+	return mcp.CachePrivate
 }
 
 // methodSubscribe is the legacy method to subscribe, for which registrations can be checked, too.
@@ -164,29 +173,29 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	case *mcp.ListToolsResult:
 		c := *r
 		c.Tools = keepVisible(r.Tools, func(t *mcp.Tool) bool { return v.visible(Tool, t.Name) })
-		c.CacheScope = mcp.CachePrivate
+		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListPromptsResult:
 		c := *r
 		c.Prompts = keepVisible(r.Prompts, func(p *mcp.Prompt) bool { return v.visible(Prompt, p.Name) })
-		c.CacheScope = mcp.CachePrivate
+		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListResourcesResult:
 		c := *r
 		c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
-		c.CacheScope = mcp.CachePrivate
+		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListResourceTemplatesResult:
 		c := *r
 		c.ResourceTemplates = keepVisible(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(Resource, t.URITemplate) })
-		c.CacheScope = mcp.CachePrivate
+		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ReadResourceResult:
 		c := *r
 		if len(r.Contents) > 1 { // a single one was requested, by whichever URI
 			c.Contents = keepVisible(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
 		}
-		c.CacheScope = mcp.CachePrivate
+		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.CompleteResult:
 		return v.filterCompletion(req, r)

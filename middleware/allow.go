@@ -1,0 +1,92 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// Allow hides from every caller the items of a kind whose names match none of the
+// patterns. Items of other kinds are not affected. A * in a pattern matches any number of
+// characters, also none and slashes; every other character matches itself.
+//
+// Use it around a whole mux, or around a server of which only a part is wanted:
+//
+//	mux.With(middleware.Allow(middleware.Tool, "get_*", "search")).Mount("github_", conn)
+//
+// Names are those inside of the middleware: here without the prefix of the mount. Hidden
+// items are treated as by [Visible], and cannot be found by their names. Allow panics if
+// there are no patterns or one is empty.
+func Allow(kind Kind, patterns ...string) mcp.Middleware {
+	matches := matchAny("Allow", kind, patterns)
+	return hideFromAll(kind, matches)
+}
+
+// Deny hides from every caller the items of a kind whose names match one of the patterns.
+// It is otherwise like [Allow]. An item must pass both if both are used.
+func Deny(kind Kind, patterns ...string) mcp.Middleware {
+	matches := matchAny("Deny", kind, patterns)
+	return hideFromAll(kind, func(name string) bool { return !matches(name) })
+}
+
+// hideFromAll returns middleware that hides the items of a kind for which visible returns
+// false. Since that does not depend on the caller, shared results stay shared.
+func hideFromAll(kind Kind, visible func(name string) bool) mcp.Middleware {
+	v := viewer{
+		visible: func(k Kind, name string) bool { return k != kind || visible(name) },
+		refusal: notFound, sameForAll: true,
+	}
+	return hide(func(context.Context, *mcp.Request) viewer { return v })
+}
+
+// matchAny returns a function that reports whether a name matches one of the patterns.
+func matchAny(function string, kind Kind, patterns []string) func(name string) bool {
+	switch {
+	case kind != Tool && kind != Prompt && kind != Resource:
+		panic(fmt.Sprintf("middleware.%s: the kind is %q; use Tool, Prompt or Resource", function, kind))
+	case len(patterns) == 0:
+		panic(fmt.Sprintf("middleware.%s: there are no patterns; use * for all", function))
+	case slices.Contains(patterns, ""):
+		panic(fmt.Sprintf("middleware.%s: a pattern is empty; use * for all", function))
+	}
+	parts := make([][]string, len(patterns))
+	for i, p := range patterns {
+		parts[i] = strings.Split(p, "*")
+	}
+	return func(name string) bool {
+		for _, p := range parts {
+			if matchParts(p, name) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// matchParts reports whether name consists of the parts of a pattern, with anything in
+// between. Its time is linear in the length of name for each part.
+func matchParts(parts []string, name string) bool {
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return name == first
+	}
+	rest, ok := strings.CutPrefix(name, first)
+	if !ok {
+		return false
+	}
+	if rest, ok = strings.CutSuffix(rest, last); !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		if _, rest, ok = strings.Cut(rest, part); !ok {
+			return false
+		}
+	}
+	return true
+}

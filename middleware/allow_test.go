@@ -1,0 +1,126 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
+)
+
+func TestPatterns(t *testing.T) {
+	for pattern, names := range map[string]map[string]bool{
+		"get":         {"get": true, "get_x": false, "": false, "*": false},
+		"get_*":       {"get_": true, "get_x": true, "get": false, "forget_x": false},
+		"*_x":         {"_x": true, "get_x": true, "get_xy": false},
+		"*et*":        {"et": true, "get_x": true, "e_t": false},
+		"a*b*c":       {"abc": true, "a1b2c": true, "ac": false, "abbc": true, "acb": false},
+		"a*a":         {"a": false, "aa": true, "aba": true},
+		"*":           {"": true, "x/y": true},
+		"file:///a/*": {"file:///a/b/c": true, "file:///b": false, "file:///a/b?x[]": true},
+		"a?b[c]":      {"a?b[c]": true, "axb[c]": false, "a?bc": false},
+		"a**b":        {"ab": true, "axb": true},
+	} {
+		allow := middleware.Allow(middleware.Tool, pattern)
+		deny := middleware.Deny(middleware.Tool, pattern)
+		ok := answering(mcp.TextResult("ok"), nil)
+		for name, want := range names {
+			for of, h := range map[bool]mcp.Handler{want: allow(ok), !want: deny(ok)} {
+				_, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name}))
+				if (err == nil) != of {
+					t.Errorf("%q of %q: matches is %t, got %v", pattern, name, want, err)
+				}
+			}
+		}
+	}
+}
+
+// What is denied is not listed, cannot be used under any spelling, and is not told of.
+func TestAllowAndDeny(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Allow(middleware.Tool, "get_*"), middleware.Deny(middleware.Tool, "*_secret"), middleware.Deny(middleware.Resource, "r:hr/*"))
+	for _, name := range []string{"get_a", "get_secret", "put_a"} {
+		mux.Tool(name, answering(mcp.TextResult(name), nil))
+	}
+	mux.Mount("in_", saying("get_x"))
+	mux.Resource("r:{+path}", mcp.ResourceFunc(func(_ context.Context, in struct {
+		Path string `json:"path"`
+	}) (string, error) {
+		return in.Path, nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for name, want := range map[string]bool{"get_a": true, "get_secret": false, "put_a": false, "in_get_x": false} {
+			_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+			if (err == nil) != want {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		for uri, want := range map[string]bool{"r:open": true, "r:hr/1": false, "r:%68r/1": false, "r:hr%2F1": false} {
+			_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if (err == nil) != want {
+				t.Errorf("%s: got %v", uri, err)
+			}
+		}
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:open", "r:hr/1"}}, func(mcp.Change) {})
+		if err != nil || len(s.Accepted.ResourceSubscriptions) != 1 {
+			t.Errorf("accepted %+v, %v", s, err)
+		}
+	})
+}
+
+// Allow and Deny treat all callers alike: what they leave may be cached for all.
+func TestAllowKeepsCacheScope(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
+	mux.Use(middleware.Allow(middleware.Tool, "a"))
+	mux.Tool("a", answering(mcp.TextResult(""), nil))
+	res, err := mcptest.Connect(t, mux).ListTools(t.Context(), nil)
+	if err != nil || res.CacheScope != mcp.CachePublic {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+func TestAllowPanics(t *testing.T) {
+	mustPanic(t, "Allow", func() { middleware.Allow(middleware.Tool) })
+	mustPanic(t, "Deny", func() { middleware.Deny(middleware.Tool, "a", "") })
+	mustPanic(t, "Deny", func() { middleware.Deny("tools", "a") })
+}
+
+// A part of a mounted server is shown, by the names that it has itself.
+func ExampleAllow() {
+	tool := func() mcp.Handler {
+		return mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil)
+	}
+	files := mcp.NewMux("files", "v1.0.0", nil)
+	for _, name := range []string{"get_file", "get_directory", "delete_file"} {
+		files.Tool(name, tool())
+	}
+	mux := mcp.NewMux("gateway", "v1.0.0", nil)
+	mux.With(middleware.Allow(middleware.Tool, "get_*")).Mount("files_", files)
+
+	ctx := context.Background()
+	conn, err := mcp.NewClient("client", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	for tool, err := range conn.Tools(ctx, nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(tool.Name)
+	}
+	_, err = mcp.Call[string](ctx, conn, "files_delete_file", nil)
+	fmt.Println(err)
+	// Output:
+	// files_get_directory
+	// files_get_file
+	// unknown tool "files_delete_file" (code -32602)
+}
