@@ -179,3 +179,25 @@ func TestInProcessNeedsMessages(t *testing.T) {
 		}
 	}
 }
+
+// Nil params are empty ones.
+func TestNilParams(t *testing.T) {
+	for _, version := range bothEras {
+		c := connect(t, hello(), &mcp.ClientOptions{Version: version})
+		for name, call := range map[string]func() error{
+			"ListTools":             func() error { _, err := c.ListTools(t.Context(), nil); return err },
+			"ListPrompts":           func() error { _, err := c.ListPrompts(t.Context(), nil); return err },
+			"ListResources":         func() error { _, err := c.ListResources(t.Context(), nil); return err },
+			"ListResourceTemplates": func() error { _, err := c.ListResourceTemplates(t.Context(), nil); return err },
+			"CallTool":              func() error { _, err := c.CallTool(t.Context(), nil); return err },
+			"GetPrompt":             func() error { _, err := c.GetPrompt(t.Context(), nil); return err },
+			"ReadResource":          func() error { _, err := c.ReadResource(t.Context(), nil); return err },
+			"Complete":              func() error { _, err := c.Complete(t.Context(), nil); return err },
+			"Notify":                func() error { return c.Notify(t.Context(), "notifications/x", nil) },
+		} {
+			if err := call(); err != nil && mcp.CodeOf(err) != mcp.CodeInvalidParams && mcp.CodeOf(err) != mcp.CodeMethodNotFound {
+				t.Errorf("%s, %s: %v", version, name, err)
+			}
+		}
+	}
+}

@@ -4,12 +4,14 @@
 package mcp_test
 
 import (
+	"io/fs"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 )
 
 // A file without a known extension has the type that its first bytes say. Text is sent as
@@ -97,4 +99,60 @@ func TestFileServerShortNames(t *testing.T) {
 // A file server needs files.
 func TestFileServerWithoutFiles(t *testing.T) {
 	wantPanic(t, func() { mcp.FileServerFS(nil, nil) }, "FileServerFS at filetypes_bounds_test.go")
+}
+
+// openFS counts the files that are open.
+type openFS struct {
+	fs.FS
+	open int
+}
+
+func (o *openFS) Open(name string) (fs.File, error) {
+	f, err := o.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	o.open++
+	if d, ok := f.(fs.ReadDirFile); ok {
+		return openDir{d, o}, nil
+	}
+	return openFile{f, o}, nil
+}
+
+type openFile struct {
+	fs.File
+	of *openFS
+}
+
+func (f openFile) Close() error { f.of.open--; return f.File.Close() }
+
+type openDir struct {
+	fs.ReadDirFile
+	of *openFS
+}
+
+func (d openDir) Close() error { d.of.open--; return d.ReadDirFile.Close() }
+
+// Whatever is asked of a file server, it closes what it has opened.
+func TestFileServerClosesFiles(t *testing.T) {
+	files := &openFS{FS: fstest.MapFS{"a": {Data: []byte("x")}, "large": {Data: make([]byte, 100)}, "dir/b.md": {}, "dir/sub/c": {}, ".hidden": {}}}
+	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{MaxBytes: 10}), filesTemplate)
+	check := func(what string) {
+		if files.open != 0 {
+			t.Errorf("after %s, %d files are open", what, files.open)
+			files.open = 0
+		}
+	}
+	for _, path := range []string{"a", "large", "dir", "dir/", "dir/sub/", "dir/b.md", "", ".hidden", "none", "a/", "a/b", "dir/none"} {
+		_, _, _ = mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "file:///docs/" + path}))
+		check("reading " + path)
+		_, _, _ = mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{
+			Ref: mcp.CompleteRef{Type: "ref/resource", URI: filesTemplate}, Argument: mcp.CompleteArgument{Name: "path", Value: path},
+		}))
+		check("completing " + path)
+	}
+	if listed, _ := listPages(t, mux); len(listed) == 0 {
+		t.Error("nothing is listed")
+	}
+	check("listing")
 }
