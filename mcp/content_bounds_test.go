@@ -201,3 +201,29 @@ func TestNilParams(t *testing.T) {
 		}
 	}
 }
+
+// An item of a list that cannot be encoded fails the list, and nothing of it is sent.
+func TestListThatCannotBeEncoded(t *testing.T) {
+	bad := mcp.Meta{"k": json.RawMessage(`"secret`)}
+	for method, res := range map[string]mcp.Result{
+		mcp.MethodListTools:             &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Meta: bad}}},
+		mcp.MethodListPrompts:           &mcp.ListPromptsResult{Prompts: []*mcp.Prompt{{Name: "p", Meta: bad}}},
+		mcp.MethodListResources:         &mcp.ListResourcesResult{Resources: []*mcp.Resource{{Name: "r", URI: "test://r", Meta: bad}}},
+		mcp.MethodListResourceTemplates: &mcp.ListResourceTemplatesResult{ResourceTemplates: []*mcp.ResourceTemplate{{Name: "r", URITemplate: "test://{r}", Meta: bad}}},
+	} {
+		mux := hello()
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == method {
+				return res, nil
+			}
+			return mux.ServeMCP(ctx, req)
+		})
+		for _, era := range []wireEra{eras[0], eraOf("2025-06-18")} {
+			p := newPeer(t, h, era)
+			p.send(era.request("7", method, ""))
+			if got := p.read(); got.Error == nil || got.Error.Code != mcp.CodeInternalError || strings.Contains(got.Error.Message, "secret") {
+				t.Errorf("%s, %s: got %s, %+v", era.name, method, got.Result, got.Error)
+			}
+		}
+	}
+}

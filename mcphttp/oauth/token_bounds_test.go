@@ -252,3 +252,18 @@ func TestUnauthorizedReason(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Only the URL of an HTTP server, without credentials, is one to get tokens for.
+func TestServerURL(t *testing.T) {
+	for server, good := range map[string]bool{
+		"https://mcp.example/mcp": true, "https://mcp.example/mcp#x": true,
+		"ftp://mcp.example/mcp": false, "mcp.example/mcp": false, "https://": false, "https://:443/": false, "https://user@mcp.example/mcp": false, "https://[": false, "": false,
+	} {
+		w := newWorld(t)
+		w.server.url = server
+		got, err := post(t.Context(), w.transport(nil), "", "hello")
+		if good != (err == nil && got == served) || !good && (!strings.HasPrefix(err.Error(), "oauth: ") || len(w.log) != 0) {
+			t.Errorf("%s: %q, %v, after %q", server, got, err, w.log)
+		}
+	}
+}
