@@ -80,3 +80,59 @@ func TestRetryAfterBounds(t *testing.T) {
 		}
 	}
 }
+
+// An error ends the iteration over a list, and is yielded last.
+func TestListIterationErrors(t *testing.T) {
+	calls := 0
+	mux := described()
+	h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if strings.HasSuffix(req.Method, "/list") {
+			if calls++; calls > 1 {
+				return nil, mcp.Errorf(mcp.CodeInternalError, "broken")
+			}
+			next := "more"
+			res, err := mux.ServeMCP(ctx, req)
+			switch r := res.(type) {
+			case *mcp.ListToolsResult:
+				r.NextCursor = &next
+			case *mcp.ListPromptsResult:
+				r.NextCursor = &next
+			case *mcp.ListResourcesResult:
+				r.NextCursor = &next
+			}
+			return res, err
+		}
+		return mux.ServeMCP(ctx, req)
+	})
+	c := connect(t, h, nil)
+	check := func(name string, items int, errs []error) {
+		if items != 1 || len(errs) != 1 || mcp.CodeOf(errs[0]) != mcp.CodeInternalError {
+			t.Errorf("%s: %d items, then %v", name, items, errs)
+		}
+		calls = 0
+	}
+	count := func(err error, items *int, errs *[]error) {
+		if err != nil {
+			*errs = append(*errs, err)
+		} else {
+			*items++
+		}
+	}
+	var items int
+	var errs []error
+	calls = 0
+	for _, err := range c.Tools(t.Context(), nil) {
+		count(err, &items, &errs)
+	}
+	check("tools", items, errs)
+	items, errs = 0, nil
+	for _, err := range c.Prompts(t.Context(), nil) {
+		count(err, &items, &errs)
+	}
+	check("prompts", items, errs)
+	items, errs = 0, nil
+	for _, err := range c.Resources(t.Context(), nil) {
+		count(err, &items, &errs)
+	}
+	check("resources", items, errs)
+}
