@@ -145,7 +145,8 @@ var (
 )
 
 // Tools yields the tools of all pages. It yields an error with a nil tool, and stops
-// then. P may be nil; its cursor is where to begin.
+// then, so range over both values. A server that offers no tools may answer with
+// [CodeMethodNotFound]. P may be nil; its cursor is where to begin.
 func (c *Conn) Tools(ctx context.Context, p *ListParams) iter.Seq2[*Tool, error] {
 	return c.toolPages(ctx, p, c.client.opts.MaxPages)
 }
