@@ -307,3 +307,17 @@ func TestFindingI10ResultsNameTheGateway(t *testing.T) {
 		})
 	}
 }
+
+// A part that is missing from a list is named in the log as it was mounted.
+func TestFindingU19PartsOfLists(t *testing.T) {
+	gw, log := logged()
+	gw.Mount("web_", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return nil, mcp.Errorf(mcp.CodeInternalError, "out of order")
+	}))
+	if _, _, err := mcptest.Do(t, gw, mcptest.NewRequest(mcp.MethodListTools, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.Contains(got, " part=web_ ") {
+		t.Errorf("the log has %q", got)
+	}
+}

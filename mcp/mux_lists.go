@@ -161,7 +161,7 @@ func logSkipped(ctx context.Context, g *registry, req *Request, key, site string
 		return // there is no such list, or none for this caller
 	}
 	g.opts.Logger.WarnContext(ctx, "mcp: a part is missing from a list",
-		"method", req.Method, "part", key, "registered", site, "error", err)
+		"method", req.Method, "part", key[len(mountKey):], "registered", site, "error", err)
 }
 
 // narrowed returns the hints of a list that contains items with other hints.
@@ -284,7 +284,7 @@ func (l describedLister) ListResources(ctx context.Context, _ string, cursor *st
 	return l.list(ctx, cursor)
 }
 
-// Keys of sources sort templates before mounts.
+// Keys of sources begin with these, which sort templates before mounts.
 const (
 	templateKey = "0"
 	mountKey    = "1"

@@ -27,7 +27,7 @@ func TestTables(t *testing.T) {
 
 // The README says how many modules a server links, and the decisions name them all, and
 // no others.
-func TestModulesOfTheSmallestServers(t *testing.T) {
+func TestFindingU19ModulesOfTheSmallestServers(t *testing.T) {
 	readme, decisions := readFile(t, "README.md"), readFile(t, "docs/decisions.md")
 	_, section, _ := strings.Cut(decisions, "\n## Dependencies\n")
 	section, _, _ = strings.Cut(section, "\n## ")
