@@ -61,7 +61,10 @@ func newGateway(ctx context.Context, servers map[string]transport.Transport) (mu
 	})
 	var upstreams []*mcp.Upstream
 	for prefix, server := range servers {
-		up := client.Maintain(ctx, server, &mcp.ReconnectOptions{Logger: slog.With("prefix", prefix)})
+		up := client.Maintain(ctx, server, &mcp.ReconnectOptions{
+			Wait:   15 * time.Second, // for calls while npx starts a server
+			Logger: slog.With("prefix", prefix),
+		})
 		mux.Mount(prefix, up)
 		upstreams = append(upstreams, up)
 	}
