@@ -1,0 +1,157 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// Listen calls a function for each change: of lists, and of resources.
+func ExampleConn_Listen() {
+	mux := mcp.NewMux("shop", "v1.0.0", nil)
+	door := mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "open", nil }, nil)
+	mux.Resource("shop://door", door)
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+
+	changes := make(chan mcp.Change, 10)
+	sub, err := conn.Listen(ctx, mcp.SubscriptionFilter{
+		ResourcesListChanged:  true,
+		ResourceSubscriptions: []string{"shop://door"},
+	}, func(c mcp.Change) { changes <- c })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sub.Close()
+
+	mux.ResourceUpdated("shop://door")
+	fmt.Println(<-changes)
+	mux.Resource("shop://window", door)
+	fmt.Println(<-changes)
+	// Output:
+	// {notifications/resources/updated shop://door}
+	// {notifications/resources/list_changed }
+}
+
+// Tools yields the tools of all pages. Stop at the first error.
+func ExampleConn_Tools() {
+	mux := mcp.NewMux("shop", "v1.0.0", &mcp.MuxOptions{PageSize: 1})
+	open := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, &mcp.Tool{Description: "Open the shop."})
+	mux.Tool("open", open)
+	mux.Tool("close", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, &mcp.Tool{Description: "Close the shop."}))
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+
+	for tool, err := range conn.Tools(ctx, nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(tool.Name+":", tool.Description)
+	}
+	// Output:
+	// close: Close the shop.
+	// open: Open the shop.
+}
+
+// The function List of a template lists the resources that it matches, here in pages of
+// two. The cursor is what the page before returned, or any text that a client made up.
+func ExampleResource() {
+	notes := []string{"milk", "bread", "tea"}
+	read := func(_ context.Context, in struct {
+		ID int `json:"id"`
+	}) (string, error) {
+		if in.ID < 0 || in.ID >= len(notes) {
+			return "", fs.ErrNotExist
+		}
+		return notes[in.ID], nil
+	}
+	list := func(_ context.Context, cursor *string) (*mcp.ListResourcesResult, error) {
+		first := 0
+		if cursor != nil {
+			var err error
+			if first, err = strconv.Atoi(*cursor); err != nil || first < 0 || first > len(notes) {
+				return nil, mcp.Errorf(mcp.CodeInvalidParams, "the cursor is not valid")
+			}
+		}
+		res, end := &mcp.ListResourcesResult{}, min(first+2, len(notes))
+		for id := first; id < end; id++ {
+			res.Resources = append(res.Resources, &mcp.Resource{URI: fmt.Sprintf("notes://%d", id), Name: notes[id]})
+		}
+		if end < len(notes) {
+			next := strconv.Itoa(end)
+			res.NextCursor = &next
+		}
+		return res, nil
+	}
+	mux := mcp.NewMux("notes", "v1.0.0", nil)
+	mux.Resource("notes://{id}", mcp.ResourceFunc(read, &mcp.Resource{List: list}))
+	printResources(mux)
+	// Output:
+	// notes://0 milk
+	// notes://1 bread
+	// notes://2 tea
+}
+
+// shelf lists and reads the books of a shelf. Describe makes it listed as a template.
+type shelf struct{ books []string }
+
+func (s shelf) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: "the book " + req.PathValue("name")}}}, nil
+}
+
+func (s shelf) Describe() mcp.Description { return &mcp.Resource{Name: "book", MIMEType: "text/plain"} }
+
+func (s shelf) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
+	res := &mcp.ListResourcesResult{}
+	for _, name := range s.books {
+		res.Resources = append(res.Resources, &mcp.Resource{URI: "books://" + name, Name: name})
+	}
+	return res, nil
+}
+
+// A type of your own that reads resources can list them as well. For a function, set
+// Resource.List instead.
+func ExampleResourceLister() {
+	mux := mcp.NewMux("library", "v1.0.0", nil)
+	mux.Resource("books://{name}", shelf{[]string{"emma", "ulysses"}})
+	printResources(mux)
+	// Output:
+	// books://emma emma
+	// books://ulysses ulysses
+}
+
+// printResources connects to a server and prints the resources that it lists.
+func printResources(h mcp.Handler) {
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(h))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	for r, err := range conn.Resources(ctx, nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(r.URI, r.Name)
+	}
+}
