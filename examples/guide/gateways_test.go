@@ -5,10 +5,14 @@ package guide_test
 
 import (
 	"context"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
 )
 
 // userMuxes has a mux for each caller.
@@ -31,5 +35,39 @@ func TestMuxPerUser(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("%s: %v", user, err)
 		}
+	}
+}
+
+// TestChooseWhatPasses lets a gateway's callers see a part of a server.
+func TestChooseWhatPasses(t *testing.T) {
+	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
+	github := mcp.NewMux("github", "v1.0.0", nil)
+	for _, name := range []string{"get_issue", "search", "delete_repository"} {
+		github.Tool(name, hello)
+	}
+	var logged strings.Builder
+	logger := slog.New(slog.NewTextHandler(&logged, nil))
+	mux := mcp.NewMux("gateway", "v1.0.0", nil)
+	mux.Use(middleware.Audit(middleware.AuditLog(logger), nil))
+	mux.With(
+		middleware.Rename(map[string]string{"search": "search_issues"}),
+		middleware.Allow(middleware.Tool, "get_*", "search"),
+	).Mount("github_", github)
+	conn := mcptest.Connect(t, mux)
+	var names []string
+	for tool, err := range conn.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	if slices.Sort(names); !slices.Equal(names, []string{"github_get_issue", "github_search_issues"}) {
+		t.Errorf("listed %q", names)
+	}
+	if got, err := mcp.Call[string](t.Context(), conn, "github_search_issues", nil); err != nil || got != "hello" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if !strings.Contains(logged.String(), "github_search_issues") {
+		t.Errorf("the audit log is %s", &logged)
 	}
 }
