@@ -341,7 +341,7 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 
 // runOnceLocked runs fn without the lock, and keeps its value.
 func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
-	done := make(chan struct{})
+	done, run := make(chan struct{}), a.run
 	a.running[key], a.unbound = done, nil
 	a.mu.Unlock()
 	defer func() { // also if fn panics
@@ -352,7 +352,7 @@ func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.
 	if raw, err = fn(); err != nil {
 		return nil, err
 	}
-	return raw, a.run.Store(ctx, key, raw, func() {
+	return raw, run.Store(ctx, key, raw, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.once[key] = raw
@@ -362,9 +362,9 @@ func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.
 // inputRequired returns the result that asks the client: the open questions and, unless the
 // run is kept, the answers and values so far as encrypted state.
 func (a *asking) inputRequired() (Result, error) {
-	requests, digests := a.open()
+	run, requests, digests := a.open()
 	result := &InputRequired{ResultBase: ResultBase{ResultType: ResultInputRequired}, InputRequests: requests}
-	if a.run.Suspend(digests) {
+	if run.Suspend(digests) {
 		return result, nil
 	}
 	a.mu.Lock()
@@ -377,9 +377,9 @@ func (a *asking) inputRequired() (Result, error) {
 	return result, nil
 }
 
-// open returns the questions that have no answer, and their digests. They are copies, for
-// the handler may leave a goroutine that still asks.
-func (a *asking) open() (requests map[string]InputRequest, digests map[string]string) {
+// open returns the run, the questions that have no answer, and their digests. They are
+// copies, for the handler may leave a goroutine that still asks.
+func (a *asking) open() (run *replay.Run, requests map[string]InputRequest, digests map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	requests, digests = map[string]InputRequest{}, map[string]string{}
@@ -388,7 +388,7 @@ func (a *asking) open() (requests map[string]InputRequest, digests map[string]st
 			requests[key], digests[key] = q.request, q.digest
 		}
 	}
-	return requests, digests
+	return a.run, requests, digests
 }
 
 // warnIfUnasked logs the questions of a handler that did not return the error of Ask: the

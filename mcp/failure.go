@@ -117,6 +117,9 @@ func failedTool(err error) (Result, error) {
 
 // publish applies PublicError to an outcome of the mux.
 func (o *MuxOptions) publish(ctx context.Context, res Result, err error) (Result, error) {
+	if o.PublicError == nil {
+		return res, err
+	}
 	if err != nil {
 		if codedError(err) != nil {
 			return nil, err

@@ -188,6 +188,11 @@ func (internals) ListenAgain(ctx context.Context, listen func(again bool) error)
 // they are not checked again. Nil means none.
 func (internals) SetAccepted(req *Request, uris []string) { req.call.accepted = uris }
 
+// Publish applies MuxOptions.PublicError to the outcome of a request that m serves.
+func (internals) Publish(ctx context.Context, m *Mux, res Result, err error) (Result, error) {
+	return m.opts.publish(ctx, res, err)
+}
+
 // Panicked logs a panic while req is served, and returns the error for its sender.
 func (internals) Panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
 	return panicked(ctx, req, v, logger)

@@ -153,9 +153,6 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	req.sharedCall().serverInfo.CompareAndSwap(nil, &m.infoJSON)
 	ctx = contextWithRequest(ctx, req)
 	res, err := (*m.chain.Load())().ServeMCP(ctx, req)
-	if m.opts.PublicError == nil {
-		return res, err
-	}
 	return m.opts.publish(ctx, res, err)
 }
 

@@ -6,6 +6,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 )
 
@@ -15,14 +16,27 @@ type Memory struct {
 	Once    map[string]json.RawMessage `json:"once,omitempty"`
 }
 
+// Add adds what other has to m.
+func (m *Memory) Add(other Memory) {
+	if m.Answers == nil {
+		m.Answers = map[string]Answer{}
+	}
+	if m.Once == nil {
+		m.Once = map[string]json.RawMessage{}
+	}
+	maps.Copy(m.Answers, other.Answers)
+	maps.Copy(m.Once, other.Once)
+}
+
 // An Answer is the client's answer to a question, with the digest of the question.
 type Answer struct {
 	Question string          `json:"q"`
 	Answer   json.RawMessage `json:"a"`
 }
 
-// A KeepFunc keeps a value of Once. It returns before the handler goes on.
-type KeepFunc func(ctx context.Context, key string, value json.RawMessage) error
+// A KeepFunc keeps what the handler remembers, with a new value of Once. It returns before
+// the handler goes on.
+type KeepFunc func(ctx context.Context, m Memory) error
 
 // A Run is one run of a handler. It begins kept, with the memory of earlier runs, or as a
 // request whose memory the client holds, and can become kept while it goes on. A nil Run is
@@ -30,15 +44,17 @@ type KeepFunc func(ctx context.Context, key string, value json.RawMessage) error
 type Run struct {
 	mu        sync.Mutex
 	keep      KeepFunc      // nil until the run is kept
-	memory    Memory        // with which a kept run begins
+	deciding  chan struct{} // closed when it is decided whether the run is kept; nil if nothing is to decide
+	memory    *Memory       // with which the run begins; nil means that the request has it
 	handler   any           // the first that asked; handlers that it calls have memories of their own
 	snapshot  func() Memory // of what the handler remembers now; nil until it asks
 	suspended bool          // the client has been asked, and holds the memory
 	asked     map[string]string
 }
 
-// Resume returns a run that is kept from its beginning.
-func Resume(m Memory, keep KeepFunc) *Run { return &Run{memory: m, keep: keep} }
+// Resume returns a run that is kept from its beginning. If m is nil, the request has what
+// the handler remembers.
+func Resume(m *Memory, keep KeepFunc) *Run { return &Run{memory: m, keep: keep} }
 
 type contextKey struct{}
 
@@ -53,25 +69,49 @@ func FromContext(ctx context.Context) *Run {
 	return r
 }
 
-// Keep makes the run a kept one, and returns what the handler remembers so far. It returns
-// false if the handler waits for the client, which holds its memory.
-func (r *Run) Keep(keep KeepFunc) (m Memory, ok bool) {
+// Offer returns what the handler remembers so far, to one who may keep it, and who then
+// calls Decide. Until then the handler waits where it would remember more or ask. M is nil
+// if the request has what the handler remembers. Ok is false if the handler waits for the
+// client, which holds its memory; then there is nothing to decide.
+func (r *Run) Offer() (m *Memory, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.suspended {
-		return Memory{}, false
+		return nil, false
 	}
-	r.keep = keep
+	r.deciding = make(chan struct{})
 	if r.snapshot != nil {
-		m = r.snapshot()
+		now := r.snapshot()
+		m = &now
 	}
 	return m, true
 }
 
+// Decide ends an offer. The run is kept with keep, or not if that is nil.
+func (r *Run) Decide(keep KeepFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep = keep
+	close(r.deciding)
+	r.deciding = nil
+}
+
+// lockDecided locks the run when nothing is to decide.
+func (r *Run) lockDecided() {
+	for {
+		r.mu.Lock()
+		deciding := r.deciding
+		if deciding == nil {
+			return
+		}
+		r.mu.Unlock()
+		<-deciding
+	}
+}
+
 // Begin is called when a handler first asks or remembers, possibly several times. It returns
-// false for another handler than the first, which is not part of the run. If the run is
-// kept, m is the memory to begin with, otherwise nil. Snapshot must be callable until the
-// run has ended.
+// false for another handler than the first, which is not part of the run. M is the memory to
+// begin with, nil if the request has it. Snapshot must be callable until the run has ended.
 func (r *Run) Begin(handler any, snapshot func() Memory) (m *Memory, ok bool) {
 	if r == nil {
 		return nil, false
@@ -82,10 +122,7 @@ func (r *Run) Begin(handler any, snapshot func() Memory) (m *Memory, ok bool) {
 		return nil, false
 	}
 	r.handler, r.snapshot = handler, snapshot
-	if r.keep == nil {
-		return nil, true
-	}
-	return &r.memory, true
+	return r.memory, true
 }
 
 // Store has a value of Once remembered, and kept if the run is.
@@ -94,15 +131,17 @@ func (r *Run) Store(ctx context.Context, key string, value json.RawMessage, reme
 		remember()
 		return nil
 	}
-	r.mu.Lock()
-	if r.keep == nil {
+	r.lockDecided()
+	keep, snapshot := r.keep, r.snapshot
+	if keep == nil {
 		defer r.mu.Unlock()
-		remember() // with the lock: Keep takes a snapshot before or after it
+		remember() // with the lock: Offer takes a snapshot before or after it
 		return nil
 	}
-	keep := r.keep
 	r.mu.Unlock()
-	if err := keep(ctx, key, value); err != nil {
+	m := snapshot()
+	m.Add(Memory{Once: map[string]json.RawMessage{key: value}})
+	if err := keep(ctx, m); err != nil {
 		return err
 	}
 	remember()
@@ -115,22 +154,22 @@ func (r *Run) Suspend(asked map[string]string) (kept bool) {
 	if r == nil {
 		return false
 	}
-	r.mu.Lock()
+	r.lockDecided()
 	defer r.mu.Unlock()
 	r.asked, r.suspended = asked, r.keep == nil
 	return r.keep != nil
 }
 
-// Asked returns the digests of the questions that the handler waits for.
-func (r *Run) Asked() map[string]string {
+// Asked returns the digests of the questions that the handler waits for, and what it
+// remembers.
+func (r *Run) Asked() (digests map[string]string, m Memory) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asked
-}
-
-// Release makes the run one that is not kept again.
-func (r *Run) Release() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.keep = nil
+	switch {
+	case r.snapshot != nil:
+		m = r.snapshot()
+	case r.memory != nil:
+		m = *r.memory
+	}
+	return r.asked, m
 }

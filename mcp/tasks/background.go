@@ -4,9 +4,11 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/replay"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // BackgroundOptions configure [Manager.Background]. Nil means the zero BackgroundOptions.
@@ -30,7 +33,7 @@ type BackgroundOptions struct {
 }
 
 // Background returns middleware for tools that run in the background. Other requests than
-// tools/call pass unchanged. Opts may be nil.
+// tools/call pass unchanged. Opts may be nil. It panics if a time is negative.
 //
 // The context of a handler that runs as a task ends when the client cancels the task (its
 // cause is an [*mcp.CancelError]), when the task's TTL has passed, when the process shuts
@@ -42,9 +45,13 @@ func (m *Manager) Background(opts *BackgroundOptions) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	if o.TTL == 0 {
-		o.TTL = m.opts.TTL
+	if min(o.After, o.TTL) < 0 {
+		panic("tasks: Background with a negative option")
 	}
+	o.TTL = cmp.Or(o.TTL, m.opts.TTL)
+	m.mu.Lock()
+	m.longest = max(m.longest, o.TTL)
+	m.mu.Unlock()
 	return func(next mcp.Handler) mcp.Handler { return &background{next, m, o} }
 }
 
@@ -74,7 +81,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 	switch {
 	case !supports(req) && b.opts.Required:
 		return nil, errUnsupported()
-	case !supports(req), b.manager.isClosed():
+	case !supports(req), !b.manager.isServing():
 		return b.next.ServeMCP(ctx, req)
 	case b.opts.After > 0:
 		return b.serveUntil(ctx, req)
@@ -96,13 +103,15 @@ func errUnsupported() error {
 
 // begin makes the call a task from its beginning.
 func (b *background) begin(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	r, err := b.manager.create(ctx, req, b.opts.TTL, replay.Memory{}, b.manager.reserve())
-	if err != nil {
+	r, err := b.manager.create(ctx, req, b.opts.TTL, nil, b.manager.reserve())
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if r.isReserved {
+	case r.isReserved:
 		running := r.contextFor(ctx)
 		b.manager.launch(r, func() { r.finish(r.serve(running, b.next, req)) })
+	default:
+		b.manager.offer(ctx, r.record.Task.ID)
 	}
 	return r.created(), nil
 }
@@ -141,7 +150,7 @@ func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Resu
 		case err == nil:
 			m.launch(r, func() { r.finish(nil, context.Cause(ctx)) }) // cancelled in the last moment
 		default:
-			timer.Reset(b.opts.After) // it stays an ordinary call, for now
+			timer.Reset(max(b.opts.After, m.opts.PollInterval)) // it stays an ordinary call, for now
 		}
 	}
 }
@@ -155,38 +164,54 @@ type outcome struct {
 const idLength = 26
 
 // create stores a new task. If reserved is true, this process is its owner; otherwise any
-// process may take it.
-func (m *Manager) create(ctx context.Context, req *mcp.Request, ttl time.Duration, memory replay.Memory, reserved bool) (_ *run, err error) {
-	defer func() {
-		if err != nil && reserved {
-			m.unreserve()
-		}
-	}()
-	id := strings.ToLower(rand.Text())
-	ttlMs, pollMs := ttl.Milliseconds(), m.opts.PollInterval.Milliseconds()
+// process may take it. If it fails, nothing is left of the task, as far as the store allows.
+func (m *Manager) create(ctx context.Context, req *mcp.Request, ttl time.Duration, memory *replay.Memory, reserved bool) (*run, error) {
+	ttlMs, pollMs := max(ttl.Milliseconds(), 1), m.opts.PollInterval.Milliseconds()
 	rec := &record{Caller: req.Principal, Memory: memory}
-	rec.Task = Task{ID: id, Status: Working, CreatedAt: now(), LastUpdatedAt: now(), TTLMs: &ttlMs, PollIntervalMs: &pollMs}
+	rec.Task = Task{ID: strings.ToLower(rand.Text()), Status: Working, CreatedAt: now(), LastUpdatedAt: now(), TTLMs: &ttlMs, PollIntervalMs: &pollMs}
 	if reserved {
 		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
 	}
-	if err := m.enter(ctx, req.Principal, id, ttl); err != nil {
-		return nil, err
-	}
-	if err := m.list(ctx, id, ttl); err != nil {
-		return nil, err
-	}
-	if rec.Parts, err = m.putParts(ctx, "request", id, requestOf(req), ttl); err != nil {
-		return nil, storeError(err)
-	}
-	if err := m.put(ctx, rec, 0); err != nil {
-		return nil, storeError(err)
+	if err := m.insert(ctx, rec, requestOf(req)); err != nil {
+		m.remove(context.WithoutCancel(ctx), rec)
+		if reserved {
+			m.unreserve()
+		}
+		return nil, clientError(err)
 	}
 	return m.newRun(rec, reserved), nil
 }
 
-// storeError is the error for a caller when the store fails.
-func storeError(err error) error {
-	return &mcp.Error{Code: mcp.CodeInternalError, Message: "tasks cannot be stored at the moment; try again later", Cause: err}
+// insert writes the record of a new task, after everything else that belongs to the task.
+// The time is bounded, because an entry of the list is removed if no record follows it.
+func (m *Manager) insert(ctx context.Context, rec *record, request json.RawMessage) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.opts.Lease/2)
+	defer cancel()
+	id, ttl := rec.Task.ID, rec.rest()
+	if err := m.enter(ctx, rec.Caller, id, ttl); err != nil {
+		return err
+	}
+	if err := m.list(ctx, id, rec.Round); err != nil {
+		return err
+	}
+	if rec.Parts, err = m.putParts(ctx, "request", id, request, ttl); err != nil {
+		return err
+	}
+	return m.put(ctx, rec, 0)
+}
+
+// remove takes away what insert has written. What it leaves behind expires, or is removed by
+// the sweeper.
+func (m *Manager) remove(ctx context.Context, rec *record) {
+	id := rec.Task.ID
+	if _, err := m.store.Take(ctx, m.key("task", id)); err != nil && !errors.Is(err, store.ErrNotFound) {
+		m.opts.Logger.WarnContext(ctx, "tasks: a task could not be stored, or only in part", "task", id, "error", err)
+	}
+	_ = m.unlist(ctx, id, rec.Round)
+	_ = m.leave(ctx, rec.Caller, id)
+	for i := range rec.Parts {
+		_, _ = m.store.Take(ctx, m.key("request", fmt.Sprintf("%s/%d", id, i)))
+	}
 }
 
 // requestOf returns the params of a call, with those members of its metadata that a later

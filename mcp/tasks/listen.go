@@ -6,6 +6,8 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,7 +66,10 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.notifications.taskIds has %d IDs; the limit is %d", len(ids), maxWatched)
 	}
 	w := &watcher{wake: make(chan struct{}, 1), changed: map[string]struct{}{}}
-	own := m.watch(ctx, req, w, ids)
+	own, err := m.watch(ctx, req, w, ids)
+	if err != nil {
+		return nil, clientError(err)
+	}
 	defer m.unwatch(w, own)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,10 +85,13 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 }
 
 // watch adds a watcher of the tasks that are the caller's, and returns these.
-func (m *Manager) watch(ctx context.Context, req *mcp.Request, w *watcher, ids []string) (own []string) {
-	for _, id := range ids {
-		if _, err := m.loadFor(ctx, req, id); err == nil {
+func (m *Manager) watch(ctx context.Context, req *mcp.Request, w *watcher, ids []string) (own []string, err error) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		switch _, err := m.loadFor(ctx, req, id); {
+		case err == nil:
 			own = append(own, id)
+		case !errors.Is(err, errGone):
+			return nil, err
 		}
 	}
 	m.mu.Lock()
@@ -94,7 +102,7 @@ func (m *Manager) watch(ctx context.Context, req *mcp.Request, w *watcher, ids [
 		}
 		m.watchers[id][w] = struct{}{}
 	}
-	return own
+	return own, nil
 }
 
 func (m *Manager) unwatch(w *watcher, ids []string) {
@@ -130,10 +138,7 @@ func (m *Manager) push(ctx context.Context, req *mcp.Request, w *watcher, ids []
 
 func (m *Manager) pushTask(ctx context.Context, req *mcp.Request, id string, sent map[string]time.Time) {
 	rec, err := m.loadFor(ctx, req, id)
-	if err != nil || rec.Task.LastUpdatedAt.Equal(sent[id]) && !rec.Task.Status.IsFinal() {
-		return
-	}
-	if before, ok := sent[id]; ok && rec.Task.LastUpdatedAt.Equal(before) {
+	if err != nil || rec.Task.LastUpdatedAt.Equal(sent[id]) {
 		return
 	}
 	d, err := m.detailed(ctx, rec)

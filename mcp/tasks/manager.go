@@ -77,7 +77,7 @@ func (o *Options) withDefaults() Options {
 // A Manager keeps tasks, runs them and answers questions about them. It is safe for
 // concurrent use.
 //
-// Lock order: mu is a leaf.
+// Lock order: mu, then that of a watcher.
 type Manager struct {
 	name  string
 	opts  Options
@@ -88,13 +88,14 @@ type Manager struct {
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	handler  mcp.Handler     // runs tasks again: the mux; nil before Register
+	handler  *mcp.Mux        // runs tasks again; nil before Register
 	running  map[string]*run // by task
 	slots    int             // taken by runs
+	longest  time.Duration   // the longest TTL of a task
 	closed   bool
 	watchers map[string]map[*watcher]struct{} // by task
 
-	done  sync.WaitGroup      // the runs, and the goroutines of Register
+	done  sync.WaitGroup      // the slots that are taken, and the goroutines of Register
 	freed chan struct{}       // receives when a slot is free
 	seen  map[string]sighting // of working tasks that other processes run; of the goroutine that sweeps
 }
@@ -107,7 +108,7 @@ func New(name string, opts *Options) *Manager {
 		panic("tasks: New with a negative option")
 	}
 	m := &Manager{
-		name: name, opts: o, store: o.Store, owner: rand.Text(),
+		name: name, opts: o, store: &boundedStore{o.Store, o.Lease / 3}, owner: rand.Text(), longest: o.TTL,
 		running: map[string]*run{}, watchers: map[string]map[*watcher]struct{}{},
 		freed: make(chan struct{}, 1), seen: map[string]sighting{},
 	}
@@ -166,9 +167,16 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// isClosed reports whether Shutdown was called.
-func (m *Manager) isClosed() bool {
+// isServing reports whether Register was called and Shutdown was not.
+func (m *Manager) isServing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.closed
+	return m.handler != nil && !m.closed
+}
+
+// longestTTL returns the longest time for which a task is kept.
+func (m *Manager) longestTTL() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.longest
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // serveMethods is the middleware that serves the methods of the extension.
@@ -57,15 +58,19 @@ func errUnknown() error {
 	return mcp.Errorf(mcp.CodeInvalidParams, "params.taskId names no task, or none that is still kept")
 }
 
-// clientError returns the error for the sender of a request about a task.
+// clientError returns the error for the sender of a request about a task. An error of the
+// store is logged by the mux, and not sent.
 func clientError(err error) error {
+	_, coded := errors.AsType[*mcp.Error](err)
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errGone):
+	case err == nil || coded:
+		return err
+	case errors.Is(err, errGone), errors.Is(err, store.ErrNotFound):
 		return errUnknown()
+	case errors.Is(err, store.ErrTooLarge):
+		return &mcp.Error{Code: mcp.CodeTooLarge, Message: "the task is too large to be stored", Cause: err}
 	}
-	return storeError(err)
+	return &mcp.Error{Code: mcp.CodeInternalError, Message: "tasks cannot be stored at the moment; try again later", Cause: err}
 }
 
 // loadFor returns the record of a task of the sender of a request.
@@ -125,7 +130,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 			return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.inputResponses: the answer to %q must be an object", key)
 		}
 	}
-	resumes, listed := false, false
+	resumes := false
 	rec, err := m.changeFor(ctx, req, p.TaskID, func(rec *record) error {
 		if resumes = false; rec.Task.Status != InputRequired {
 			return errUnchanged
@@ -140,11 +145,10 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		case !rec.isAnswered():
 			rec.touch()
 			return nil
-		case !listed: // it must be listed before it is working
-			if err := m.list(ctx, p.TaskID, rec.rest()); err != nil {
-				return err
-			}
-			listed = true
+		}
+		rec.Round++
+		if err := m.list(ctx, p.TaskID, rec.Round); err != nil { // before it is working
+			return err
 		}
 		resumes = true
 		rec.setStatus(Working, "")
@@ -157,7 +161,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		m.announce(ctx, p.TaskID)
 	}
 	if resumes {
-		m.start(context.WithoutCancel(ctx), rec.Task.ID, sighting{})
+		m.offer(context.WithoutCancel(ctx), rec.Task.ID)
 	}
 	return &mcp.EmptyResult{}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-psi/psi/internal/replay"
@@ -23,7 +24,7 @@ type record struct {
 	Caller *mcp.Principal `json:"caller,omitzero"`
 	Parts  int            `json:"parts"` // of the request
 
-	Memory  replay.Memory       `json:"memory"`
+	Memory  *replay.Memory      `json:"memory,omitzero"`  // nil if the request has what the handler remembers
 	Asked   map[string]question `json:"asked,omitempty"`  // all questions that the client was ever asked, by their public keys
 	State   *string             `json:"state,omitzero"`   // that a handler which asks by itself wants back
 	Results int                 `json:"results,omitzero"` // parts of the result
@@ -34,6 +35,7 @@ type record struct {
 	Epoch     uint64 `json:"epoch,omitzero"`     // counts owners; a former owner must not write
 	Beat      uint64 `json:"beat,omitzero"`      // counts the renewals of the lease
 	Attempts  int    `json:"attempts,omitzero"`  // runs since the last progress that ended with their process
+	Round     uint64 `json:"round,omitzero"`     // counts how often the task went on after it had waited for answers
 }
 
 // A question is one that a task has asked.
@@ -64,7 +66,23 @@ func (r *record) setStatus(s Status, message string) {
 	r.touch()
 }
 
-func (r *record) touch() { r.Task.LastUpdatedAt = now() }
+// touch notes a change that the client sees. Each change has a time of its own, also if the
+// clock stands still or goes back: listeners tell changes apart by it.
+func (r *record) touch() {
+	next := r.Task.LastUpdatedAt.Add(time.Millisecond)
+	if t := now(); t.After(next) {
+		next = t
+	}
+	r.Task.LastUpdatedAt = next
+}
+
+// remember adds to what the handler remembers.
+func (r *record) remember(m replay.Memory) {
+	if r.Memory == nil {
+		r.Memory = new(replay.Memory)
+	}
+	r.Memory.Add(m)
+}
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
@@ -99,7 +117,21 @@ func (m *Manager) load(ctx context.Context, id string) (*record, uint64, error) 
 	if err := strictjson.Unmarshal(raw, r); err != nil {
 		return nil, 0, fmt.Errorf("tasks: the record of a task cannot be read: %w", err)
 	}
-	return r, version, nil
+	return r, version, r.check(id)
+}
+
+// maxTTL bounds the TTL of a task, in milliseconds, so that it is a time.Duration.
+const maxTTL = int64(math.MaxInt64 / time.Millisecond)
+
+// check returns an error for a record that this package has not written.
+func (r *record) check(id string) error {
+	switch {
+	case r.Task.ID != id:
+		return fmt.Errorf("tasks: the record of the task %s is that of %q", id, r.Task.ID)
+	case r.Task.TTLMs == nil || *r.Task.TTLMs <= 0 || *r.Task.TTLMs > maxTTL:
+		return fmt.Errorf("tasks: the record of the task %s has no valid TTL", id)
+	}
+	return nil
 }
 
 // put writes a record at a version.
@@ -116,8 +148,8 @@ func (m *Manager) put(ctx context.Context, r *record, version uint64) error {
 // process has changed it.
 const maxConflicts = 100
 
-// change changes a record by one compare-and-swap, and tells who watches the task. If fn
-// returns an error, nothing changes. It returns the record as it is then.
+// change changes a record by one compare-and-swap. If fn returns an error, nothing changes.
+// It returns the record as it is then.
 func (m *Manager) change(ctx context.Context, id string, fn func(*record) error) (*record, error) {
 	for range maxConflicts {
 		r, version, err := m.load(ctx, id)
@@ -129,7 +161,6 @@ func (m *Manager) change(ctx context.Context, id string, fn func(*record) error)
 		}
 		switch err := m.put(ctx, r, version); {
 		case err == nil:
-			m.announce(ctx, id)
 			return r, nil
 		case !errors.Is(err, store.ErrConflict):
 			return nil, err

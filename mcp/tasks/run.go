@@ -4,6 +4,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-psi/psi/internal/replay"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // A run is one run of a handler, of which this process has the lease if it is a task.
@@ -49,22 +51,18 @@ func (m *Manager) adopt(ctx context.Context, r *run, req *mcp.Request, ttl time.
 	if !m.reserve() {
 		return errBusy
 	}
-	stored := make(chan struct{})
-	defer close(stored)
-	memory, ok := r.replay.Keep(func(ctx context.Context, key string, value json.RawMessage) error {
-		<-stored
-		return r.keep(ctx, key, value)
-	})
+	memory, ok := r.replay.Offer()
 	if !ok {
 		m.unreserve()
 		return errBusy
 	}
 	task, err := m.create(ctx, req, ttl, memory, true)
 	if err != nil {
-		r.replay.Release()
+		r.replay.Decide(nil)
 		m.opts.Logger.WarnContext(ctx, "tasks: a call does not become a task", "tool", req.Name(), "error", err)
 		return err
 	}
+	defer r.replay.Decide(r.keep)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record, r.isReserved, r.isTask, r.poked = task.record, true, true, task.poked
@@ -138,7 +136,7 @@ func statusMessage(params json.RawMessage) string {
 // change changes the record, unless another process has taken the task over.
 func (r *run) change(ctx context.Context, fn func(*record) error) (*record, error) {
 	return r.manager.change(ctx, r.record.Task.ID, func(rec *record) error {
-		if rec.Owner != r.manager.owner || rec.Epoch != r.record.Epoch {
+		if !r.owns(rec) {
 			return errLost
 		}
 		rec.Beat++
@@ -152,66 +150,90 @@ func (r *run) persist(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(r.manager.opts.Lease)
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		err := fn()
-		if err == nil || errors.Is(err, errLost) || errors.Is(err, errGone) || time.Now().After(deadline) || pause.For(ctx, delay) != nil {
+		if err == nil || isFinal(err) || time.Now().After(deadline) || pause.For(ctx, delay) != nil {
 			return err
 		}
 	}
 }
 
-// keep stores a value of Once.
-func (r *run) keep(ctx context.Context, key string, value json.RawMessage) error {
+// isFinal reports whether it is no use to try again.
+func isFinal(err error) bool {
+	return errors.Is(err, errLost) || errors.Is(err, errGone) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid) ||
+		errors.Is(err, store.ErrNotFound)
+}
+
+// keep stores what the handler remembers, also if its context has ended: the step is done.
+func (r *run) keep(ctx context.Context, memory replay.Memory) error {
+	ctx = context.WithoutCancel(ctx)
 	err := r.persist(ctx, func() error {
 		_, err := r.change(ctx, func(rec *record) error {
-			if rec.Memory.Once == nil {
-				rec.Memory.Once = map[string]json.RawMessage{}
-			}
-			rec.Memory.Once[key], rec.Attempts = value, 1
+			rec.remember(memory)
+			rec.Attempts = 1
 			return nil
 		})
 		return err
 	})
-	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = err
-		return fmt.Errorf("tasks: the value of Once under %q was not stored: %w", key, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if !errors.Is(err, store.ErrTooLarge) {
+		r.mu.Lock()
+		r.failed = err
+		r.mu.Unlock()
+	}
+	return fmt.Errorf("tasks: a value of Once was not stored: %w", err)
 }
 
 // renew keeps the lease and the status message up to date until the handler has returned.
 func (r *run) renew(returned <-chan struct{}) {
-	m := r.manager
+	m, ctx := r.manager, context.WithoutCancel(r.ctx)
 	ticker := time.NewTicker(min(m.opts.Lease/3, m.opts.PollInterval))
 	defer ticker.Stop()
 	last := time.Now()
 	for {
-		poked := false
 		select {
 		case <-returned:
 			return
 		case <-r.poked:
-			poked = true
+			rec, _, err := m.load(ctx, r.record.Task.ID)
+			r.obey(rec, err)
+			continue
 		case <-ticker.C:
 		}
 		message, isNew := r.newMessage()
-		if !poked && !isNew && time.Since(last) < m.opts.Lease/3 {
+		if !isNew && time.Since(last) < m.opts.Lease/3 {
 			continue
 		}
-		rec, err := r.change(m.ctx, func(rec *record) error {
+		rec, err := r.change(ctx, func(rec *record) error {
 			if isNew {
 				rec.setStatus(Working, message)
 			}
 			return nil
 		})
-		switch {
-		case err == nil:
+		r.obey(rec, err)
+		if err == nil {
 			last = time.Now()
-			r.noteWritten(rec, message, isNew)
-		case errors.Is(err, errLost), errors.Is(err, errGone), time.Since(last) > m.opts.Lease*2/3:
+			r.noteWritten(ctx, message, isNew)
+		} else if time.Since(last) > m.opts.Lease*2/3 {
 			r.cancel(errLost)
 		}
 	}
+}
+
+// obey ends the run if the record says so: the client has cancelled the task, or another
+// process has taken it over.
+func (r *run) obey(rec *record, err error) {
+	switch {
+	case errors.Is(err, errLost), errors.Is(err, errGone), err == nil && !r.owns(rec):
+		r.cancel(errLost)
+	case err == nil && rec.Cancelled:
+		r.cancel(&mcp.CancelError{Reason: "the task was cancelled"})
+	}
+}
+
+// owns reports whether the record names this run as the one that runs the task.
+func (r *run) owns(rec *record) bool {
+	return rec.Owner == r.manager.owner && rec.Epoch == r.record.Epoch
 }
 
 func (r *run) newMessage() (message string, isNew bool) {
@@ -220,40 +242,78 @@ func (r *run) newMessage() (message string, isNew bool) {
 	return r.message, r.message != r.written
 }
 
-func (r *run) noteWritten(rec *record, message string, isNew bool) {
-	if rec.Cancelled {
-		r.cancel(&mcp.CancelError{Reason: "the task was cancelled"})
+// noteWritten notes which status message is in the store.
+func (r *run) noteWritten(ctx context.Context, message string, isNew bool) {
+	if !isNew {
+		return
 	}
-	if isNew {
-		r.mu.Lock()
-		r.written = message
-		r.mu.Unlock()
-		r.manager.announce(r.manager.ctx, rec.Task.ID)
-	}
+	r.mu.Lock()
+	r.written = message
+	r.mu.Unlock()
+	r.manager.announce(ctx, r.record.Task.ID)
 }
+
+// errExpired is the cause of the context of a handler whose task has expired.
+var errExpired = mcp.Errorf(mcp.CodeInternalError, "the TTL of the task has passed")
 
 // finish stores the outcome of the run.
 func (r *run) finish(res mcp.Result, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), r.manager.opts.Lease)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.manager.opts.Lease)
 	defer cancel()
-	cause := context.Cause(r.ctx)
-	r.mu.Lock()
-	failed, reached := r.failed, r.reached
-	r.mu.Unlock()
-	asked, asks := res.(*mcp.InputRequired)
+	res, err = core.Publish(ctx, r.manager.handler, res, err)
+	cause, failure := context.Cause(r.ctx), failureOf(res, err)
+	_, asks := res.(*mcp.InputRequired)
 	switch {
-	case err != nil && (errors.Is(cause, errShutdown) || errors.Is(cause, errLost) || failed != nil || !reached && r.record.Attempts < r.manager.opts.MaxAttempts):
+	case failure != nil && r.isInterrupted(cause):
 		r.giveBack(ctx)
 		return
+	case err != nil && !r.wasReached() && r.record.Attempts < r.manager.opts.MaxAttempts:
+		return // another process may reach the tool, when the lease has ended
 	case err == nil && asks:
-		err = r.settle(ctx, func(rec *record) error { return rec.ask(asked, r.replay.Asked()) })
-	case err == nil:
-		err = r.complete(ctx, res)
+		err = r.settle(ctx, r.ask(res))
+	case failure != nil && (err != nil || cause != nil):
+		err = r.settle(ctx, func(rec *record) error { rec.fail(cause, failure); return nil })
 	default:
-		err = r.settle(ctx, func(rec *record) error { rec.fail(cause, err); return nil })
+		err = r.complete(ctx, res)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errGone) {
 		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", r.record.Task.ID, "error", err)
+	}
+}
+
+// failureOf returns why a handler failed, nil if it did not. Tools turn errors into results.
+func failureOf(res mcp.Result, err error) error {
+	if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError && err == nil {
+		return cmp.Or[error](r.Err(), errFailed)
+	}
+	return err
+}
+
+// errFailed is the error of a tool whose result does not have one.
+var errFailed = errors.New("tasks: the tool failed")
+
+// isInterrupted reports whether the handler could not do its work for a reason that another
+// process does not have. A client that cancels wants the task to end.
+func (r *run) isInterrupted(cause error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed != nil || errors.Is(cause, errShutdown) || errors.Is(cause, errLost)
+}
+
+// wasReached reports whether the request of the task has reached its tool.
+func (r *run) wasReached() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reached
+}
+
+// ask returns a change by which the task waits for answers.
+func (r *run) ask(res mcp.Result) func(*record) error {
+	digests, memory := r.replay.Asked()
+	return func(rec *record) error {
+		rec.remember(memory)
+		rec.ask(res.(*mcp.InputRequired), digests)
+		return nil
 	}
 }
 
@@ -261,8 +321,9 @@ func (r *run) finish(res mcp.Result, err error) {
 // that are working.
 func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 	m, id := r.manager, r.record.Task.ID
-	err := r.persist(ctx, func() error {
-		_, err := r.change(ctx, func(rec *record) error {
+	var rec *record
+	err := r.persist(ctx, func() (err error) {
+		rec, err = r.change(ctx, func(rec *record) error {
 			rec.Owner, rec.Attempts = "", 0
 			return fn(rec)
 		})
@@ -272,7 +333,7 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 		return err
 	}
 	m.announce(ctx, id)
-	if err := m.unlist(ctx, id); err != nil {
+	if err := m.unlist(ctx, id, rec.Round); err != nil {
 		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", id, "error", err)
 	}
 	return nil
@@ -307,6 +368,7 @@ func resultID(rec *record) string { return fmt.Sprintf("%s/%d", rec.Task.ID, rec
 
 // giveBack gives up the lease, so that any process can run the task again at once.
 func (r *run) giveBack(ctx context.Context) {
+	m, id := r.manager, r.record.Task.ID
 	_, err := r.change(ctx, func(rec *record) error {
 		rec.Owner = ""
 		if errors.Is(context.Cause(r.ctx), errShutdown) {
@@ -314,16 +376,23 @@ func (r *run) giveBack(ctx context.Context) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errGone) {
-		r.manager.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", r.record.Task.ID, "error", err)
+	switch {
+	case err == nil:
+		_ = m.store.Publish(ctx, m.topic(), []byte(offered+id)) // a hint
+	case !errors.Is(err, errLost) && !errors.Is(err, errGone):
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", id, "error", err)
 	}
 }
 
 // fail ends a task with the error of its handler, or as cancelled if the client wanted that.
 func (r *record) fail(cause, err error) {
-	if _, cancelled := errors.AsType[*mcp.CancelError](cause); cancelled || r.Cancelled {
+	_, cancelled := errors.AsType[*mcp.CancelError](cause)
+	switch {
+	case cancelled || r.Cancelled:
 		r.setStatus(Cancelled, "")
 		return
+	case errors.Is(cause, errExpired):
+		err = errExpired
 	}
 	r.Error = core.AsError(err)
 	r.setStatus(Failed, r.Error.Message)
@@ -334,10 +403,10 @@ const maxQuestions = 512
 
 // ask makes the task wait for answers. Digests are those of the questions by the handler's
 // keys; a handler that asks by itself has none.
-func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) error {
+func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) {
 	if r.Cancelled {
 		r.setStatus(Cancelled, "")
-		return nil
+		return
 	}
 	if r.Asked == nil {
 		r.Asked = map[string]question{}
@@ -351,10 +420,9 @@ func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) error 
 	r.State = asked.RequestState
 	if len(r.Asked) > maxQuestions {
 		r.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task asked more than %d questions", maxQuestions))
-		return nil
+		return
 	}
 	r.setStatus(InputRequired, "")
-	return nil
 }
 
 // isOpen reports whether the question waits for an answer already.
@@ -387,10 +455,7 @@ func (r *record) accept(public string, answer json.RawMessage) bool {
 	q.Answer = answer
 	r.Asked[public] = q
 	if q.Digest != "" {
-		if r.Memory.Answers == nil {
-			r.Memory.Answers = map[string]replay.Answer{}
-		}
-		r.Memory.Answers[q.Key] = replay.Answer{Question: q.Digest, Answer: answer}
+		r.remember(replay.Memory{Answers: map[string]replay.Answer{q.Key: {Question: q.Digest, Answer: answer}}})
 	}
 	return true
 }

@@ -4,10 +4,13 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
@@ -23,6 +26,7 @@ func (m *Manager) reserve() bool {
 		return false
 	}
 	m.slots++
+	m.done.Add(1)
 	return true
 }
 
@@ -31,10 +35,8 @@ func (m *Manager) unreserve() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.slots--
-	select {
-	case m.freed <- struct{}{}:
-	default:
-	}
+	wake(m.freed)
+	m.done.Done()
 }
 
 // launch runs fn, which runs the handler of a task and stores its outcome.
@@ -44,22 +46,24 @@ func (m *Manager) launch(r *run, fn func()) {
 	m.running[id] = r
 	m.mu.Unlock()
 	stop := context.AfterFunc(m.ctx, func() { r.cancel(errShutdown) })
-	expiry := time.AfterFunc(r.record.rest(), func() { r.cancel(errGone) })
-	m.done.Go(func() {
-		returned := make(chan struct{})
-		go r.renew(returned)
+	expiry := time.AfterFunc(r.record.rest(), func() { r.cancel(errExpired) })
+	returned := make(chan struct{})
+	m.done.Go(func() { r.renew(returned) })
+	go func() {
 		defer func() {
 			stop()
 			expiry.Stop()
 			close(returned)
 			r.cancel(nil)
 			m.mu.Lock()
-			delete(m.running, id)
+			if m.running[id] == r {
+				delete(m.running, id)
+			}
 			m.mu.Unlock()
 			m.unreserve()
 		}()
 		fn()
-	})
+	}()
 }
 
 // Errors of acquire: the task needs no run of this process.
@@ -70,25 +74,37 @@ var (
 
 // start runs a task again, if this process has a free slot and gets the lease. The sighting
 // is that of the owner that has gone; zero means that the task has no owner.
-func (m *Manager) start(ctx context.Context, id string, gone sighting) {
+func (m *Manager) start(ctx context.Context, id string, gone sighting) (started bool) {
 	if !m.reserve() {
-		return
+		return false
 	}
 	rec, err := m.acquire(ctx, id, gone)
 	if err != nil {
 		m.unreserve()
-		return
+		return false
 	}
 	r := m.newRun(rec, true)
 	runCtx := r.contextFor(context.Background())
 	m.launch(r, func() {
-		req, err := m.restore(runCtx, rec)
+		var req *mcp.Request
+		err := r.persist(runCtx, func() (err error) {
+			req, err = m.restore(runCtx, rec)
+			return err
+		})
 		if err != nil {
 			r.finish(nil, err)
 			return
 		}
 		r.finish(core.Serve(core.ContextWithRequest(runCtx, req), m.handler, req, nil, m.opts.Logger))
 	})
+	return true
+}
+
+// offer has a process run a task that has no owner: this one if it has a free slot.
+func (m *Manager) offer(ctx context.Context, id string) {
+	if !m.start(ctx, id, sighting{}) {
+		_ = m.store.Publish(ctx, m.topic(), []byte(offered+id)) // a hint
+	}
 }
 
 // acquire makes this process the owner of a task.
@@ -120,7 +136,7 @@ func (m *Manager) acquire(ctx context.Context, id string, gone sighting) (*recor
 	if err == nil && exhausted {
 		m.announce(ctx, id)
 		m.opts.Logger.ErrorContext(ctx, "tasks: a task is not run again", "task", id, "status", rec.Task.Status, "error", rec.Task.StatusMessage)
-		return nil, errors.Join(errNotToRun, m.unlist(ctx, id))
+		return nil, errors.Join(errNotToRun, m.unlist(ctx, id, rec.Round))
 	}
 	return rec, err
 }
@@ -129,7 +145,8 @@ func (m *Manager) acquire(ctx context.Context, id string, gone sighting) (*recor
 // nothing has changed for its time, by the clock of the process that watches.
 type sighting struct {
 	epoch, beat uint64
-	missing     bool // the task needs no run
+	missing     bool   // the task needs no run
+	round       uint64 // that was listed
 	since       time.Time
 }
 
@@ -161,48 +178,54 @@ type candidate struct {
 func (m *Manager) sweep(ctx context.Context) {
 	seen := map[string]sighting{}
 	var candidates []candidate
+	var failed error
 	for shard := range shards {
-		ids, err := m.listed(ctx, shard)
-		if err != nil {
-			m.opts.Logger.WarnContext(ctx, "tasks: the list of working tasks cannot be read", "error", err)
-			return
-		}
-		for id := range ids {
-			if c, ok := m.look(ctx, id, seen); ok {
+		tasks, err := m.listed(ctx, shard)
+		failed = cmp.Or(failed, err)
+		for id, round := range tasks {
+			if c, ok := m.look(ctx, id, round, seen); ok {
 				candidates = append(candidates, c)
 			}
 		}
 	}
-	m.seen = seen
+	if failed != nil && ctx.Err() == nil {
+		m.opts.Logger.WarnContext(ctx, "tasks: the list of working tasks cannot be read completely", "error", failed)
+		maps.Copy(m.seen, seen) // what was not seen now may be there
+	} else {
+		m.seen = seen
+	}
 	for _, c := range m.fairly(candidates) {
 		m.start(ctx, c.id, c.gone)
 	}
 }
 
 // look looks at a listed task, and reports whether this process could run it.
-func (m *Manager) look(ctx context.Context, id string, seen map[string]sighting) (c candidate, ok bool) {
+func (m *Manager) look(ctx context.Context, id string, round uint64, seen map[string]sighting) (c candidate, ok bool) {
 	if m.runs(id) {
 		return c, false
 	}
 	rec, _, err := m.load(ctx, id)
-	now := sighting{since: time.Now()}
+	before, known := m.seen[id]
+	now := sighting{round: round, since: time.Now()}
 	switch {
 	case errors.Is(err, errGone), err == nil && rec.Task.Status != Working:
 		now.missing = true
 	case err != nil:
+		if known {
+			seen[id] = before
+		}
 		return c, false
 	default:
 		now.epoch, now.beat = rec.Epoch, rec.Beat
 	}
-	before, known := m.seen[id]
-	if known && before.epoch == now.epoch && before.beat == now.beat && before.missing == now.missing {
+	if known && before.epoch == now.epoch && before.beat == now.beat && before.missing == now.missing && before.round == now.round {
 		now.since = before.since
 	}
 	seen[id] = now
 	unchanged := time.Since(now.since) > m.opts.Lease
 	switch {
 	case now.missing && unchanged:
-		_ = m.unlist(ctx, id) // otherwise it is done next time
+		_ = m.unlist(ctx, id, round) // otherwise it is done next time
 		return c, false
 	case now.missing, rec.Owner != "" && !unchanged:
 		return c, false
@@ -247,6 +270,9 @@ func (m *Manager) runs(id string) bool {
 // hints: who misses one polls.
 func (m *Manager) topic() string { return "tasks/" + m.name }
 
+// offered is before the ID of a task that has no owner, in a hint to run it.
+const offered = "+"
+
 // announce tells all processes that a task has changed.
 func (m *Manager) announce(ctx context.Context, id string) {
 	m.hint(id)
@@ -282,14 +308,23 @@ func (m *Manager) receiveHints() {
 		}
 		stop := context.AfterFunc(m.ctx, func() { _ = sub.Close() })
 		for {
-			id, err := sub.Next(m.ctx)
+			message, err := sub.Next(m.ctx)
 			if err == nil {
-				m.hint(string(id))
+				m.receiveHint(string(message))
 			} else if !errors.Is(err, store.ErrOverflow) {
 				break
 			}
 		}
 		stop()
 		_ = sub.Close()
+		_ = pause.For(m.ctx, m.opts.PollInterval)
+	}
+}
+
+func (m *Manager) receiveHint(message string) {
+	if id, ok := strings.CutPrefix(message, offered); ok {
+		m.start(m.ctx, id, sighting{})
+	} else {
+		m.hint(message)
 	}
 }

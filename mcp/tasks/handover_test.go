@@ -1,0 +1,170 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// A task that waits writes to the store to renew its lease, and for nothing else.
+func TestQuietTaskDoesNotWrite(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("wait", func(ctx context.Context) (string, error) {
+			_, err := mcp.Once(ctx, "step", func() (int, error) { return 1, nil })
+			select {
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			case <-time.After(10 * time.Second):
+				return "done", err
+			}
+		})
+		h := start(t, r.connect(t), "wait")
+		time.Sleep(11 * time.Second)
+		until(t, h, tasks.Completed)
+		if puts, _ := r.link.counts(); puts["task"] > 15 {
+			t.Errorf("the record was written %d times in ten seconds", puts["task"])
+		}
+	})
+}
+
+// Shutdown hands a task over, and another process goes on with it at once, although the
+// tool turns errors into results.
+func TestShutdownHandsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, steps := store.NewMemory(nil), new(ledger)
+		slow := func(gate <-chan struct{}) func(ctx context.Context) (string, error) {
+			return func(ctx context.Context) (string, error) {
+				if err := steps.once(ctx, "one"); err != nil {
+					return "", err
+				}
+				select {
+				case <-ctx.Done():
+					return "", context.Cause(ctx)
+				case <-gate:
+				}
+				return "done", steps.once(ctx, "two")
+			}
+		}
+		gate := make(chan struct{})
+		first := newReplica(t, shared, nil, nil)
+		first.tool("slow", slow(nil))
+		h := start(t, first.connect(t), "slow")
+		synctest.Wait()
+
+		second := newReplica(t, shared, nil, nil)
+		second.tool("slow", slow(gate))
+		c := second.connect(t)
+		synctest.Wait()
+		begun := time.Now()
+		first.shutdown(t)
+		close(gate)
+		synctest.Wait()
+		d := state(t, tasks.Attach(c, h.ID))
+		if d.Status != tasks.Completed || text(t, d) != "done" {
+			t.Errorf("%v after Shutdown the task is %s: %s", time.Since(begun), d.Status, d.Result)
+		}
+		if again := steps.repeated(); again != nil {
+			t.Error("run twice:", again)
+		}
+	})
+}
+
+// A step that ends after Shutdown has begun is kept: the next process does not repeat it.
+func TestShutdownKeepsTheStepUnderWay(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, steps := store.NewMemory(nil), new(ledger)
+		tool := func(ctx context.Context) (string, error) {
+			_, err := mcp.Once(ctx, "step", func() (int, error) {
+				steps.run("step")
+				time.Sleep(time.Second) // whatever ctx says
+				return 1, nil
+			})
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			return "done", err
+		}
+		first, second := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		first.tool("step", tool)
+		second.tool("step", tool)
+		h := start(t, first.connect(t), "step")
+		time.Sleep(time.Second / 2)
+		first.shutdown(t)
+		until(t, tasks.Attach(second.connect(t), h.ID), tasks.Completed)
+		if n := steps.count("step"); n != 1 {
+			t.Errorf("the step was run %d times", n)
+		}
+	})
+}
+
+// While Shutdown waits for a handler that takes its time, no other process takes the task.
+func TestShutdownKeepsTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, steps := store.NewMemory(nil), new(ledger)
+		tool := func(context.Context) (string, error) {
+			steps.run("all")
+			time.Sleep(20 * time.Second)
+			return "done", nil
+		}
+		first, second := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		first.tool("long", tool)
+		second.tool("long", tool)
+		h := start(t, first.connect(t), "long")
+		synctest.Wait()
+		first.shutdown(t)
+		until(t, tasks.Attach(second.connect(t), h.ID), tasks.Completed)
+		if n := steps.count("all"); n != 1 {
+			t.Errorf("the handler was run %d times", n)
+		}
+	})
+}
+
+// A cancelled task is cancelled, also if the tool turns the error of its context into a
+// result.
+func TestCancelledWhileWorking(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("wait", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		h := start(t, r.connect(t), "wait")
+		synctest.Wait()
+		if err := h.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if d := state(t, h); d.Status != tasks.Cancelled || d.Result != nil {
+			t.Errorf("the task is %s: %s", d.Status, d.Result)
+		}
+	})
+}
+
+// A task whose TTL has passed fails, and says so.
+func TestExpiredWhileWorking(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{TTL: time.Minute})
+		r.tool("wait", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		h := start(t, r.connect(t), "wait")
+		time.Sleep(time.Minute + time.Second)
+		if d := state(t, h); d.Status != tasks.Failed || d.Error == nil || d.Error.Message != "the TTL of the task has passed" {
+			t.Errorf("the task is %s: %s %v", d.Status, d.Result, d.Error)
+		}
+		time.Sleep(2 * time.Minute)
+		if _, err := h.Get(t.Context()); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Errorf("later: %v", err)
+		}
+	})
+}

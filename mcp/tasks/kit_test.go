@@ -1,0 +1,277 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// A fault is what happens to one operation of a store.
+type fault int
+
+const (
+	works   fault = iota
+	fails         // nothing happens, and the caller gets an error
+	unheard       // it happens, and the caller gets an error
+	hangs         // nothing happens until the context is done
+)
+
+var errDown = errors.New("the store is down")
+
+// A link is one process's access to the store that all share.
+type link struct {
+	shared store.Store
+
+	mu    sync.Mutex
+	fault func(op, key string) fault // nil means that all works
+	puts  map[string]int             // by the kind of key
+	ops   int
+}
+
+func (l *link) set(fault func(op, key string) fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = fault
+}
+
+// cut makes all operations fail, as after a broken cable.
+func (l *link) cut() { l.set(func(string, string) fault { return fails }) }
+
+func (l *link) counts() (puts map[string]int, ops int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	puts = map[string]int{}
+	for kind, n := range l.puts {
+		puts[kind] = n
+	}
+	return puts, l.ops
+}
+
+// kindOf returns the kind of a key: task, request, result, working or caller.
+func kindOf(key string) string {
+	parts := strings.Split(key, "/")
+	return parts[min(2, len(parts)-1)]
+}
+
+func (l *link) do(ctx context.Context, op, key string, fn func() error) error {
+	l.mu.Lock()
+	l.ops++
+	if op == "put" {
+		if l.puts == nil {
+			l.puts = map[string]int{}
+		}
+		l.puts[kindOf(key)]++
+	}
+	f := works
+	if l.fault != nil {
+		f = l.fault(op, key)
+	}
+	l.mu.Unlock()
+	switch f {
+	case fails:
+		return errDown
+	case hangs:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	if err := fn(); err != nil || f == works {
+		return err
+	}
+	return errDown
+}
+
+func (l *link) Get(ctx context.Context, key string) (value []byte, version uint64, err error) {
+	err = l.do(ctx, "get", key, func() (err error) { value, version, err = l.shared.Get(ctx, key); return err })
+	return value, version, err
+}
+
+func (l *link) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (v uint64, err error) {
+	err = l.do(ctx, "put", key, func() (err error) { v, err = l.shared.Put(ctx, key, value, version, ttl); return err })
+	return v, err
+}
+
+func (l *link) Take(ctx context.Context, key string) (value []byte, err error) {
+	err = l.do(ctx, "take", key, func() (err error) { value, err = l.shared.Take(ctx, key); return err })
+	return value, err
+}
+
+func (l *link) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	return l.shared.Append(ctx, log, data, keep)
+}
+
+func (l *link) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
+	return l.shared.Read(ctx, log, position, limit)
+}
+
+func (l *link) Drop(ctx context.Context, log string) error { return l.shared.Drop(ctx, log) }
+
+func (l *link) Publish(ctx context.Context, topic string, message []byte) error {
+	return l.do(ctx, "publish", topic, func() error { return l.shared.Publish(ctx, topic, message) })
+}
+
+func (l *link) Subscribe(ctx context.Context, topic string) (sub store.Subscription, err error) {
+	err = l.do(ctx, "subscribe", topic, func() (err error) { sub, err = l.shared.Subscribe(ctx, topic); return err })
+	return sub, err
+}
+
+// A replica is one process of a server, with its access to the store that all share.
+type replica struct {
+	mux        *mcp.Mux
+	manager    *tasks.Manager
+	link       *link
+	background *mcp.Mux // where tools run in the background
+}
+
+// newReplica returns a replica of a server. Nil options mean quick ones.
+func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.BackgroundOptions) *replica {
+	t.Helper()
+	opts := tasks.Options{PollInterval: 100 * time.Millisecond, Lease: 3 * time.Second}
+	if o != nil {
+		opts = *o
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &replica{mux: mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: opts.Logger}), link: &link{shared: shared}}
+	opts.Store = r.link
+	r.manager = tasks.New("farm", &opts)
+	r.manager.Register(r.mux)
+	r.background = r.mux.With(r.manager.Background(b))
+	t.Cleanup(func() { r.shutdown(t) })
+	return r
+}
+
+func (r *replica) shutdown(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := r.manager.Shutdown(ctx); err != nil {
+		t.Error("Shutdown:", err)
+	}
+}
+
+// tool registers a tool that runs in the background.
+func (r *replica) tool(name string, fn func(ctx context.Context) (string, error)) {
+	r.background.Tool(name, mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return fn(ctx) }, nil))
+}
+
+// connect connects a client that speaks the extension and has no functions for questions,
+// but says that it has.
+func (r *replica) connect(t testing.TB) *mcp.Conn { return r.connectAs(t, nil) }
+
+func (r *replica) connectAs(t testing.TB, caller *mcp.Principal) *mcp.Conn {
+	t.Helper()
+	client := &mcptest.Client{Principal: caller, Options: *options()}
+	return client.Connect(t, r.mux)
+}
+
+// start starts a task, and fails the test if there is none.
+func start(t testing.TB, c *mcp.Conn, tool string) *tasks.Handle {
+	t.Helper()
+	h, res, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage("{}")})
+	if err != nil || h == nil {
+		t.Fatalf("Start %s: %v, %v, %v", tool, h, res, err)
+	}
+	return h
+}
+
+// state returns the state of a task.
+func state(t testing.TB, h *tasks.Handle) *tasks.DetailedTask {
+	t.Helper()
+	d, err := h.Get(t.Context())
+	if err != nil {
+		t.Fatal("tasks/get:", err)
+	}
+	return d
+}
+
+// until polls until the task has a status, and returns its state.
+func until(t testing.TB, h *tasks.Handle, want tasks.Status) *tasks.DetailedTask {
+	t.Helper()
+	for range 2000 {
+		d := state(t, h)
+		if d.Status == want {
+			return d
+		}
+		if d.Status.IsFinal() {
+			t.Fatalf("the task is %s (%s, %s), want %s", d.Status, d.StatusMessage, d.Result, want)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("the task never becomes %s: it is %s", want, state(t, h).Status)
+	return nil
+}
+
+// text returns the text of a completed task.
+func text(t testing.TB, d *tasks.DetailedTask) string {
+	t.Helper()
+	var r mcp.CallToolResult
+	if err := json.Unmarshal(d.Result, &r); err != nil || len(r.Content) != 1 {
+		t.Fatalf("the result is %s: %v", d.Result, err)
+	}
+	s := r.Content[0].(*mcp.TextContent).Text
+	if r.IsError {
+		s = "error: " + s
+	}
+	return s
+}
+
+// inBubble runs a test in which time passes at once.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// A ledger counts how often each step of a task was run.
+type ledger struct {
+	mu   sync.Mutex
+	runs map[string]int
+}
+
+func (l *ledger) run(step string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs == nil {
+		l.runs = map[string]int{}
+	}
+	l.runs[step]++
+}
+
+func (l *ledger) count(step string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runs[step]
+}
+
+// once runs a step under Once.
+func (l *ledger) once(ctx context.Context, step string) error {
+	_, err := mcp.Once(ctx, step, func() (int, error) { l.run(step); return l.count(step), nil })
+	return err
+}
+
+// repeated returns the steps that were run more than once.
+func (l *ledger) repeated() (steps []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for step, n := range l.runs {
+		if n > 1 {
+			steps = append(steps, fmt.Sprint(step, " ×", n))
+		}
+	}
+	return steps
+}
