@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,9 @@ type link struct {
 	fault func(op, key string) fault // nil means that all works
 	puts  map[string]int             // by the kind of key
 	ops   int
+
+	before func(op, key string)               // nil, or called before each operation
+	after  func(op, key string, value []byte) // nil, or called after each put
 }
 
 func (l *link) set(fault func(op, key string) fault) {
@@ -51,6 +55,12 @@ func (l *link) set(fault func(op, key string) fault) {
 
 // cut makes all operations fail, as after a broken cable.
 func (l *link) cut() { l.set(func(string, string) fault { return fails }) }
+
+func (l *link) isCut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault != nil && l.fault("", "") != works
+}
 
 func (l *link) counts() (puts map[string]int, ops int) {
 	l.mu.Lock()
@@ -82,6 +92,9 @@ func (l *link) do(ctx context.Context, op, key string, fn func() error) error {
 		f = l.fault(op, key)
 	}
 	l.mu.Unlock()
+	if l.before != nil {
+		l.before(op, key)
+	}
 	switch f {
 	case fails:
 		return errDown
@@ -102,6 +115,9 @@ func (l *link) Get(ctx context.Context, key string) (value []byte, version uint6
 
 func (l *link) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (v uint64, err error) {
 	err = l.do(ctx, "put", key, func() (err error) { v, err = l.shared.Put(ctx, key, value, version, ttl); return err })
+	if l.after != nil && err == nil {
+		l.after("put", key, value)
+	}
 	return v, err
 }
 
@@ -135,6 +151,7 @@ type replica struct {
 	manager    *tasks.Manager
 	link       *link
 	background *mcp.Mux // where tools run in the background
+	asked      atomic.Bool
 }
 
 // newReplica returns a replica of a server. Nil options mean quick ones.
@@ -215,6 +232,18 @@ func until(t testing.TB, h *tasks.Handle, want tasks.Status) *tasks.DetailedTask
 	}
 	t.Fatalf("the task never becomes %s: it is %s", want, state(t, h).Status)
 	return nil
+}
+
+// answer answers all questions of a task alike.
+func answer(t testing.TB, h *tasks.Handle, d *tasks.DetailedTask, with string) {
+	t.Helper()
+	answers := map[string]json.RawMessage{}
+	for key := range d.InputRequests {
+		answers[key] = json.RawMessage(with)
+	}
+	if err := h.Update(t.Context(), answers); err != nil {
+		t.Fatal("tasks/update:", err)
+	}
 }
 
 // text returns the text of a completed task.

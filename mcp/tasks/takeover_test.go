@@ -1,0 +1,202 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// The owner loses its store in the middle of its steps. Another process goes on with the
+// next step; the former owner can write nothing any more.
+func TestTakeOverInTheMiddle(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, steps := store.NewMemory(nil), new(ledger)
+		var first, second *replica
+		tool := func(name string) func(ctx context.Context) (string, error) {
+			return func(ctx context.Context) (string, error) {
+				for i := range 5 {
+					if i == 3 && name == "first" {
+						first.link.cut()
+						time.Sleep(20 * time.Second) // the lease ends, another process takes over
+						first.link.set(nil)
+						if ctx.Err() == nil {
+							t.Error("the context of the former owner goes on")
+						}
+					}
+					if err := steps.once(ctx, fmt.Sprint(name, " ", i)); err != nil && name == "second" {
+						return "", err
+					}
+				}
+				return "by " + name, nil
+			}
+		}
+		first, second = newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		first.tool("steps", tool("first"))
+		second.tool("steps", tool("second"))
+		h := tasks.Attach(second.connect(t), start(t, first.connect(t), "steps").ID)
+		if d := until(t, h, tasks.Completed); text(t, d) != "by second" {
+			t.Errorf("the result is %s", d.Result)
+		}
+		ended := state(t, h)
+		time.Sleep(time.Minute)
+		if d := state(t, h); text(t, d) != "by second" || !d.LastUpdatedAt.Equal(ended.LastUpdatedAt) {
+			t.Errorf("the former owner wrote %s", d.Result)
+		}
+	})
+}
+
+// A step that was completed and stored is not run again by the process that takes over.
+func TestCompletedStepsAreNotRepeated(t *testing.T) {
+	for broken := range 5 {
+		t.Run(fmt.Sprint("after step ", broken), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				shared, steps := store.NewMemory(nil), new(ledger)
+				var first, second *replica
+				tool := func(r **replica) func(ctx context.Context) (string, error) {
+					return func(ctx context.Context) (string, error) {
+						for i := range 5 {
+							if err := steps.once(ctx, fmt.Sprint("step ", i)); err != nil {
+								return "", err
+							}
+							if i == broken && *r == first {
+								first.link.cut()
+							}
+							time.Sleep(time.Second)
+						}
+						return "done", nil
+					}
+				}
+				first, second = newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+				first.tool("steps", tool(&first))
+				second.tool("steps", tool(&second))
+				h := tasks.Attach(second.connect(t), start(t, first.connect(t), "steps").ID)
+				until(t, h, tasks.Completed)
+				for i := range broken + 1 {
+					if n := steps.count(fmt.Sprint("step ", i)); n != 1 {
+						t.Errorf("step %d was run %d times", i, n)
+					}
+				}
+				first.link.set(nil)
+			})
+		})
+	}
+}
+
+// A client answers at one process before the process that asked has taken the task off the
+// list. The task stays listed, and survives its new owner.
+func TestAnsweredBeforeTheListIsWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		delayed := make(chan struct{})
+		tool := func(r **replica) func(ctx context.Context) (string, error) {
+			return func(ctx context.Context) (string, error) {
+				if _, err := mcp.Elicit[codec](ctx, "codec", "Which codec?"); err != nil {
+					return "", err
+				}
+				if (*r).link.isCut() {
+					return "", errDown
+				}
+				return "done", nil
+			}
+		}
+		var asks, dies, third *replica
+		asks, dies = newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		asks.tool("ask", tool(&asks))
+		dies.tool("ask", func(ctx context.Context) (string, error) {
+			_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			dies.link.cut()
+			return "", err
+		})
+		var blocked atomic.Bool
+		asks.link.before = func(op, key string) {
+			if op == "get" && kindOf(key) == "working" && asks.asked.Load() && blocked.CompareAndSwap(false, true) {
+				<-delayed
+			}
+		}
+		asks.link.after = func(op, key string, value []byte) {
+			if op == "put" && kindOf(key) == "task" && strings.Contains(string(value), `"input_required"`) {
+				asks.asked.Store(true)
+			}
+		}
+		h := tasks.Attach(dies.connect(t), start(t, asks.connect(t), "ask").ID)
+		d := until(t, h, tasks.InputRequired)
+		answer(t, h, d, `{"action":"accept","content":{"codec":"av1"}}`)
+		synctest.Wait()
+		close(delayed)
+		asks.shutdown(t)
+		third = newReplica(t, shared, nil, nil)
+		third.tool("ask", tool(&third))
+		until(t, tasks.Attach(third.connect(t), h.ID), tasks.Completed)
+	})
+}
+
+// The process that runs a task disappears again and again: the task fails in the end, and
+// says why. Completed steps count as progress.
+func TestMaxAttempts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, runs := store.NewMemory(nil), new(ledger)
+		var replicas []*replica
+		for range 9 {
+			r := newReplica(t, shared, nil, nil)
+			r.tool("die", func(ctx context.Context) (string, error) {
+				runs.run("all")
+				if runs.count("all") <= 3 { // progress, so that the attempts are counted anew
+					_ = runs.once(ctx, fmt.Sprint("step ", runs.count("all")))
+				}
+				r.link.cut()
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			})
+			replicas = append(replicas, r)
+		}
+		watcher := newBusyReplica(t, shared)
+		h := tasks.Attach(watcher.connect(t), start(t, replicas[0].connect(t), "die").ID)
+		if d := until(t, h, tasks.Failed); d.Error == nil || !strings.Contains(d.Error.Message, "5 times") {
+			t.Errorf("the error is %v", d.Error)
+		}
+		if n := runs.count("all"); n != 3+4 { // the third run is the first of five
+			t.Errorf("the handler was run %d times", n)
+		}
+	})
+}
+
+// newBusyReplica returns a replica that serves clients and has no slot for another task.
+func newBusyReplica(t *testing.T, shared store.Store) *replica {
+	r := newReplica(t, shared, &tasks.Options{MaxRunning: 1, Lease: time.Minute}, nil)
+	r.tool("hold", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })
+	start(t, r.connect(t), "hold")
+	return r
+}
+
+// A task with a long TTL survives its process, also if other tasks have shorter ones.
+func TestListingOutlivesShortTasks(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		opts := &tasks.Options{TTL: time.Minute, Lease: 10 * time.Second, MaxWorking: 10_000}
+		day := &tasks.BackgroundOptions{TTL: 24 * time.Hour}
+		first, second := newReplica(t, shared, opts, day), newReplica(t, shared, opts, day)
+		first.tool("long", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })
+		second.tool("long", func(context.Context) (string, error) { return "done", nil })
+		short := second.mux.With(second.manager.Background(nil))
+		short.Tool("short", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
+		c := second.connect(t)
+		h := tasks.Attach(c, start(t, first.connect(t), "long").ID)
+		for range 200 {
+			start(t, c, "short")
+		}
+		time.Sleep(5 * time.Hour)
+		first.link.cut()
+		until(t, h, tasks.Completed)
+	})
+}
