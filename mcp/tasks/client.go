@@ -36,11 +36,11 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil {
 				return res, err
 			}
-			var created CreateResult
-			if err := convert(res, &created); err != nil {
+			task, err := created(res)
+			if err != nil {
 				return nil, err
 			}
-			d := &driver{conn: c, next: next, req: req, task: created.Task, answered: map[string]bool{}}
+			d := &driver{conn: c, next: next, req: req, task: task, answers: map[string]json.RawMessage{}}
 			return d.drive(ctx)
 		})
 	}
@@ -51,6 +51,18 @@ type startKey struct{}
 
 func isTask(req *mcp.Request, res mcp.Result) bool {
 	return req.Method == mcp.MethodCallTool && core.Base(res).ResultType == ResultTask
+}
+
+// created returns the task with which a server has answered a call.
+func created(res mcp.Result) (Task, error) {
+	var c CreateResult
+	if err := convert(res, &c); err != nil {
+		return Task{}, err
+	}
+	if c.ResultType != ResultTask || c.ID == "" {
+		return Task{}, fmt.Errorf("tasks: the server's answer to %s is neither a result nor a task: %w", mcp.MethodCallTool, mcp.ErrUnreadable)
+	}
+	return c.Task, nil
 }
 
 // convert decodes a result, which is not of a type of package mcp, into one of this package.
@@ -71,8 +83,8 @@ type driver struct {
 	next     mcp.Handler  // sends requests
 	req      *mcp.Request // tools/call
 	task     Task
-	answered map[string]bool // the keys of questions
-	message  string          // reported last
+	answers  map[string]json.RawMessage // by the keys of the questions
+	message  string                     // reported last
 	reports  float64
 	failures int // to poll, in a row
 }
@@ -91,7 +103,7 @@ const (
 // answered, it cancels the task.
 func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 	for {
-		if err := pause.For(ctx, d.interval()); err != nil {
+		if err := d.wait(ctx); err != nil {
 			d.cancel(ctx)
 			return nil, err
 		}
@@ -115,6 +127,9 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 				d.cancel(ctx)
 				return core.Unanswered(ctx, d.req, err)
 			}
+			if err := d.update(ctx, t.InputRequests); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -127,12 +142,20 @@ func failure(t *GetResult) error {
 	return t.Error
 }
 
+// wait waits until the next poll. The timeout of the call does not run meanwhile: the server
+// is not asked anything.
+func (d *driver) wait(ctx context.Context) error {
+	defer callclock.Pause(ctx)()
+	return pause.For(ctx, d.interval())
+}
+
 // interval returns how long to wait before the next poll.
 func (d *driver) interval() time.Duration {
 	if d.task.PollIntervalMs == nil {
 		return defaultPoll
 	}
-	return min(max(time.Duration(*d.task.PollIntervalMs)*time.Millisecond, minPoll), maxPoll)
+	ms := min(max(*d.task.PollIntervalMs, minPoll.Milliseconds()), maxPoll.Milliseconds())
+	return time.Duration(ms) * time.Millisecond
 }
 
 // poll returns the state of the task, nil if the connection failed and polling goes on. An
@@ -140,17 +163,24 @@ func (d *driver) interval() time.Duration {
 func (d *driver) poll(ctx context.Context) (*GetResult, error) {
 	t, err := get(ctx, d.next, d.task.ID)
 	if err == nil {
-		d.failures, d.task = 0, t.Task
-		if clock := callclock.FromContext(ctx); clock != nil {
-			clock.Reset() // the server is alive
-		}
+		d.failures = 0
+		d.task.PollIntervalMs = t.PollIntervalMs
 		return t, nil
 	}
+	return nil, d.failed(err)
+}
+
+// failed returns the error of a request about the task, nil if polling goes on: the
+// connection failed, or the server is busy.
+func (d *driver) failed(err error) error {
 	_, refused := errors.AsType[*mcp.Error](err)
-	if d.failures++; refused || d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
-		return nil, err
+	if _, busy := mcp.RetryAfter(err); busy {
+		refused = false
 	}
-	return nil, nil
+	if d.failures++; refused || d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // report passes a new status message on as progress.
@@ -165,11 +195,10 @@ func (d *driver) report(ctx context.Context, t *GetResult) {
 	}
 }
 
-// answer answers the questions that are new.
+// answer has the functions of the client answer the questions that are new.
 func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) error {
-	answers := map[string]json.RawMessage{}
 	for key, q := range questions {
-		if d.answered[key] {
+		if d.answers[key] != nil {
 			continue
 		}
 		resume := callclock.Pause(ctx)
@@ -178,13 +207,23 @@ func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputReque
 		if err != nil {
 			return err
 		}
-		d.answered[key], answers[key] = true, answer
+		d.answers[key] = answer
 	}
-	if len(answers) == 0 {
-		return nil
+	return nil
+}
+
+// update sends the answers to all open questions, also such as were sent before: the server
+// may not have received them, and ignores what it has.
+func (d *driver) update(ctx context.Context, questions map[string]mcp.InputRequest) error {
+	answers := map[string]json.RawMessage{}
+	for key := range questions {
+		answers[key] = d.answers[key]
 	}
 	_, err := send(ctx, d.next, MethodUpdate, &UpdateParams{TaskID: d.task.ID, InputResponses: answers})
-	return err
+	if err != nil {
+		return d.failed(err)
+	}
+	return nil
 }
 
 // cancel cancels the task on behalf of a caller that waits no more.
@@ -235,11 +274,11 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 	case *mcp.InputRequired:
 		return nil, nil, &mcp.InputRequiredError{InputRequired: r}
 	}
-	var created CreateResult
-	if err := convert(res, &created); err != nil {
+	task, err := created(res)
+	if err != nil {
 		return nil, nil, err
 	}
-	return Attach(c, created.ID), nil, nil
+	return Attach(c, task.ID), nil, nil
 }
 
 // Attach returns the handle of a task that was started before, perhaps by another process
@@ -280,7 +319,7 @@ func (h *Handle) Wait(ctx context.Context) (*mcp.CallToolResult, error) {
 		return nil, err
 	}
 	first := int64(0)
-	d := &driver{conn: h.conn, next: h.sender(), req: req, task: Task{ID: h.ID, PollIntervalMs: &first}, answered: map[string]bool{}}
+	d := &driver{conn: h.conn, next: h.sender(), req: req, task: Task{ID: h.ID, PollIntervalMs: &first}, answers: map[string]json.RawMessage{}}
 	res, err := d.drive(ctx)
 	if err != nil {
 		return nil, err

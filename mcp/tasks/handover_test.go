@@ -28,7 +28,7 @@ func TestQuietTaskDoesNotWrite(t *testing.T) {
 			}
 		})
 		h := start(t, r.connect(t), "wait")
-		time.Sleep(11 * time.Second)
+		<-time.After(11 * time.Second)
 		until(t, h, tasks.Completed)
 		if puts, _ := r.link.counts(); puts["task"] > 15 {
 			t.Errorf("the record was written %d times in ten seconds", puts["task"])
@@ -85,7 +85,7 @@ func TestShutdownKeepsTheStepUnderWay(t *testing.T) {
 		tool := func(ctx context.Context) (string, error) {
 			_, err := mcp.Once(ctx, "step", func() (int, error) {
 				steps.run("step")
-				time.Sleep(time.Second) // whatever ctx says
+				<-time.After(time.Second) // whatever ctx says
 				return 1, nil
 			})
 			if err == nil {
@@ -97,7 +97,7 @@ func TestShutdownKeepsTheStepUnderWay(t *testing.T) {
 		first.tool("step", tool)
 		second.tool("step", tool)
 		h := start(t, first.connect(t), "step")
-		time.Sleep(time.Second / 2)
+		<-time.After(time.Second / 2)
 		first.shutdown(t)
 		until(t, tasks.Attach(second.connect(t), h.ID), tasks.Completed)
 		if n := steps.count("step"); n != 1 {
@@ -112,7 +112,7 @@ func TestShutdownKeepsTheLease(t *testing.T) {
 		shared, steps := store.NewMemory(nil), new(ledger)
 		tool := func(context.Context) (string, error) {
 			steps.run("all")
-			time.Sleep(20 * time.Second)
+			<-time.After(20 * time.Second)
 			return "done", nil
 		}
 		first, second := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
@@ -158,11 +158,11 @@ func TestExpiredWhileWorking(t *testing.T) {
 			return "", context.Cause(ctx)
 		})
 		h := start(t, r.connect(t), "wait")
-		time.Sleep(time.Minute + time.Second)
+		<-time.After(time.Minute + time.Second)
 		if d := state(t, h); d.Status != tasks.Failed || d.Error == nil || d.Error.Message != "the TTL of the task has passed" {
 			t.Errorf("the task is %s: %s %v", d.Status, d.Result, d.Error)
 		}
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		if _, err := h.Get(t.Context()); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 			t.Errorf("later: %v", err)
 		}

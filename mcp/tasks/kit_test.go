@@ -228,7 +228,7 @@ func until(t testing.TB, h *tasks.Handle, want tasks.Status) *tasks.DetailedTask
 		if d.Status.IsFinal() {
 			t.Fatalf("the task is %s (%s, %s), want %s", d.Status, d.StatusMessage, d.Result, want)
 		}
-		time.Sleep(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 	}
 	t.Fatalf("the task never becomes %s: it is %s", want, state(t, h).Status)
 	return nil

@@ -125,6 +125,9 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
+	if p.InputResponses == nil {
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.inputResponses is missing; it must be an object of answers")
+	}
 	for key, answer := range p.InputResponses {
 		if len(answer) == 0 || answer[0] != '{' {
 			return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.inputResponses: the answer to %q must be an object", key)

@@ -28,7 +28,7 @@ func TestTakeOverInTheMiddle(t *testing.T) {
 				for i := range 5 {
 					if i == 3 && name == "first" {
 						first.link.cut()
-						time.Sleep(20 * time.Second) // the lease ends, another process takes over
+						<-time.After(20 * time.Second) // the lease ends, another process takes over
 						first.link.set(nil)
 						if ctx.Err() == nil {
 							t.Error("the context of the former owner goes on")
@@ -49,7 +49,7 @@ func TestTakeOverInTheMiddle(t *testing.T) {
 			t.Errorf("the result is %s", d.Result)
 		}
 		ended := state(t, h)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if d := state(t, h); text(t, d) != "by second" || !d.LastUpdatedAt.Equal(ended.LastUpdatedAt) {
 			t.Errorf("the former owner wrote %s", d.Result)
 		}
@@ -72,7 +72,7 @@ func TestCompletedStepsAreNotRepeated(t *testing.T) {
 							if i == broken && *r == first {
 								first.link.cut()
 							}
-							time.Sleep(time.Second)
+							<-time.After(time.Second)
 						}
 						return "done", nil
 					}
@@ -195,7 +195,7 @@ func TestListingOutlivesShortTasks(t *testing.T) {
 		for range 200 {
 			start(t, c, "short")
 		}
-		time.Sleep(5 * time.Hour)
+		<-time.After(5 * time.Hour)
 		first.link.cut()
 		until(t, h, tasks.Completed)
 	})
