@@ -21,7 +21,11 @@ const (
 	Anthropic Profile = "anthropic"
 	Gemini    Profile = "gemini"
 	VSCode    Profile = "vscode"   // VS Code and the Copilot clients
-	Portable  Profile = "portable" // every client: the union of all profiles
+	Portable  Profile = "portable" // every client: the union of the profiles above
+
+	// Inspector is what the MCP Inspector calls less portable in the output schema of a
+	// tool. It is not a part of Portable, and has no other rule.
+	Inspector Profile = "inspector"
 )
 
 // A Rule is the name of a check. See [Lint].
@@ -40,6 +44,7 @@ const (
 	RuleUntyped         Rule = "untyped"           // Anthropic: a node without "type"
 	RuleNullInEnum      Rule = "null-in-enum"      // Gemini: an enum that contains null
 	RulePropertyName    Rule = "property-name"     // Anthropic: a property name not of 1 to 64 of A-Z a-z 0-9 _ . -
+	RuleNullable        Rule = "nullable"          // Inspector: a type, or null
 	RuleUncheckedRegexp Rule = "regexp"            // all: a regular expression beyond RE2, which Validate does not check either
 )
 
@@ -53,6 +58,7 @@ var refusedBy = map[Rule][]Profile{
 	RuleUntyped:        {Anthropic},
 	RuleNullInEnum:     {Gemini},
 	RulePropertyName:   {Anthropic},
+	RuleNullable:       {Inspector},
 }
 
 // A Finding is a place in a schema that the clients of a profile reject or mishandle.
@@ -106,6 +112,9 @@ func Lint(raw []byte, profiles ...Profile) []Finding {
 
 func (p Profile) has(r Rule) bool {
 	by, some := refusedBy[r]
+	if p == Inspector || r == RuleNullable {
+		return p == Inspector && r == RuleNullable
+	}
 	return !some || p == Portable || slices.Contains(by, p)
 }
 
@@ -174,6 +183,9 @@ func (l *linter) node(pointer string, schema any) {
 	}
 	if list, _ := obj["enum"].([]any); slices.Contains(list, nil) {
 		l.reportf(pointer+"/enum", RuleNullInEnum, `an enum must not contain null; use "anyOf" with {"type":"null"}`)
+	}
+	if len(types) == 2 && slices.Contains(types, "null") {
+		l.reportf(pointer+"/type", RuleNullable, "a type that allows null; add omitzero to the field, so that nil is left out")
 	}
 	l.members(pointer, obj)
 }

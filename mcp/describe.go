@@ -71,7 +71,10 @@ func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	if e.headers, err = paramHeaders(t.InputSchema); err != nil {
 		return e.errorf("%w", err)
 	}
-	m.lint(e, t.InputSchema)
+	m.lint(e, "InputSchema", t.InputSchema, jsonschema.Portable)
+	if t.OutputSchema != nil {
+		m.lint(e, "OutputSchema", t.OutputSchema, jsonschema.Inspector)
+	}
 	t.encodings = newToolEncodings(&t)
 	e.tool = &t
 	return nil
@@ -110,9 +113,14 @@ func checkSchema(field string, schema []byte, compiled bool) error {
 	return nil
 }
 
-func (m *Mux) lint(e *entry, schema []byte) {
-	for _, f := range jsonschema.Lint(schema, jsonschema.Portable) {
-		m.opts.Logger.Warn("mcp: a model provider may refuse this tool's schema", "tool", e.name, "registered", e.site, "profile", f.Profile, "at", f.Pointer, "finding", f.Message)
+// lint logs what the clients of a profile are known to complain about in a schema.
+func (m *Mux) lint(e *entry, field string, schema []byte, profile jsonschema.Profile) {
+	if m.opts.NoLint {
+		return
+	}
+	for _, f := range jsonschema.Lint(schema, profile) {
+		m.opts.Logger.Warn("mcp: clients may refuse this tool's schema, or complain about it; MuxOptions.NoLint turns this warning off",
+			"tool", e.name, "registered", e.site, "schema", field, "profile", f.Profile, "at", f.Pointer, "finding", f.Message)
 	}
 }
 

@@ -161,3 +161,38 @@ func TestFindingU8DecodersAreQuoted(t *testing.T) {
 		}
 	})
 }
+
+// Tools that share a type of arguments describe them in their own words.
+func TestFindingI10DescriptionsOfATool(t *testing.T) {
+	type city struct {
+		City string `json:"city" jsonschema:"a city"`
+	}
+	type args struct {
+		To    city   `json:"to"`
+		Stops []city `json:"stops,omitempty"`
+		When  string `json:"when" jsonschema:"format=date"`
+	}
+	book := func(context.Context, args) (string, error) { return "", nil }
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("shared", mcp.ToolFunc(book, nil))
+	mux.Tool("own", mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{
+		"when": "the day, of departure", "to.city": "where to", "stops[].city": "where to stop",
+	}}))
+	c := connect(t, mux, nil)
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, shared := string(list.Tools[0].InputSchema), string(list.Tools[1].InputSchema)
+	for _, want := range []string{
+		`"when":{"type":"string","format":"date","description":"the day, of departure"}`,
+		`"city":{"type":"string","description":"where to"}`, `"city":{"type":"string","description":"where to stop"}`,
+	} {
+		if !strings.Contains(own, want) || strings.Contains(shared, want) {
+			t.Errorf("want %s in %s, not in %s", want, own, shared)
+		}
+	}
+	wantPanic(t, func() {
+		mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{"wen": "x"}})
+	}, "finding_schema_test.go:", `Tool.ArgumentDescriptions has "wen", which is no argument; did you mean "when"?`)
+}

@@ -72,6 +72,15 @@ type MuxOptions struct {
 	// may be called by several goroutines at once. Nil sends the text of err, or what a
 	// [*PrivateError] in it has for peers.
 	PublicError func(ctx context.Context, err error) error
+	// Lenient changes arguments of tools made by [ToolFunc] that are invalid in ways that
+	// are common among hosts and models, instead of refusing them: unknown members are
+	// dropped, and a string that is the JSON of a value of the expected type, such as "7"
+	// or "[1,2]", is that value. Such calls are counted and logged by package middleware;
+	// see [CallToolResult.Mended].
+	Lenient bool
+	// NoLint turns off the warnings about schemas of tools that clients are known to refuse
+	// or to complain about. Invalid schemas panic in any case.
+	NoLint bool
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }

@@ -128,6 +128,9 @@ func (m *Mux) wrapEntry(e *entry, h Handler) {
 	around := m.around()
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
 	e.registered, e.sealer = h, m.sealer
+	if m.opts.Lenient && e.kind == "tool" {
+		e.registered = lenient{h}
+	}
 	if e.kind != "method" {
 		h = e
 	}

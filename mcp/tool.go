@@ -20,6 +20,12 @@ type Tool struct {
 	Meta         Meta             `json:"_meta,omitempty"`
 	Extra        Extra            `json:",embed"`
 
+	// ArgumentDescriptions replace descriptions in the InputSchema of a tool made by
+	// [ToolFunc], by the name of the argument, so that tools can share a type of arguments.
+	// The field "city" of the argument "to" is "to.city", and of each element of the list
+	// "stops" it is "stops[].city". ToolFunc panics if there is no such argument.
+	ArgumentDescriptions map[string]string `json:"-"`
+
 	encodings *toolEncodings
 }
 
@@ -53,6 +59,16 @@ type CallToolResult struct {
 	IsError bool `json:"isError,omitzero"`
 
 	failure *failure // nil if why it failed is not known
+	mended  []string // see Mended
+}
+
+// Mended returns JSON pointers to the arguments that were changed to fit the schema of the
+// tool, which happens only with [MuxOptions].Lenient. It is for middleware: it is not sent.
+func (r *CallToolResult) Mended() []string {
+	if r == nil {
+		return nil
+	}
+	return r.mended
 }
 
 // TextResult returns a tool result with one block of text.

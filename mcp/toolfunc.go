@@ -112,6 +112,9 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	default:
 		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
 	}
+	if f.tool.InputSchema, err = describeArguments(f.tool.InputSchema, f.tool.ArgumentDescriptions); err != nil {
+		return err
+	}
 	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true})
 	if err != nil || !given {
 		return err
@@ -127,9 +130,20 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	var in In
-	if problem := f.decode(ctx, req.Arguments(), &in); problem != nil {
+	mended, problem := f.decode(ctx, req.Arguments(), &in)
+	if problem != nil {
 		return fixedErrorResult(problem, problem.text), nil
 	}
+	res, err := f.call(ctx, in)
+	if tool, ok := res.(*CallToolResult); ok && tool != nil && mended != nil {
+		noted := *tool // it may be the function's
+		noted.mended = mended
+		return &noted, err
+	}
+	return res, err
+}
+
+func (f *toolFunc[In, Out]) call(ctx context.Context, in In) (Result, error) {
 	out, err := f.fn(ctx, in)
 	if err != nil {
 		return failedTool(err)
@@ -137,22 +151,41 @@ func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result,
 	return f.result(ctx, out)
 }
 
-// decode decodes the arguments, or returns what is wrong with them.
-func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) *ArgumentsError {
+// decode decodes the arguments, or returns what is wrong with them. mended are pointers to
+// what was changed before.
+func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) (mended []string, problem *ArgumentsError) {
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
-	if err := f.in.Validate(ctx, args); err != nil {
-		if _, invalid := errors.AsType[*jsonschema.ValidationError](err); !invalid {
-			return &ArgumentsError{err, "the arguments could not be validated: " + err.Error()}
+	err := f.in.Validate(ctx, args)
+	if err != nil && isLenient(ctx) {
+		var changed json.RawMessage
+		if changed, mended, err = f.in.Mend(ctx, args); err == nil {
+			args = changed
 		}
-		return &ArgumentsError{err, "invalid arguments:\n" + err.Error()}
+	}
+	if err != nil {
+		if _, invalid := errors.AsType[*jsonschema.ValidationError](err); !invalid {
+			return nil, &ArgumentsError{err, "the arguments could not be validated: " + err.Error()}
+		}
+		return nil, &ArgumentsError{err, "invalid arguments:\n" + err.Error()}
 	}
 	if err := decode(f.in.WithDefaults(args), in); err != nil {
-		return &ArgumentsError{err, decodeProblem("invalid arguments", err)}
+		return nil, &ArgumentsError{err, decodeProblem("invalid arguments", err)}
 	}
-	return nil
+	return mended, nil
 }
+
+// lenient is the wrapper of tools of a mux with MuxOptions.Lenient.
+type lenient struct{ Handler }
+
+type lenientKey struct{}
+
+func (l lenient) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	return l.Handler.ServeMCP(context.WithValue(ctx, lenientKey{}, true), req)
+}
+
+func isLenient(ctx context.Context) bool { return ctx.Value(lenientKey{}) != nil }
 
 // prepareOutput finds out what the function returns, and compiles the output schema. Only
 // that of structured output is inferred.

@@ -62,6 +62,9 @@ func (o outcome) log(ctx context.Context, l *slog.Logger, req *mcp.Request, dura
 	if o.code != 0 {
 		attrs = append(attrs, slog.Int("code", o.code))
 	}
+	if o.mended > 0 {
+		attrs = append(attrs, slog.Int("mended", o.mended))
+	}
 	if o.isLogged {
 		attrs = append(attrs, slog.Any("error", withoutArguments(o.err)))
 	}

@@ -36,6 +36,9 @@ const (
 	// MetricDuration is the duration of requests in seconds, by method, name and
 	// outcome. Subscriptions are left out.
 	MetricDuration = "mcp_request_duration_seconds"
+	// MetricMended counts arguments of tools that were changed to fit the schema, by method
+	// and name; see [mcp.MuxOptions].Lenient.
+	MetricMended = "mcp_mended_arguments_total"
 )
 
 // otherLabel replaces values that are not labels of their own.
@@ -117,6 +120,9 @@ func (s *metrics) recordEnd(ctx context.Context, req *mcp.Request, o outcome, st
 	labels := [...]Label{{"method", s.method(req)}, {"name", s.name(req, o)}, {"outcome", o.kind}, {"code", codeLabel(code)}}
 	s.meter.Count(ctx, MetricInFlight, labels[:1], -1)
 	s.meter.Count(ctx, MetricRequests, s.withCause(labels[:], o), 1)
+	if o.mended > 0 {
+		s.meter.Count(ctx, MetricMended, labels[:2], int64(o.mended))
+	}
 	if req.Method != mcp.MethodListen {
 		s.meter.Observe(ctx, MetricDuration, labels[:3], time.Since(start).Seconds())
 	}

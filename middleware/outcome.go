@@ -20,6 +20,8 @@ func observe(ctx context.Context, next mcp.Handler, req *mcp.Request, report fun
 		o := outcome{kind: panicked, level: slog.LevelError}
 		if returned {
 			o = outcomeOf(ctx, res, err)
+			tool, _ := res.(*mcp.CallToolResult)
+			o.mended = len(tool.Mended())
 		}
 		report(o)
 	}()
@@ -39,6 +41,7 @@ type outcome struct {
 	code     int   // 0 unless it is an error of the protocol
 	err      error // why the request failed; nil if that is not known
 	isLogged bool  // err may be logged
+	mended   int   // number of arguments that were changed to fit the schema
 }
 
 func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {

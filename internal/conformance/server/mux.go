@@ -4,9 +4,6 @@
 package main
 
 import (
-	"log/slog"
-	"os"
-
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/tasks"
 )
@@ -16,8 +13,7 @@ import (
 func newMux() (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("psi-conformance", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Every tool, prompt and resource here exists to be tested.",
-		// Some schemas are strange on purpose, which a mux warns of.
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		NoLint:       true, // some schemas are strange on purpose
 	})
 	addContent(mux)
 	addStreaming(mux)

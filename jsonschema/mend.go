@@ -1,0 +1,100 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package jsonschema
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxMendRounds bounds how often a value is mended and validated again. A value with more
+// than maxProblems problems, or with problems inside of what was mended, needs several.
+const maxMendRounds = 8
+
+// Mend validates data as [Schema.Validate] does and, if it is invalid, changes what clients
+// and models often get wrong: it removes properties that are not allowed, and replaces a
+// string that is the JSON of a value of an expected type, such as "7" or "[1,2]", by that
+// value. It returns the valid value, and JSON pointers to what it changed, which are nil if
+// data was valid. If that does not make data valid, the error is that of Validate.
+func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed []string, err error) {
+	first := s.Validate(ctx, data)
+	if first == nil {
+		return data, nil, nil
+	}
+	tree, terr := readTree(data, s.options.MaxInputDepth, unbounded)
+	if terr != nil {
+		return nil, nil, first
+	}
+	for err = first; ; err = s.Validate(ctx, data) {
+		invalid, ok := errors.AsType[*ValidationError](err)
+		switch {
+		case err == nil:
+			return data, changed, nil
+		case !ok || len(changed) >= maxMendRounds*maxProblems:
+			return nil, nil, first
+		}
+		before := len(changed)
+		for _, p := range invalid.Problems {
+			if mendProblem(tree, p) {
+				changed = append(changed, p.Pointer)
+			}
+		}
+		if len(changed) == before {
+			return nil, nil, first
+		}
+		if data, err = marshal(tree); err != nil {
+			return nil, nil, first
+		}
+	}
+}
+
+// mendProblem changes the value that p is about. It reports false if it cannot.
+func mendProblem(tree any, p Problem) bool {
+	tokens := splitPointer(p.Pointer)
+	if len(tokens) == 0 {
+		return false
+	}
+	last := tokens[len(tokens)-1]
+	parent, _ := lookup(tree, tokens[:len(tokens)-1])
+	if obj, ok := parent.(map[string]any); ok {
+		if p.Keyword == "additionalProperties" {
+			_, there := obj[last]
+			delete(obj, last)
+			return there
+		}
+		value, ok := unquoted(obj[last], p.Expected)
+		if ok {
+			obj[last] = value
+		}
+		return ok
+	}
+	list, _ := parent.([]any)
+	i, err := strconv.Atoi(last)
+	if err != nil || i < 0 || i >= len(list) {
+		return false
+	}
+	value, ok := unquoted(list[i], p.Expected)
+	if ok {
+		list[i] = value
+	}
+	return ok
+}
+
+// unquoted returns the value whose JSON is the string v, if it has one of the expected types.
+func unquoted(v any, expected string) (any, bool) {
+	text, ok := v.(string)
+	if !ok {
+		return nil, false
+	}
+	value, terr := readTree([]byte(text), (*Options)(nil).withDefaults().MaxInputDepth, unbounded)
+	if terr != nil {
+		return nil, false
+	}
+	kind, _, _ := strings.Cut(describeValue(value), " ")
+	types := strings.FieldsFunc(expected, func(r rune) bool { return r == ' ' || r == ',' })
+	return value, kind != "string" && (slices.Contains(types, kind) || kind == "number" && slices.Contains(types, "integer"))
+}

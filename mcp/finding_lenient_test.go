@@ -1,0 +1,111 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
+)
+
+// counter counts by name of the measurement.
+type counter struct {
+	mu     sync.Mutex
+	counts map[string]int64
+}
+
+func (c *counter) Count(_ context.Context, name string, _ []middleware.Label, delta int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[name] += delta
+}
+
+func (*counter) Observe(context.Context, string, []middleware.Label, float64) {}
+
+// A lenient mux takes what hosts get wrong, and counts it. Others refuse it.
+func TestFindingU17Lenient(t *testing.T) {
+	type args struct {
+		N    int            `json:"n,omitzero" jsonschema:"maximum=9"`
+		On   bool           `json:"on,omitzero"`
+		L    []int          `json:"l,omitempty"`
+		M    map[string]int `json:"m,omitempty"`
+		Text string         `json:"text,omitempty"`
+	}
+	for given, want := range map[string]struct {
+		got    string // empty if it is refused by all
+		mended []string
+	}{
+		`{"n":7}`:                    {"{7 false [] map[] }", nil},
+		`{"n":"7"}`:                  {"{7 false [] map[] }", []string{"/n"}},
+		`{"n":"7","on":"true"}`:      {"{7 true [] map[] }", []string{"/n", "/on"}},
+		`{"l":"[1,\"2\"]"}`:          {"{0 false [1 2] map[] }", []string{"/l", "/l/1"}},
+		`{"m":"{\"a\":1}","x":1}`:    {"{0 false [] map[a:1] }", []string{"/m", "/x"}},
+		`{"text":"7","unknown":[1]}`: {"{0 false [] map[] 7}", []string{"/unknown"}},
+		`{"n":"77"}`:                 {},
+		`{"n":"seven"}`:              {},
+		`{"text":7}`:                 {},
+	} {
+		for _, isLenient := range []bool{false, true} {
+			var log bytes.Buffer
+			counts := &counter{counts: map[string]int64{}}
+			var mended []string
+			mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: isLenient, Logger: quiet().Logger})
+			mux.Use(middleware.Logger(slog.New(slog.NewTextHandler(&log, nil))), middleware.Metrics(counts, nil), func(next mcp.Handler) mcp.Handler {
+				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+					res, err := next.ServeMCP(ctx, req)
+					if tool, ok := res.(*mcp.CallToolResult); ok {
+						mended = tool.Mended()
+					}
+					return res, err
+				})
+			})
+			mux.Tool("t", mcp.ToolFunc(func(_ context.Context, in args) (string, error) { return fmt.Sprint(in), nil }, nil))
+			res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(given)}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tool := res.(*mcp.CallToolResult)
+			if refused := want.got == "" || want.mended != nil && !isLenient; refused {
+				if !tool.IsError || !strings.Contains(textOf(tool), "invalid arguments") || mended != nil {
+					t.Errorf("%s, lenient %t: got %s", given, isLenient, textOf(tool))
+				}
+				continue
+			}
+			n := int64(len(want.mended))
+			if tool.IsError || textOf(tool) != want.got || !slices.Equal(mended, want.mended) || counts.counts[middleware.MetricMended] != n {
+				t.Errorf("%s, lenient %t: got %s, %v, %v", given, isLenient, textOf(tool), mended, counts.counts)
+			}
+			if logged := strings.Contains(log.String(), fmt.Sprint("mended=", n)); logged != (n > 0) {
+				t.Errorf("%s: the log is %s", given, &log)
+			}
+		}
+	}
+}
+
+// The warnings about schemas can be turned off, and an output that may be null has one.
+func TestFindingI10NullableOutputs(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		var log bytes.Buffer
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{NoLint: off, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		mux.Tool("t", mcp.ToolFunc(func(context.Context, none) (out struct {
+			Note *string `json:"note"`
+		}, err error) {
+			return out, nil
+		}, nil))
+		const want = `schema=OutputSchema profile=inspector at=/properties/note/type finding="a type that allows null; add omitzero`
+		if warned := strings.Contains(log.String(), want); warned == off {
+			t.Errorf("NoLint is %t, and the log is %q", off, &log)
+		}
+	}
+}
