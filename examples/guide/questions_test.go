@@ -78,7 +78,7 @@ func TestMistakes(t *testing.T) {
 	mux := mcp.NewMux("mistakes", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	mux.Tool("swallow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		if _, err := mcp.Elicit[sure](ctx, "sure", "Sure?"); err != nil {
-			return "no answer", nil
+			return "no answer", nil //nolint:nilerr // this is the mistake
 		}
 		return "answered", nil
 	}, nil))
