@@ -27,21 +27,22 @@ type ReconnectOptions struct {
 	// least MaxDelay. The Upstream gives up then. 0 means 24 hours, a negative value no
 	// bound.
 	MaxDowntime time.Duration
-	// Wait is how long calls wait for a connection, from the moment when the last one was
-	// lost, or from the call of [Client.Maintain]. After that they fail at once, until
-	// there is a connection: a restart of the server is not noticed, and a server that is
-	// down holds up nobody. 0 means 3 seconds; a negative value means that calls never wait.
+	// Wait is how long calls wait for a connection, counted from the moment when the last
+	// one was lost, or from the call of [Client.Maintain]. After that they fail at once until
+	// there is a connection. So a short restart of the server goes unnoticed, and calls to
+	// a server that is down fail quickly. 0 means 3 seconds; a negative value means that
+	// calls never wait.
 	Wait time.Duration
 	// Retry reports whether to try again after an error of connecting. Nil means after
 	// every error but [ErrUnauthorized], because a login may involve the user.
 	Retry func(err error) bool
 	// Connected is called with each new connection before it is used, for example to add
-	// middleware to it. An error closes the connection and counts as a failed attempt. It
-	// must not close the Upstream. Nil means that nothing is to be done.
+	// middleware to it. An error closes the connection and counts as a failed attempt. The
+	// function must not close the Upstream. It may be nil.
 	Connected func(ctx context.Context, c *Conn) error
 	// StateChanged is called after each change of the state, one call at a time. Of several
-	// changes that wait while it runs, the oldest may be dropped. Nil means that it is not
-	// called; changes are logged in any case.
+	// changes that wait while it runs, the oldest may be dropped. It may be nil; changes are
+	// logged in any case.
 	StateChanged func(UpstreamState)
 	// Logger receives diagnostic messages. Nil means that of the client. Use
 	// [slog.Logger.With] to tell several servers apart.

@@ -44,7 +44,7 @@ type AuditRecord struct {
 
 // AuditOptions configure [Audit]. Nil means the zero AuditOptions.
 type AuditOptions struct {
-	// Key makes the digests of arguments HMACs. Without a key, who reads the records can
+	// Key makes the digests of arguments HMACs. Without a key, a reader of the records can
 	// find short arguments by trying. It should have 32 bytes or more. Nil means SHA-256.
 	Key []byte
 }

@@ -163,7 +163,7 @@ func TestCommandIsStartedAgain(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached is told of in the log.
+// A server that cannot be reached is logged.
 func TestUnreachable(t *testing.T) {
 	logged := make(logLines, 100)
 	gw := newGateway(newLocal(), slog.New(slog.NewTextHandler(logged, nil)))
