@@ -80,7 +80,7 @@ func TestNegotiation(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	mux := tools()
 	mux.Tool("größe", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
-	mux.Tool("route", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, &mcp.Tool{
+	mux.Tool("route", mcp.ToolFunc(func(context.Context, map[string]any) (string, error) { return "", nil }, &mcp.Tool{
 		InputSchema: []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"}}}`),
 	}))
 	s := serve(t, newHandler(t, mux, nil))
