@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/store"
@@ -304,3 +305,13 @@ func (l *ledger) repeated() (steps []string) {
 	}
 	return steps
 }
+
+// serve serves a request as a transport does, and records its notifications.
+func serve(ctx context.Context, h mcp.Handler, req *mcp.Request, rec *mcptest.Recorder) (mcp.Result, error) {
+	if rec == nil {
+		rec = new(mcptest.Recorder)
+	}
+	return core.Serve(ctx, h, req, rec, slog.New(slog.DiscardHandler))
+}
+
+var core = mcp.Internal(seam.Key{})

@@ -16,6 +16,9 @@ import (
 // serveMethods is the middleware that serves the methods of the extension.
 func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if !core.IsModern(req) { // older revisions do not know the extension
+			return next.ServeMCP(ctx, req)
+		}
 		switch req.Method {
 		case mcp.MethodDiscover:
 			return m.discover(next.ServeMCP(ctx, req))

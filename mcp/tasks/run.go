@@ -341,7 +341,7 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 
 // complete stores a result. The result is stored beside the record and before it.
 func (r *run) complete(ctx context.Context, res mcp.Result) error {
-	raw, err := core.MarshalResult(res)
+	raw, err := r.encode(ctx, res)
 	if err == nil && len(raw) > r.manager.opts.MaxResult {
 		err = mcp.Errorf(mcp.CodeTooLarge, "the result of the task has %d bytes; the limit is %d", len(raw), r.manager.opts.MaxResult)
 	}
@@ -361,6 +361,17 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 		rec.Results = parts
 		return nil
 	})
+}
+
+// encode encodes a result, which may have types of the handler that panic.
+func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", r.record.Task.ID, "panic", fmt.Sprint(v))
+			err = mcp.Errorf(mcp.CodeInternalError, "the result of the task cannot be encoded")
+		}
+	}()
+	return core.MarshalResult(res)
 }
 
 // resultID names the result of one owner, which a former owner must not overwrite.

@@ -1,0 +1,179 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+var quickCall = &mcp.CallToolParams{Name: "quick", Arguments: json.RawMessage("{}")}
+
+// A caller has a bounded number of tasks, until their TTL has passed. Calls that are refused
+// for other reasons do not count.
+func TestMaxPerCaller(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		opts := &tasks.Options{MaxPerCaller: 3, TTL: time.Hour, PollInterval: time.Second}
+		r := newReplica(t, store.NewMemory(nil), opts, nil)
+		r.tool("quick", func(context.Context) (string, error) { return "", nil })
+		ada, bob := r.connectAs(t, &mcp.Principal{Subject: "ada"}), r.connectAs(t, &mcp.Principal{Subject: "bob"})
+		full := func(op, key string) fault {
+			if op == "put" && kindOf(key) != "caller" {
+				return fails
+			}
+			return works
+		}
+		r.link.set(full)
+		for range 10 {
+			if _, _, err := tasks.Start(t.Context(), ada, quickCall); err == nil {
+				t.Error("a task without a store")
+			}
+		}
+		r.link.set(nil)
+		for range 3 {
+			start(t, ada, "quick")
+		}
+		_, _, err := tasks.Start(t.Context(), ada, quickCall)
+		if after, limited := mcp.RetryAfter(err); !limited || after != time.Second {
+			t.Errorf("the fourth: %v", err)
+		}
+		start(t, bob, "quick")
+		<-time.After(time.Hour + time.Minute)
+		start(t, ada, "quick")
+	})
+}
+
+// The working tasks are bounded, and the ones that wait for answers are not among them.
+func TestMaxWorking(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxWorking: 32, MaxRunning: 1000}, nil)
+		gate := make(chan struct{})
+		r.tool("quick", func(context.Context) (string, error) { <-gate; return "", nil })
+		c := r.connectAs(t, &mcp.Principal{Subject: "ada"})
+		begun, refused := 0, 0
+		for range 500 {
+			_, _, err := tasks.Start(t.Context(), c, quickCall)
+			if _, limited := mcp.RetryAfter(err); limited {
+				refused++
+			} else if err != nil {
+				t.Fatal(err)
+			} else {
+				begun++
+			}
+		}
+		if begun < 16 || begun > 32 || refused != 500-begun {
+			t.Errorf("%d tasks, %d refused", begun, refused)
+		}
+		close(gate)
+		synctest.Wait()
+		start(t, c, "quick")
+	})
+}
+
+// Callers take turns: one with many tasks does not keep another one waiting.
+func TestFairTurns(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxRunning: 2, Lease: time.Minute}, nil)
+		var mu sync.Mutex
+		var order []string
+		r.tool("quick", func(ctx context.Context) (string, error) {
+			mu.Lock()
+			order = append(order, mcp.PrincipalFromContext(ctx).Subject)
+			mu.Unlock()
+			<-time.After(time.Second)
+			return "", nil
+		})
+		greedy, modest := r.connectAs(t, &mcp.Principal{Subject: "greedy"}), r.connectAs(t, &mcp.Principal{Subject: "modest"})
+		for range 50 {
+			start(t, greedy, "quick")
+		}
+		h := start(t, modest, "quick")
+		begun := time.Now()
+		until(t, h, tasks.Completed)
+		if wait := time.Since(begun); wait > 5*time.Second {
+			t.Errorf("the modest caller waited for %v: %v", wait, order)
+		}
+	})
+}
+
+// A process runs a bounded number of tasks at the same time, and begins the next when one has
+// ended. Another process with free slots takes a part of them at once.
+func TestMaxRunning(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, ran := store.NewMemory(nil), new(ledger)
+		opts := &tasks.Options{MaxRunning: 4, Lease: time.Minute}
+		var running, most int
+		var replicas []*replica
+		for i := range 2 {
+			r := newReplica(t, shared, opts, nil)
+			r.tool("quick", func(context.Context) (string, error) {
+				ran.mu.Lock()
+				running++
+				most = max(most, running)
+				ran.mu.Unlock()
+				ran.run(fmt.Sprint(i))
+				<-time.After(time.Second)
+				ran.mu.Lock()
+				running--
+				ran.mu.Unlock()
+				return "", nil
+			})
+			replicas = append(replicas, r)
+		}
+		c := replicas[0].connect(t)
+		begun := time.Now()
+		var handles []*tasks.Handle
+		for range 40 {
+			handles = append(handles, start(t, c, "quick"))
+		}
+		for _, h := range handles {
+			until(t, h, tasks.Completed)
+		}
+		if took := time.Since(begun); most > 8 || took > 15*time.Second {
+			t.Errorf("at most %d at once, %v for all", most, took)
+		}
+		if ran.count("0")+ran.count("1") != 40 || ran.count("1") < 4 {
+			t.Errorf("runs: %d and %d", ran.count("0"), ran.count("1"))
+		}
+	})
+}
+
+// After a call that shuts the server down, calls are ordinary ones.
+func TestCallAfterShutdown(t *testing.T) {
+	r := newReplica(t, store.NewMemory(nil), nil, nil)
+	r.tool("quick", func(context.Context) (string, error) { return "", nil })
+	c := r.connect(t)
+	r.shutdown(t)
+	if h, res, err := tasks.Start(t.Context(), c, quickCall); h != nil || res == nil || err != nil {
+		t.Errorf("%v, %v, %v", h, res, err)
+	}
+}
+
+// Mistakes in options panic where they are made.
+func TestNegativeOptions(t *testing.T) {
+	for name, fn := range map[string]func(){
+		"New":        func() { tasks.New("farm", &tasks.Options{MaxRunning: -1}) },
+		"After":      func() { tasks.New("farm", nil).Background(&tasks.BackgroundOptions{After: -1}) },
+		"TTL":        func() { tasks.New("farm", nil).Background(&tasks.BackgroundOptions{TTL: -1}) },
+		"registered": func() { r := newReplica(t, store.NewMemory(nil), nil, nil); r.manager.Register(r.mux) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			fn()
+		})
+	}
+}

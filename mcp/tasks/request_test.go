@@ -1,0 +1,205 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// sender returns a client of raw requests, which declares the extension if asked to.
+func sender(caller *mcp.Principal, declares bool) *mcptest.Client {
+	caps := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: new(struct{})}}
+	if declares {
+		caps.Extensions = mcp.Extensions{tasks.Extension: json.RawMessage("{}")}
+	}
+	return &mcptest.Client{Principal: caller, Options: mcp.ClientOptions{Capabilities: caps}}
+}
+
+// Without the declared extension, the methods, the subscription and a tool that requires
+// tasks are refused with what is required. Other tools are ordinary ones.
+func TestUndeclared(t *testing.T) {
+	r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{Required: true})
+	r.tool("required", func(context.Context) (string, error) { return "done", nil })
+	optional := r.mux.With(r.manager.Background(nil))
+	optional.Tool("optional", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
+	client := sender(nil, false)
+	for method, params := range map[string]any{
+		tasks.MethodGet:    map[string]any{"taskId": "x"},
+		tasks.MethodUpdate: map[string]any{"taskId": "x", "inputResponses": map[string]any{}},
+		tasks.MethodCancel: map[string]any{"taskId": "x"},
+		mcp.MethodCallTool: map[string]any{"name": "required", "arguments": map[string]any{}},
+		mcp.MethodListen:   map[string]any{"notifications": map[string]any{"taskIds": []string{"x"}}},
+	} {
+		_, _, err := mcptest.Do(t, r.mux, client.NewRequest(method, params))
+		var data struct {
+			RequiredCapabilities mcp.ClientCapabilities `json:"requiredCapabilities"`
+		}
+		e, _ := err.(*mcp.Error)
+		if e == nil || e.Code != mcp.CodeMissingCapability || json.Unmarshal(e.Data, &data) != nil || !data.RequiredCapabilities.HasExtension(tasks.Extension) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	res, _, err := mcptest.Do(t, r.mux, client.NewRequest(mcp.MethodCallTool, map[string]any{"name": "optional", "arguments": map[string]any{}}))
+	if got, ok := res.(*mcp.CallToolResult); !ok || got.IsError || err != nil {
+		t.Errorf("an ordinary call: %v, %v", res, err)
+	}
+}
+
+// In older revisions, neither the extension nor its methods exist.
+func TestOlderRevisions(t *testing.T) {
+	everywhere(t, func(t *testing.T, path mcptest.Path, version string) {
+		if version == mcp.LatestVersion {
+			t.Skip("the newest")
+		}
+		f := newFarm(t, nil, &tasks.BackgroundOptions{Required: true})
+		opts := options()
+		opts.Version = version
+		c := mcptest.Dial(t, path.Serve(t, f.mux), opts)
+		if caps := c.Server().Capabilities; caps != nil && len(caps.Extensions) > 0 {
+			t.Errorf("the server declares %v", caps.Extensions)
+		}
+		if _, err := tasks.Attach(c, strings.Repeat("a", 26)).Get(t.Context()); mcp.CodeOf(err) != mcp.CodeMethodNotFound {
+			t.Errorf("tasks/get: %v", err)
+		}
+	})
+}
+
+// Unknown, foreign, forged and expired IDs get the same answer, which says nothing else.
+func TestUnknownIDs(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{TTL: time.Minute})
+		r.tool("quick", func(context.Context) (string, error) { return "done", nil })
+		ada, bob := &mcp.Principal{Issuer: "a", Subject: "ada"}, &mcp.Principal{Issuer: "a", Subject: "bob"}
+		own, other := start(t, r.connectAs(t, bob), "quick"), start(t, r.connectAs(t, ada), "quick")
+		anonymous := start(t, r.connectAs(t, nil), "quick")
+		ids := map[string]string{
+			"foreign": other.ID, "anonymous": anonymous.ID, "none": "", "short": "x", "unknown": strings.Repeat("a", 26), "no UTF-8": strings.Repeat("\xff", 26),
+			"control": "\x00" + own.ID[1:], "upper case": strings.ToUpper(own.ID), "part": own.ID + "/0", "path": "../" + own.ID[3:], "long": strings.Repeat("a", 100_000),
+		}
+		check := func(name, id string) {
+			for _, method := range []string{tasks.MethodGet, tasks.MethodUpdate, tasks.MethodCancel} {
+				raw, _ := json.Marshal(map[string]any{"taskId": id, "inputResponses": map[string]any{}})
+				_, _, err := mcptest.Do(t, r.mux, sender(bob, true).NewRequest(method, json.RawMessage(raw)))
+				if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.HasPrefix(err.Error(), "params.taskId names no task, or none that is still kept") {
+					t.Errorf("%s, %s: %v", name, method, err)
+				}
+			}
+		}
+		for name, id := range ids {
+			check(name, id)
+		}
+		state(t, own)
+		<-time.After(2 * time.Minute)
+		check("expired", own.ID)
+	})
+}
+
+// Params of the wrong shape are refused, and the message says where. The task stays as it
+// is.
+func TestWrongShapes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("ask", func(ctx context.Context) (string, error) {
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return c.Codec, err
+		})
+		h := start(t, r.connect(t), "ask")
+		before := until(t, h, tasks.InputRequired)
+		for _, test := range []struct{ method, params, want string }{
+			{tasks.MethodGet, `{}`, "taskId"},
+			{tasks.MethodGet, `{"taskId":null}`, "taskId"},
+			{tasks.MethodGet, `{"taskId":7}`, "taskId"},
+			{tasks.MethodGet, `{"taskId":["ID"]}`, "taskId"},
+			{tasks.MethodCancel, `{}`, "taskId"},
+			{tasks.MethodCancel, `{"taskId":{}}`, "taskId"},
+			{tasks.MethodUpdate, `{}`, ""},
+			{tasks.MethodUpdate, `{"taskId":"ID"}`, "inputResponses"},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":"av1"}}`, "codec"},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":null}}`, "codec"},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":[{}]}}`, "codec"},
+			{mcp.MethodListen, `{"notifications":{"taskIds":"ID"}}`, "taskIds"},
+			{mcp.MethodListen, `{"notifications":{"taskIds":[7]}}`, "taskIds"},
+		} {
+			params := json.RawMessage(strings.ReplaceAll(test.params, "ID", h.ID))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := serve(ctx, r.mux, sender(nil, true).NewRequest(test.method, params), nil)
+			cancel()
+			if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s %s: %v", test.method, params, err)
+			}
+		}
+		if d := state(t, h); !d.LastUpdatedAt.Equal(before.LastUpdatedAt) || d.Status != tasks.InputRequired {
+			t.Errorf("the task is %+v", d)
+		}
+	})
+}
+
+// Cancelling ends a task in every state, also when the process that ran it has gone.
+func TestCancel(t *testing.T) {
+	cancelled := func(t *testing.T, h *tasks.Handle) {
+		t.Helper()
+		for range 2 { // the second has no effect
+			if err := h.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, h, tasks.Cancelled)
+	}
+	t.Run("waiting", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			r := newReplica(t, store.NewMemory(nil), nil, nil)
+			r.tool("ask", func(ctx context.Context) (string, error) {
+				_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+				return "", err
+			})
+			h := start(t, r.connect(t), "ask")
+			d := until(t, h, tasks.InputRequired)
+			cancelled(t, h)
+			answer(t, h, d, av1)
+			until(t, h, tasks.Cancelled)
+		})
+	})
+	t.Run("queued", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			r := newBusyReplica(t, store.NewMemory(nil))
+			r.tool("quick", func(context.Context) (string, error) { t.Error("the handler was run"); return "", nil })
+			cancelled(t, start(t, r.connect(t), "quick"))
+		})
+	})
+	t.Run("after the owner is gone", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			shared := store.NewMemory(nil)
+			first, second := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+			first.tool("hold", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })
+			second.tool("hold", func(context.Context) (string, error) { t.Error("the handler was run again"); return "", nil })
+			h := tasks.Attach(second.connect(t), start(t, first.connect(t), "hold").ID)
+			synctest.Wait()
+			first.link.cut()
+			cancelled(t, h)
+		})
+	})
+	t.Run("and the handler ends well", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			r := newReplica(t, store.NewMemory(nil), nil, nil)
+			r.tool("stubborn", func(ctx context.Context) (string, error) { <-ctx.Done(); return "done", nil })
+			h := start(t, r.connect(t), "stubborn")
+			if err := h.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := until(t, h, tasks.Completed); text(t, d) != "done" {
+				t.Error(d)
+			}
+		})
+	})
+}
