@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,14 +43,21 @@ type link struct {
 	puts  map[string]int             // by the kind of key
 	ops   int
 
-	before func(op, key string)               // nil, or called before each operation
-	after  func(op, key string, value []byte) // nil, or called after each put
+	before func(op, key string)           // nil, or called before each operation
+	after  func(key string, value []byte) // nil, or called after each put
 }
 
 func (l *link) set(fault func(op, key string) fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fault = fault
+}
+
+// hook has functions called before each operation and after each put.
+func (l *link) hook(before func(op, key string), after func(key string, value []byte)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before, l.after = before, after
 }
 
 // cut makes all operations fail, as after a broken cable.
@@ -92,9 +98,10 @@ func (l *link) do(ctx context.Context, op, key string, fn func() error) error {
 	if l.fault != nil {
 		f = l.fault(op, key)
 	}
+	before := l.before
 	l.mu.Unlock()
-	if l.before != nil {
-		l.before(op, key)
+	if before != nil {
+		before(op, key)
 	}
 	switch f {
 	case fails:
@@ -116,8 +123,11 @@ func (l *link) Get(ctx context.Context, key string) (value []byte, version uint6
 
 func (l *link) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (v uint64, err error) {
 	err = l.do(ctx, "put", key, func() (err error) { v, err = l.shared.Put(ctx, key, value, version, ttl); return err })
-	if l.after != nil && err == nil {
-		l.after("put", key, value)
+	l.mu.Lock()
+	after := l.after
+	l.mu.Unlock()
+	if after != nil && err == nil {
+		after(key, value)
 	}
 	return v, err
 }
@@ -152,7 +162,6 @@ type replica struct {
 	manager    *tasks.Manager
 	link       *link
 	background *mcp.Mux // where tools run in the background
-	asked      atomic.Bool
 }
 
 // newReplica returns a replica of a server. Nil options mean quick ones.

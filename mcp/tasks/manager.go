@@ -91,6 +91,7 @@ type Manager struct {
 	handler  *mcp.Mux        // runs tasks again; nil before Register
 	running  map[string]*run // by task
 	slots    int             // taken by runs
+	queued   bool            // a task has found no slot, since a slot was given back
 	longest  time.Duration   // the longest TTL of a task
 	closed   bool
 	watchers map[string]map[*watcher]struct{} // by task

@@ -178,7 +178,11 @@ func (m *Manager) putParts(ctx context.Context, kind, id string, data []byte, tt
 		part := data[:min(len(data), partSize)]
 		data = data[len(part):]
 		key := m.key(kind, fmt.Sprintf("%s/%d", id, n))
-		if err := store.Update(ctx, m.store, key, ttl, func([]byte) ([]byte, error) { return part, nil }); err != nil {
+		_, err := m.store.Put(ctx, key, part, 0, ttl)
+		if errors.Is(err, store.ErrConflict) { // an attempt before this one was not confirmed
+			err = store.Update(ctx, m.store, key, ttl, func([]byte) ([]byte, error) { return part, nil })
+		}
+		if err != nil {
 			return n, err
 		}
 	}

@@ -23,6 +23,7 @@ func (m *Manager) reserve() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed || m.slots >= m.opts.MaxRunning {
+		m.queued = true
 		return false
 	}
 	m.slots++
@@ -35,7 +36,10 @@ func (m *Manager) unreserve() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.slots--
-	wake(m.freed)
+	if m.queued {
+		m.queued = false
+		wake(m.freed)
+	}
 	m.done.Done()
 }
 

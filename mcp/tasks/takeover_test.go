@@ -118,17 +118,16 @@ func TestAnsweredBeforeTheListIsWritten(t *testing.T) {
 			dies.link.cut()
 			return "", err
 		})
-		var blocked atomic.Bool
-		asks.link.before = func(op, key string) {
-			if op == "get" && kindOf(key) == "working" && asks.asked.Load() && blocked.CompareAndSwap(false, true) {
+		var asked, blocked atomic.Bool
+		asks.link.hook(func(op, key string) {
+			if op == "get" && kindOf(key) == "working" && asked.Load() && blocked.CompareAndSwap(false, true) {
 				<-delayed
 			}
-		}
-		asks.link.after = func(op, key string, value []byte) {
-			if op == "put" && kindOf(key) == "task" && strings.Contains(string(value), `"input_required"`) {
-				asks.asked.Store(true)
+		}, func(key string, value []byte) {
+			if kindOf(key) == "task" && strings.Contains(string(value), `"input_required"`) {
+				asked.Store(true)
 			}
-		}
+		})
 		h := tasks.Attach(dies.connect(t), start(t, asks.connect(t), "ask").ID)
 		d := until(t, h, tasks.InputRequired)
 		answer(t, h, d, `{"action":"accept","content":{"codec":"av1"}}`)
