@@ -129,8 +129,8 @@ func TestResourceLister(t *testing.T) {
 	})
 }
 
-// Resource.List lists what a template matches, without a type of its own.
-func TestResourceList(t *testing.T) {
+// Resource.List (U19) lists what a template matches, without a type of its own.
+func TestFindingU19ResourceList(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	read := func(_ context.Context, in struct {
 		ID string `json:"id"`
