@@ -99,7 +99,7 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 		return value, err
 	}
 	if err := decode(raw, &value); err != nil {
-		return value, Errorf(CodeInternalError, "the value that Once keeps under %q does not fit a %T: %w", key, value, err)
+		return value, Errorf(CodeInternalError, "the value that Once keeps under %q for %s %q does not fit a %T: %w", key, a.req.Method, a.req.Name(), value, err)
 	}
 	return value, nil
 }
@@ -114,6 +114,7 @@ func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			return boundQuestions(pending.asking.inputRequired())
 		}
+		inner.asking.warnIfUnasked(ctx) // err can have the text of the error of Ask without being it
 		return res, err
 	}
 	if asked, ok := res.(*InputRequired); ok {
@@ -294,7 +295,7 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 		key, digest := q.questionKey(), requests[i].digest()
 		before, again := a.asked[key]
 		if again && before.digest != digest {
-			return nil, Errorf(CodeInternalError, "the handler asks two different questions under the key %q", key)
+			return nil, Errorf(CodeInternalError, "the handler asks two different questions under the key %q in %s %q", key, a.req.Method, a.req.Name())
 		}
 		if raw, ok := a.unbound[key]; ok {
 			a.answers[key] = replay.Answer{Question: digest, Answer: raw}

@@ -43,6 +43,25 @@ type ClientCapabilities struct {
 	Extra        Extra                      `json:",embed"`
 }
 
+// names returns the names of the capabilities for questions, such as "elicitation.form".
+func (c *ClientCapabilities) names() []string {
+	var names []string
+	add := func(declared bool, name string) {
+		if declared {
+			names = append(names, name)
+		}
+	}
+	add(c.Roots != nil, "roots")
+	if s := c.Sampling; s != nil {
+		add(s.Tools == nil && s.Context == nil, "sampling")
+		add(s.Tools != nil, "sampling.tools")
+		add(s.Context != nil, "sampling.context")
+	}
+	add(c.Elicitation != nil && c.Elicitation.AllowsForm(), "elicitation.form")
+	add(c.Elicitation.AllowsURL(), "elicitation.url")
+	return names
+}
+
 // RootsCapability declares roots/list.
 type RootsCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"` // legacy era only

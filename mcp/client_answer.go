@@ -164,7 +164,7 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, err
 		return nil, err
 	}
 	req.ID = StringID(q.Method)
-	h := Chain(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware...)
+	h := chain(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware)
 	res, err := serveSafely(contextWithRequest(ctx, req), h, req, c.client.opts.Logger)
 	if err != nil {
 		return nil, err

@@ -179,7 +179,7 @@ func (c *Conn) Use(mw ...Middleware) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.use = append(c.use, mw...)
-	c.chain = Chain(c.sender, c.use...)
+	c.chain = chain(c.sender, c.use)
 }
 
 // Version returns the negotiated protocol version.

@@ -155,7 +155,7 @@ func NewMethodNotFoundError(method string) *Error {
 // newMissingCapabilityError returns the error for a request that only a client with more
 // capabilities than it declared can be served.
 func newMissingCapabilityError(required *ClientCapabilities) *Error {
-	return Errorf(CodeMissingCapability, "the client did not declare a capability that this request needs").
+	return Errorf(CodeMissingCapability, "the client did not declare a capability that this request needs: %s", strings.Join(required.names(), ", ")).
 		WithData(map[string]*ClientCapabilities{"requiredCapabilities": required})
 }
 

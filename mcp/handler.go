@@ -34,14 +34,58 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 }
 
 // Middleware wraps a Handler in another one. It can wrap a whole [Mux], one tool, or the
-// outgoing calls of a client.
+// outgoing calls of a client. Around one tool, prompt or resource, use [Mux.With], or make
+// the middleware with [NewMiddleware]: otherwise the result hides what the handler is, and
+// is not listed.
 type Middleware func(Handler) Handler
+
+// NewMiddleware returns a Middleware that wraps handlers with wrap and does not hide what
+// they are: registering mw(h) on a [Mux] is registering h with [Mux.With](mw), so that it is
+// listed, completed and may ask. Wrap is called for each handler, and again if the result is
+// registered.
+func NewMiddleware(wrap func(next Handler) Handler) Middleware {
+	if wrap == nil {
+		panic("mcp: NewMiddleware: the function is nil")
+	}
+	return func(next Handler) Handler { return &wrapped{wrap(next), next, wrap} }
+}
+
+// wrapped is a handler in a middleware that NewMiddleware made.
+type wrapped struct {
+	Handler
+	next Handler
+	wrap Middleware
+}
+
+// unwrap returns the handler in h and the middleware around it, outermost first.
+func unwrap(h Handler) (Handler, []Middleware) {
+	var around []Middleware
+	for {
+		w, ok := h.(*wrapped)
+		if !ok {
+			return h, around
+		}
+		h, around = w.next, append(around, w.wrap)
+	}
+}
 
 // Chain returns h wrapped in mw, outermost first. It panics if a middleware is nil.
 func Chain(h Handler, mw ...Middleware) Handler {
 	mustBeMiddleware("Chain", mw)
 	for _, m := range slices.Backward(mw) {
 		h = m(h)
+	}
+	return h
+}
+
+// chain is Chain for a handler that is served and not registered.
+func chain(h Handler, mw []Middleware) Handler {
+	mustBeMiddleware("Chain", mw)
+	for _, m := range slices.Backward(mw) {
+		h = m(h)
+		if w, ok := h.(*wrapped); ok {
+			h = w.Handler
+		}
 	}
 	return h
 }

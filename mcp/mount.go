@@ -28,7 +28,7 @@ type mount struct {
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	return &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":",
-		handler: h, serve: Chain(h, m.around()...), site: site, parent: m.registry, late: map[Change]latePart{},
+		handler: h, serve: chain(h, m.around()), site: site, parent: m.registry, late: map[Change]latePart{},
 	}
 }
 

@@ -90,7 +90,7 @@ func (g *registry) init() {
 // a middleware may use the mux, or another one, when it is made.
 func (g *registry) wrap() {
 	use := slices.Clone(g.use)
-	chain := sync.OnceValue(func() Handler { return Chain(g, use...) })
+	chain := sync.OnceValue(func() Handler { return chain(g, use) })
 	g.chain.Store(&chain)
 }
 
@@ -99,6 +99,7 @@ func (g *registry) wrap() {
 func (m *Mux) register(kind, name string, h Handler) error {
 	m.mustBeMade()
 	e := &entry{kind: kind, name: name, site: callSite()}
+	h, inside := unwrap(h)
 	switch {
 	case name == "":
 		return registrationErrorf("%s at %s: the name is empty", kind, e.site)
@@ -109,7 +110,11 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	if err := m.describe(e, h); err != nil {
 		return err
 	}
-	m.wrapEntry(e, h)
+	if _, isFunc := h.(HandlerFunc); isFunc && kind != "method" {
+		m.opts.Logger.Warn("mcp: a "+kind+" is not listed, because its handler has no description", "name", name, "registered", e.site,
+			"remedy", "use Describe; if the function is middleware around a handler with a description, use Mux.With or NewMiddleware")
+	}
+	m.wrapEntry(e, h, inside)
 	return m.edit(m.add(e))
 }
 
@@ -118,14 +123,14 @@ func (e *entry) errorf(format string, args ...any) error {
 	return registrationErrorf("%s %q at %s: %w", e.kind, e.name, e.site, fmt.Errorf(format, args...))
 }
 
-// wrapEntry sets the handler of the entry: h, wrapped in the middleware of the view. That of
-// a tool, prompt or resource is served by the entry.
-func (m *Mux) wrapEntry(e *entry, h Handler) {
+// wrapEntry sets the handler of the entry: h, wrapped in the middleware of the view and, inside
+// of it, in that which was around h. That of a tool, prompt or resource is served by the entry.
+func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	e.lister = listerOf(h, e.described)
 	if known, ok := h.(enumerator); ok {
 		e.enums = known.enums()
 	}
-	around := m.around()
+	around := slices.Concat(m.around(), inside)
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
 	e.registered, e.sealer = h, m.sealer
 	if m.opts.Lenient && e.kind == "tool" {
@@ -134,7 +139,7 @@ func (m *Mux) wrapEntry(e *entry, h Handler) {
 	if e.kind != "method" {
 		h = e
 	}
-	e.handler = Chain(h, around...)
+	e.handler = chain(h, around)
 }
 
 // callSite returns the place outside of this package that called the registration.

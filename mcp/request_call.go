@@ -30,6 +30,7 @@ type call struct {
 	session    *Session
 	accepted   []string                        // sorted URIs of an earlier subscription, which are not checked again
 	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that serves the request
+	isRouted   atomic.Bool                     // see Request.IsRouted
 
 	mu       sync.Mutex
 	ctx      context.Context // of the handler
@@ -56,6 +57,11 @@ func (r *Request) sharedCall() *call {
 	}
 	return r.call
 }
+
+// IsRouted reports whether a [Mux] has found the tool, prompt or resource that r names,
+// possibly in a mux mounted there. Middleware can tell names that exist from names that
+// clients make up, after the next handler has returned, even if it returned an error.
+func (r *Request) IsRouted() bool { return r.sharedCall().isRouted.Load() }
 
 // Notify sends a notification about the request on the request's own stream.
 // Params are as in [NewRequest]. After the handler has returned, and on requests

@@ -100,3 +100,37 @@ func TestFindingU15TimeoutsOfAToolAreFailures(t *testing.T) {
 		t.Errorf("the log has %s", got)
 	}
 }
+
+// A tool that a caller was refused has its name as a label, from the first call on. Names
+// that clients make up do not.
+func TestFindingU19DeniedToolsHaveALabel(t *testing.T) {
+	m := new(meter)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Metrics(m, nil))
+	inner := mcp.NewMux("inner", "v1", quiet())
+	for _, view := range []*mcp.Mux{mux, inner} {
+		view.With(middleware.RequireScopes("admin")).Tool("secret", says(""))
+	}
+	mux.Mount("in_", inner)
+	for name, want := range map[string]string{"secret": "secret", "in_secret": "in_secret", "made_up": "other", "in_made_up": "other"} {
+		_, err := mux.ServeMCP(t.Context(), call(name))
+		if err == nil {
+			t.Errorf("%s was served", name)
+		}
+		if seen := strings.Join(m.take(), "\n"); !strings.Contains(seen, "requests_total method=tools/call name="+want+" outcome=error") {
+			t.Errorf("%s: measured %s", name, seen)
+		}
+	}
+}
+
+// All middleware of this package can be around one handler before it is registered.
+func TestFindingU17MiddlewareKeepsDescriptions(t *testing.T) {
+	for i, mw := range everything() {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("t", mw(says("")))
+		res, err := mux.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListTools, nil))
+		if list, ok := res.(*mcp.ListToolsResult); err != nil || !ok || len(list.Tools) != 1 {
+			t.Errorf("middleware %d hides the tool: %v, %v", i, res, err)
+		}
+	}
+}

@@ -70,9 +70,10 @@ type MetricsOptions struct {
 //     it, "" if there is no error;
 //   - cause: if there is a MetricsOptions.Cause.
 //
-// Arbitrary values from clients never become labels. A name becomes a label when a
-// handler was reached under it: when the outcome is a result, an internal error or a
-// panic. The caller is not a label.
+// Arbitrary values from clients never become labels. A name becomes a label when it is
+// known to exist: when a mux has found it ([mcp.Request.IsRouted]), even if the caller was
+// refused, or when the outcome is a result, an internal error or a panic. The caller is not
+// a label.
 //
 // Use Metrics outside of middleware that rejects requests, so that it counts these, too.
 // It panics if m is nil.
@@ -88,12 +89,12 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 		}
 		s.cause = opts.Cause
 	}
-	return func(next mcp.Handler) mcp.Handler {
+	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			start := s.recordStart(ctx, req)
 			return observe(ctx, next, req, func(o outcome) { s.recordEnd(ctx, req, o, start) })
 		})
-	}
+	})
 }
 
 type metrics struct {
@@ -155,15 +156,20 @@ func (s *metrics) name(req *mcp.Request, o outcome) string {
 	s.mu.RLock()
 	known := s.names[key]
 	s.mu.RUnlock()
-	if known || s.learn(key, o) {
+	if known || isReached(req, o) && s.learn(key) {
 		return req.Name()
 	}
 	return otherLabel
 }
 
-// learn makes a name a label if it is known to exist and there is room.
-func (s *metrics) learn(key string, o outcome) bool {
-	if o.code != 0 && o.code != mcp.CodeInternalError || o.kind == "cancelled" || len(key) > maxKey {
+// isReached reports whether the name of a request exists.
+func isReached(req *mcp.Request, o outcome) bool {
+	return req.IsRouted() || o.kind != "cancelled" && (o.code == 0 || o.code == mcp.CodeInternalError)
+}
+
+// learn makes a name a label if there is room.
+func (s *metrics) learn(key string) bool {
+	if len(key) > maxKey {
 		return false
 	}
 	s.mu.Lock()

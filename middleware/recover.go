@@ -25,7 +25,7 @@ func Recover(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()
 	}
-	return func(next mcp.Handler) mcp.Handler {
+	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
 			defer func() {
 				if v := recover(); v != nil {
@@ -34,7 +34,7 @@ func Recover(l *slog.Logger) mcp.Middleware {
 			}()
 			return next.ServeMCP(ctx, req)
 		})
-	}
+	})
 }
 
 // recovered logs a panic and returns the error that replaces it.

@@ -56,7 +56,7 @@ func RenameFunc(outer, inner func(name string) string) mcp.Middleware {
 		panic("middleware.RenameFunc: the functions must not be nil")
 	}
 	r := renamer{outer, inner}
-	return func(next mcp.Handler) mcp.Handler {
+	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			switch req.Method {
 			case mcp.MethodCallTool:
@@ -66,7 +66,7 @@ func RenameFunc(outer, inner func(name string) string) mcp.Middleware {
 			}
 			return next.ServeMCP(ctx, req)
 		})
-	}
+	})
 }
 
 type renamer struct{ outer, inner func(string) string }

@@ -63,10 +63,10 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 	if o.Transient == nil {
 		o.Transient = transient
 	}
-	return func(next mcp.Handler) mcp.Handler {
+	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		// Each handler is one server, with tools of its own.
 		return &retrier{next: next, opts: o}
-	}
+	})
 }
 
 type retrier struct {

@@ -27,9 +27,9 @@ import (
 // Singleflight inside of [Cache], which prevents such a response from hiding a change,
 // and outside of [Retry].
 func Singleflight() mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler {
+	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc((&singleflight{next: next}).serve)
-	}
+	})
 }
 
 // singleflight shares the requests to one server.

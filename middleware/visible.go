@@ -66,7 +66,7 @@ func notFound(req *mcp.Request, kind Kind, name string) error {
 
 // hide returns middleware that shows each caller what its viewer makes visible.
 func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler {
+	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			v := viewerOf(ctx, req)
 			req, err := v.check(req)
@@ -79,7 +79,7 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 			}
 			return v.filter(req, res), nil
 		})
-	}
+	})
 }
 
 // A viewer is the view of one caller, for one request.

@@ -107,7 +107,7 @@ func (op *operation) finish(o outcome) {
 		return
 	}
 	took := time.Since(op.start)
-	if o.reached && op.t.names.learn(op.req) {
+	if (o.reached || op.req.IsRouted()) && op.t.names.learn(op.req) {
 		op.span.SetName(op.t.names.spanName(op.req))
 	}
 	if o.kind != "" {
