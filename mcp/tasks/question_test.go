@@ -234,7 +234,7 @@ func TestAfterWithoutAStore(t *testing.T) {
 				}
 				r.tool("ask", tool)
 				r.link.set(func(op, key string) fault {
-					if op == "put" {
+					if op == "put" && kindOf(key) == "task" {
 						return f
 					}
 					return works
