@@ -62,14 +62,6 @@ func changeOfList(method string) (c Change) {
 	return c
 }
 
-// allLists returns a filter that names all lists.
-func allLists() (f SubscriptionFilter) {
-	for _, list := range changeLists {
-		*list.wanted(&f) = true
-	}
-	return f
-}
-
 // announcedLists returns the lists of a filter whose changes the server announces.
 func (c *ServerCapabilities) announcedLists(f SubscriptionFilter) (announced SubscriptionFilter) {
 	for _, list := range changeLists {

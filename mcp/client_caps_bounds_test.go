@@ -58,7 +58,6 @@ func TestQuestionBounds(t *testing.T) {
 			}
 			near, far := newScripted(), make(chan string)
 			opened := `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
-			open := 0
 			began := make(chan struct{}, asked)
 			stream := &unreadStream{scripted: near, unread: far}
 			go func() {
@@ -76,7 +75,7 @@ func TestQuestionBounds(t *testing.T) {
 				},
 			})
 			synctest.Wait()
-			open = len(began)
+			open := len(began)
 			refused := 0
 			for synctest.Wait(); ; synctest.Wait() {
 				select {
@@ -93,7 +92,7 @@ func TestQuestionBounds(t *testing.T) {
 				t.Errorf("of %d questions, %d are open and %d were refused, want %v", asked, open, refused, want)
 			}
 			go func() {
-				for range far { //nolint:revive // so that the client can close
+				for range far { // so that the client can close
 				}
 			}()
 			_ = c.Close()

@@ -101,7 +101,7 @@ func (u *Upstream) run(ctx context.Context) {
 			u.close(fmt.Errorf("mcp: gave up after %v without a lasting connection: %w", u.opts.MaxDowntime, err))
 			return
 		}
-		shortened := delay - rand.N(delay/2+1)
+		shortened := delay - rand.N(delay/2+1) //nolint:gosec // jitter is no secret
 		u.pausing(err, lasted == 0, shortened)
 		_ = pause.For(ctx, shortened) // connecting fails at once if ctx is done
 		u.trying()

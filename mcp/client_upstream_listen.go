@@ -28,7 +28,6 @@ type upstreamListener struct {
 	mu           sync.Mutex
 	filter       SubscriptionFilter // what is requested of the server; once acknowledged, what was accepted
 	acknowledged bool
-	again        bool // everything in the filter may have changed before the next acknowledgement
 }
 
 // listen serves subscriptions/listen until ctx is done or the Upstream has ended. It

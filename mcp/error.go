@@ -106,17 +106,18 @@ const internalError = "internal error"
 // codedError returns the error of the protocol that err is or wraps, or nil. One in a
 // PrivateError is not sent.
 func codedError(err error) *Error {
-	if privateError(err) != nil {
+	coded, _ := errors.AsType[*Error](err)
+	sent, _ := errors.AsType[*transport.Error](err)
+	unreadable, _ := errors.AsType[*transport.MessageError](err)
+	switch {
+	case privateError(err) != nil:
 		return nil
-	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
-	}
-	if e, ok := errors.AsType[*transport.Error](err); ok {
-		return fromWire(e)
-	}
-	if e, ok := errors.AsType[*transport.MessageError](err); ok {
-		return &Error{Code: e.Code, Message: e.Error(), Cause: e}
+	case coded != nil:
+		return coded
+	case sent != nil:
+		return fromWire(sent)
+	case unreadable != nil:
+		return &Error{Code: unreadable.Code, Message: unreadable.Error(), Cause: unreadable}
 	}
 	return nil
 }

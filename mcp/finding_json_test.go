@@ -107,7 +107,7 @@ func fill(v reflect.Value) {
 		return
 	}
 	fillKind(v)
-	if c, ok := v.Addr().Interface().(*mcp.ResourceContents); ok {
+	if c, ok := reflect.TypeAssert[*mcp.ResourceContents](v.Addr()); ok {
 		c.Text = "" // it has a Blob
 	}
 }

@@ -276,7 +276,7 @@ func TestUpstreamEnds(t *testing.T) {
 				if err := <-waiting; !errors.Is(err, test.want) || time.Since(start) > 0 {
 					t.Errorf("the call got %v after %v", err, time.Since(start))
 				}
-				if err := u.Err(); errors.Is(err, gone) != (test.want == gone) || test.want == mcp.ErrClosed && err != nil {
+				if err := u.Err(); errors.Is(err, gone) != errors.Is(test.want, gone) || errors.Is(test.want, mcp.ErrClosed) && err != nil {
 					t.Errorf("it ended with %v", err)
 				}
 			})

@@ -41,7 +41,8 @@ func TestStateBounds(t *testing.T) {
 	}
 	var size int
 	refused := textOf(ask(1))
-	if _, err := fmt.Sscanf(refused[strings.Index(refused, "take "):], "take %d bytes", &size); err != nil || size < 100 {
+	_, bytes, _ := strings.Cut(refused, "take ")
+	if _, err := fmt.Sscanf(bytes, "%d bytes", &size); err != nil || size < 100 {
 		t.Fatalf("got %q, %v", refused, err)
 	}
 	for limit, good := range map[int]bool{size: true, size - 1: false} {

@@ -192,7 +192,7 @@ func TestResumeWithBrokenStore(t *testing.T) {
 				t.Fatalf("the first event is %+v", first)
 			}
 			if !inFlight {
-				for _, ok := events.next(); ok; _, ok = events.next() { //nolint:revive // until the stream is done
+				for _, ok := events.next(); ok; _, ok = events.next() { // until the stream is done
 				}
 			}
 			shared.isBroken = true

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -32,10 +33,7 @@ func newServer(resource, issuer string) http.Handler {
 	whoami := func(ctx context.Context, _ struct{}) (string, error) {
 		return mcp.PrincipalFromContext(ctx).Subject, nil
 	}
-	set := func(_ context.Context, in target) (target, error) {
-		now.Store(&in)
-		return in, nil
-	}
+	set := func(_ context.Context, in target) (*target, error) { now.Store(&in); return &in, nil }
 	mux := mcp.NewMux("thermostat", "v1.0.0", nil)
 	mux.Tool("read", mcp.ToolFunc(read, &mcp.Tool{Description: "Read the thermostat."}))
 	mux.Tool("whoami", mcp.ToolFunc(whoami, &mcp.Tool{Description: "Return the name of the user."}))
@@ -48,5 +46,7 @@ func newServer(resource, issuer string) http.Handler {
 }
 
 func main() {
-	log.Fatal(http.ListenAndServe("127.0.0.1:8080", newServer(os.Getenv("RESOURCE"), os.Getenv("ISSUER"))))
+	h := newServer(os.Getenv("RESOURCE"), os.Getenv("ISSUER"))
+	server := &http.Server{Addr: "127.0.0.1:8080", Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.ListenAndServe())
 }

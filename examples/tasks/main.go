@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"log"
 	"net/http"
 	"os/signal"
@@ -102,5 +101,5 @@ func (f *farm) renderFilm(ctx context.Context, in film) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%s is ready", in.Title), nil
+	return in.Title + " is ready", nil
 }

@@ -38,13 +38,13 @@ func TestFindingU17Mistakes(t *testing.T) {
 }
 
 // attempt returns the text of the panic or error of a mistake.
-func attempt(make func() error) (text string) {
+func attempt(mistake func() error) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
 			text = fmt.Sprint(v)
 		}
 	}()
-	if err := make(); err != nil {
+	if err := mistake(); err != nil {
 		return err.Error()
 	}
 	return "accepted"

@@ -121,7 +121,7 @@ func applyAll(source []byte, mutants map[int]mutant) []byte {
 		closing = append(closing, all[last])
 	}
 	slices.Reverse(closing)
-	all := append(closing, opening...)
+	all := slices.Concat(closing, opening)
 	slices.SortStableFunc(all, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	var out []byte
 	at := 0

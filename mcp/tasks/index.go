@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 	"time"
 
 	"github.com/go-psi/psi/internal/strictjson"
@@ -25,7 +26,9 @@ import (
 // shards is the number of parts of the list.
 const shards = 32
 
-func shardOf(id string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(id)) % shards) }
+func shardOf(id string) string {
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(id))%shards), 10)
+}
 
 // A listing is a part of the list: the rounds of tasks, by ID. A round ends when the task
 // waits for answers or has ended.
@@ -57,7 +60,7 @@ func (m *Manager) unlist(ctx context.Context, id string, round uint64) error {
 
 // listed returns the working tasks of one shard.
 func (m *Manager) listed(ctx context.Context, shard int) (listing, error) {
-	raw, _, err := m.store.Get(ctx, m.key("working", fmt.Sprint(shard)))
+	raw, _, err := m.store.Get(ctx, m.key("working", strconv.Itoa(shard)))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -73,9 +74,7 @@ func (l *link) counts() (puts map[string]int, ops int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	puts = map[string]int{}
-	for kind, n := range l.puts {
-		puts[kind] = n
-	}
+	maps.Copy(puts, l.puts)
 	return puts, l.ops
 }
 

@@ -157,7 +157,7 @@ type sighting struct {
 // sweepUntilShutdown takes over tasks that have no owner, or whose owner has gone.
 func (m *Manager) sweepUntilShutdown() {
 	for {
-		jitter := time.Duration(rand.Int64N(int64(m.opts.Lease/4) + 1))
+		jitter := time.Duration(rand.Int64N(int64(m.opts.Lease/4) + 1)) //nolint:gosec // jitter is no secret
 		timer := time.NewTimer(m.opts.Lease/4 + jitter)
 		select {
 		case <-m.ctx.Done():

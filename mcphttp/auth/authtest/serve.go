@@ -60,5 +60,5 @@ func (i *Issuer) introspect(token string) Claims {
 func isCurrent(c Claims, now time.Time) bool {
 	expiry, expires := c["exp"].(int64)
 	begin, begins := c["nbf"].(int64)
-	return !(expires && now.Unix() >= expiry) && !(begins && now.Unix() < begin)
+	return (!expires || now.Unix() < expiry) && (!begins || now.Unix() >= begin)
 }
