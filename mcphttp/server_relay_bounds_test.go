@@ -137,6 +137,13 @@ func (s *stuck) Take(ctx context.Context, key string) ([]byte, error) {
 	return s.Memory.Take(ctx, key)
 }
 
+func (s *stuck) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	if err := s.wait(ctx); err != nil {
+		return 0, err
+	}
+	return s.Memory.Put(ctx, key, value, version, ttl)
+}
+
 func (s *stuck) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
@@ -318,5 +325,30 @@ func TestFollowedStreamBeats(t *testing.T) {
 		}
 		one.close()
 		two.close()
+	})
+}
+
+// A question is asked even if the store does not take who asks it, which is logged.
+func TestQuestionWithBrokenStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &stuck{Memory: store.NewMemory(nil)}
+		log := new(logged)
+		h := mcphttp.NewHandler(tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		s := serve(t, h)
+		session := s.open("2025-11-25")
+		shared.isBroken = true
+		if got := read(t, s.post(call(1, "ask"), session)).message(); !strings.Contains(got, "elicitation/create") {
+			t.Errorf("got %s", got)
+		}
+		log.mu.Lock()
+		if got := log.text.String(); !strings.Contains(got, "cannot be relayed") {
+			t.Errorf("the log is %s", got)
+		}
+		log.mu.Unlock()
+		shared.isBroken = false
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = h.Shutdown(ctx)
+		s.close()
 	})
 }

@@ -198,9 +198,13 @@ func TestIntrospectionTurnsBounds(t *testing.T) {
 func TestJWKSFetchOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
-		n.handle(keysURL, func(*http.Request) *http.Response {
-			pass(time.Second)
-			return respond(http.StatusOK, string(published()))
+		n.handle(keysURL, func(r *http.Request) *http.Response {
+			select {
+			case <-time.After(time.Second):
+				return respond(http.StatusOK, string(published()))
+			case <-r.Context().Done():
+				return respond(http.StatusGatewayTimeout, "")
+			}
 		})
 		j := remote(n, auth.JWTOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
