@@ -50,6 +50,8 @@ func TestFileServerTypes(t *testing.T) {
 		{"a.svg", "<svg/>", "image/svg+xml", true},
 		{"a.json", "{}", "application/json", true},
 		{"a.go", "package a", "text/x-go", true},
+		{"a.ts", "let a", "text/x-typescript", true},
+		{"a.avif", "text", "image/avif", false},
 		{"a.go", "\xff", "text/x-go", false},
 	} {
 		mux := serveFiles(mcp.FileServerFS(fstest.MapFS{c.name: {Data: []byte(c.data)}}, nil), filesTemplate)

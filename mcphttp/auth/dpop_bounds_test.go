@@ -122,3 +122,15 @@ func TestProofURLBounds(t *testing.T) {
 		}
 	}
 }
+
+// A token that is bound to an empty key is bound to none: it is the token that is wrong,
+// not the proof.
+func TestTokenBoundToNothing(t *testing.T) {
+	p := newProver()
+	for _, jkt := range []any{"", nil, 7, []string{}} {
+		p.token = token(claims{"cnf": claims{"jkt": jkt}})
+		if err := p.use(newDPoP(auth.DPoPOptions{}), p.proofOf(0)); !strings.Contains(fmt.Sprint(err), auth.CodeInvalidToken) {
+			t.Errorf("jkt %v: %v", jkt, err)
+		}
+	}
+}
