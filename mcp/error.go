@@ -109,9 +109,8 @@ func codedError(err error) *Error {
 	coded, _ := errors.AsType[*Error](err)
 	sent, _ := errors.AsType[*transport.Error](err)
 	unreadable, _ := errors.AsType[*transport.MessageError](err)
-	switch {
-	case privateError(err) != nil:
-		return nil
+	switch private := privateError(err); {
+	case private != nil:
 	case coded != nil:
 		return coded
 	case sent != nil:

@@ -6,6 +6,7 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func TestUndeclared(t *testing.T) {
 		var data struct {
 			RequiredCapabilities mcp.ClientCapabilities `json:"requiredCapabilities"`
 		}
-		e, _ := err.(*mcp.Error)
+		e, _ := errors.AsType[*mcp.Error](err)
 		if e == nil || e.Code != mcp.CodeMissingCapability || json.Unmarshal(e.Data, &data) != nil || !data.RequiredCapabilities.HasExtension(tasks.Extension) {
 			t.Errorf("%s: %v", method, err)
 		}
