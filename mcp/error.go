@@ -106,17 +106,17 @@ const internalError = "internal error"
 // codedError returns the error of the protocol that err is or wraps, or nil. One in a
 // PrivateError is not sent.
 func codedError(err error) *Error {
-	coded, _ := errors.AsType[*Error](err)
-	sent, _ := errors.AsType[*transport.Error](err)
-	unreadable, _ := errors.AsType[*transport.MessageError](err)
-	switch private := privateError(err); {
-	case private != nil:
-	case coded != nil:
-		return coded
-	case sent != nil:
-		return fromWire(sent)
-	case unreadable != nil:
-		return &Error{Code: unreadable.Code, Message: unreadable.Error(), Cause: unreadable}
+	if privateError(err) != nil {
+		return nil //nolint:nilerr // err is not one to send
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*transport.Error](err); ok {
+		return fromWire(e)
+	}
+	if e, ok := errors.AsType[*transport.MessageError](err); ok {
+		return &Error{Code: e.Code, Message: e.Error(), Cause: e}
 	}
 	return nil
 }
