@@ -183,13 +183,19 @@ func TestIntrospectionTurnsBounds(t *testing.T) {
 				}
 			})
 			synctest.Wait()
+			mu.Lock()
 			if n == 32+1024-1 && busy != 0 {
 				t.Errorf("%d were turned away", busy)
 			}
+			mu.Unlock()
 		}
+		i.mu.Lock()
+		mu.Lock()
 		if i.now != 32 || busy != 1 {
 			t.Errorf("%d are asked about, and %d were turned away", i.now, busy)
 		}
+		mu.Unlock()
+		i.mu.Unlock()
 		wg.Wait()
 	})
 }
