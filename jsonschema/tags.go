@@ -39,7 +39,8 @@ func (t *tag) has(word string) bool {
 var flags = []string{"required", "nullable"}
 
 // parseTag parses the tags of a field, except the json tag. A jsonschema tag without an
-// equals sign is a description, as in github.com/google/jsonschema-go, unless it has words. A description runs to the end of its tag.
+// equals sign is a description, as in github.com/google/jsonschema-go, unless it has words.
+// A description runs to the end of its tag.
 func parseTag(tags reflect.StructTag) (*tag, error) {
 	text, t := tags.Get("jsonschema"), &tag{description: tags.Get("jsonschema_description")}
 	for extra := range strings.SplitSeq(tags.Get("jsonschema_extras"), ",") {

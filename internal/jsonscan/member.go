@@ -3,8 +3,8 @@
 
 package jsonscan
 
-// Member returns the value of a member of an encoded object, nil if there is none. Object
-// may be empty or another value, which has no members.
+// Member returns the value of the named member of an encoded object, or nil if the object
+// does not have it, is empty, or is another JSON value.
 func Member(object []byte, name string) []byte {
 	if len(object) == 0 || object[0] != '{' {
 		return nil

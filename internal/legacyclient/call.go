@@ -70,7 +70,7 @@ func olderParams(params json.RawMessage) json.RawMessage {
 // levelIn returns the level of log messages that the metadata of a request names, or "".
 func levelIn(meta json.RawMessage) string { return text(jsonscan.Member(meta, metaLogLevel)) }
 
-// text returns the string that a JSON value is, "" if it is none.
+// text returns the string in raw, a JSON value, or "" if raw is not a string.
 func text(raw json.RawMessage) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""

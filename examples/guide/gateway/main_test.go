@@ -20,7 +20,7 @@ func newServer(name string) *mcp.Mux {
 	return mux
 }
 
-// TestGateway has two servers, and one that is down and is in nobody's way.
+// TestGateway has two servers and one that is down, which must not disturb the others.
 func TestGateway(t *testing.T) {
 	mux, closeAll := newGateway(t.Context(), map[string]transport.Transport{
 		"a_": mcp.InProcess(newServer("a")), "b_": mcp.InProcess(newServer("b")),
