@@ -30,7 +30,10 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, c *legacyC
 		h.answer(w, r, c)
 		return
 	}
-	h.sessions.relay(r.Context(), c.session, &c.message)
+	if err := h.sessions.relay(r.Context(), c.session, &c.message); err != nil {
+		writeUnavailable(w, mcp.ID{}, err)
+		return
+	}
 	c.accept(detachedContext(r, &c.values))
 	c.call.Serve(noStream{})
 	writeAccepted(w)

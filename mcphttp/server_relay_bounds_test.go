@@ -130,6 +130,13 @@ func (s *stuck) wait(ctx context.Context) error {
 	return nil
 }
 
+func (s *stuck) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, 0, err
+	}
+	return s.Memory.Get(ctx, key)
+}
+
 func (s *stuck) Take(ctx context.Context, key string) ([]byte, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
@@ -151,8 +158,8 @@ func (s *stuck) Read(ctx context.Context, log string, position uint64, limit int
 	return s.Memory.Read(ctx, log, position, limit)
 }
 
-// A store has ten seconds to take an answer. That it does not is logged, and the client is
-// not told: its answer was accepted.
+// A store has ten seconds to take an answer. Otherwise that is logged, and the client is told
+// to send its answer again.
 func TestRelayToStuckStore(t *testing.T) {
 	for name, took := range map[string]time.Duration{"stuck": 10 * time.Second, "broken": 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -163,7 +170,7 @@ func TestRelayToStuckStore(t *testing.T) {
 			session := s.open("2025-11-25")
 			shared.isStuck, shared.isBroken = name == "stuck", true
 			began := time.Now()
-			if got := s.post(answer("x", `{}`), session).StatusCode; got != http.StatusAccepted {
+			if got := s.post(answer("x", `{}`), session).StatusCode; got != http.StatusServiceUnavailable {
 				t.Errorf("%s: got %d", name, got)
 			}
 			if got := time.Since(began); got != took || !strings.Contains(log.String(), "was not relayed") {

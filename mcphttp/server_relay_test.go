@@ -123,3 +123,68 @@ func TestSharedSessionIsSavedFirst(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// deafStore is a store whose topics are heard late, or not at all.
+type deafStore struct {
+	*store.Memory
+	hears chan struct{} // Subscribe waits until it is closed
+	loses bool          // every message, which is reported
+}
+
+func (s *deafStore) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	select {
+	case <-s.hears:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	sub, err := s.Memory.Subscribe(ctx, topic)
+	if s.loses {
+		sub = lossy{sub}
+	}
+	return sub, err
+}
+
+type lossy struct{ store.Subscription }
+
+func (l lossy) Next(ctx context.Context) ([]byte, error) {
+	if _, err := l.Subscription.Next(ctx); err != nil {
+		return nil, err
+	}
+	return nil, store.ErrOverflow
+}
+
+// The answer to a question is kept until the replica that asks has it, also if that replica
+// was not told of it.
+func TestSharedAnswersAreKept(t *testing.T) {
+	for name, shared := range map[string]func() *deafStore{
+		"told before it listens": func() *deafStore { return &deafStore{hears: make(chan struct{})} },
+		"told in vain": func() *deafStore {
+			s := &deafStore{hears: make(chan struct{}), loses: true}
+			close(s.hears)
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := shared()
+				shared.Memory = store.NewMemory(nil)
+				one, two, _ := twins(t, shared, tools)
+				h := one.open("2025-11-25")
+				asking := read(t, one.post(call(1, "ask"), h))
+				for _, name := range []string{"Ada", "Lovelace"} {
+					id := questionID(t, within(t, time.Minute, "a question", messages(asking)))
+					two.post(answer(id, `{"action":"accept","content":{"name":"`+name+`"}}`), h)
+					synctest.Wait()
+					if !shared.loses && name == "Ada" {
+						close(shared.hears)
+					}
+				}
+				if got := within(t, time.Minute, "the result", messages(asking)); !strings.Contains(got, "Ada Lovelace") {
+					t.Errorf("the result is %s", got)
+				}
+				one.close()
+				two.close()
+			})
+		})
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -273,6 +275,13 @@ func (s *Session) Awaits(m *transport.Message) bool {
 	}
 	var p mcp.CancelledParams
 	return m.Params != nil && strictjson.Unmarshal(m.Params, &p) == nil && s.inFlightLocked(p.RequestID) != nil
+}
+
+// Questions returns the IDs of the questions that wait for an answer in this process.
+func (s *Session) Questions() []mcp.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.questions))
 }
 
 func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {

@@ -1,0 +1,305 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// This file relays the answers and cancellations that arrive at one replica for a request
+// that another one serves, through Options.Store.
+
+// relayTopic is the topic on which replicas relay answers and cancellations.
+const relayTopic = "psi/said"
+
+// relayedMessage is a message on relayTopic. That a question is answered is only a hint to
+// look into the store: a replica that has missed it looks by itself.
+type relayedMessage struct {
+	From     string        `json:"from"`         // the sending replica
+	To       string        `json:"to,omitempty"` // the replica that asked; empty for a cancellation
+	Session  string        `json:"session"`
+	Question mcp.ID        `json:"question,omitzero"` // that is answered
+	Cancel   *cancellation `json:"cancel,omitempty"`  // instead of Question
+}
+
+type cancellation struct {
+	RequestID mcp.ID `json:"requestId"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// These bound what clients can make replicas send to each other.
+const (
+	relayedAnswerLifetime = 10 * time.Minute // in the store
+	maxRelayedAnswer      = 1 << 20          // bytes
+	maxRelayedID          = 256              // bytes of the ID of a cancelled request
+	maxRelayedReason      = 200              // bytes of the reason of a cancellation
+	maxRelayedCancels     = 100              // cancellations of one session in a minute
+)
+
+// askedRecord is what the store keeps of a question from the time it is asked until the
+// replica that asks has its answer. It is answered once, at whichever replica.
+type askedRecord struct {
+	Replica string          `json:"replica"` // that asks
+	Answer  json.RawMessage `json:"answer,omitempty"`
+}
+
+func askedKey(session string, question mcp.ID) string {
+	return "psi/asked/" + session + "/" + question.String()
+}
+
+// noteQuestion stores which replica asks, if message is a question, for the replicas at
+// which the answer may arrive.
+func (e *eventLog) noteQuestion(ctx context.Context, session string, message []byte) error {
+	if !e.shared {
+		return nil
+	}
+	m, err := transport.ParseMessage(message)
+	if err != nil || !m.IsRequest() {
+		return nil
+	}
+	data, err := json.Marshal(askedRecord{Replica: e.replica})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	_, err = e.store.Put(ctx, askedKey(session, m.ID), data, 0, e.askTimeout)
+	return err
+}
+
+var errRelay = mcp.Errorf(mcp.CodeInternalError, "the answer could not be passed to the replica that asked; try again later")
+
+// relay passes an answer or a cancellation on if another replica serves its request. An
+// error means that the client should send the answer again.
+func (ss *sessions) relay(ctx context.Context, s *session, m *transport.Message) error {
+	if ss.opts.Store == nil {
+		return nil
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	isLocal := s.legacy.Awaits(m)
+	switch {
+	case m.IsResponse():
+		if err := ss.relayAnswer(ctx, s, m, isLocal); err != nil {
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: an answer was not relayed", "session", s.logID(), "error", err)
+			return errRelay
+		}
+	case m.Method == mcp.NotificationCancelled && !isLocal:
+		if err := ss.relayCancellation(ctx, s, m); err != nil {
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: a cancellation was not relayed", "session", s.logID(), "error", err)
+		}
+	}
+	return nil
+}
+
+// errNotAsked: there is no such question, or it is answered.
+var errNotAsked = errors.New("mcphttp: no such question")
+
+// relayAnswer stores the answer to a question that another replica has asked, and tells
+// that replica. It ignores an answer to a question that was not asked, or was answered
+// before.
+func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Message, isLocal bool) error {
+	key := askedKey(s.id, r.ID)
+	if store.CheckKey(key) != nil {
+		return nil //nolint:nilerr // no question has such an ID
+	}
+	if isLocal {
+		_, _ = ss.opts.Store.Take(ctx, key) // otherwise it expires
+		return nil
+	}
+	body, err := encodeAnswer(r)
+	if err != nil {
+		return err
+	}
+	var rec askedRecord
+	err = store.Update(ctx, ss.opts.Store, key, relayedAnswerLifetime, func(old []byte) ([]byte, error) {
+		rec = askedRecord{}
+		if old == nil || json.Unmarshal(old, &rec) != nil || rec.Answer != nil {
+			return nil, errNotAsked
+		}
+		rec.Answer = body
+		return json.Marshal(rec)
+	})
+	if errors.Is(err, errNotAsked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return ss.publish(ctx, &relayedMessage{From: ss.replica, To: rec.Replica, Session: s.id, Question: r.ID})
+}
+
+func encodeAnswer(r *transport.Message) ([]byte, error) {
+	if n := len(r.Result); n > maxRelayedAnswer || r.Error != nil && len(r.Error.Data)+len(r.Error.Message) > maxRelayedAnswer {
+		return core.AppendError(nil, r.ID, mcp.Errorf(mcp.CodeInternalError,
+			"the answer came to another replica than the one that asked, and is longer than the %d bytes that are passed on", maxRelayedAnswer)), nil
+	}
+	return json.Marshal(struct {
+		Version string           `json:"jsonrpc"`
+		ID      mcp.ID           `json:"id"`
+		Result  json.RawMessage  `json:"result,omitempty"`
+		Error   *transport.Error `json:"error,omitempty"`
+	}{"2.0", r.ID, r.Result, r.Error})
+}
+
+// relayCancellation relays a cancellation to all replicas. The store does not know which
+// requests are in flight, so size and number are bounded instead.
+func (ss *sessions) relayCancellation(ctx context.Context, s *session, m *transport.Message) error {
+	var p mcp.CancelledParams
+	if m.Params == nil || strictjson.Unmarshal(m.Params, &p) != nil || len(p.RequestID.String()) > maxRelayedID || !s.mayRelayCancel(time.Now()) {
+		return nil //nolint:nilerr // it cancels nothing
+	}
+	reason := strings.ToValidUTF8(p.Reason[:min(len(p.Reason), maxRelayedReason)], "")
+	return ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id, Cancel: &cancellation{p.RequestID, reason}})
+}
+
+// window counts events in a minute.
+type window struct {
+	start time.Time
+	count int
+}
+
+// mayRelayCancel counts a cancellation and reports whether it may be relayed.
+func (s *session) mayRelayCancel(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancels == nil || now.Sub(s.cancels.start) >= time.Minute {
+		s.cancels = &window{start: now}
+	}
+	s.cancels.count++
+	return s.cancels.count <= maxRelayedCancels
+}
+
+func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {
+	note, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return ss.opts.Store.Publish(ctx, relayTopic, note)
+}
+
+// startReceivingLocked starts the goroutine that receives what other replicas relay. It
+// runs while there are sessions in this process.
+func (ss *sessions) startReceivingLocked() {
+	if ss.opts.Store == nil || ss.stopReceiving != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ss.stopReceiving = cancel
+	go ss.receiveRelayed(ctx)
+}
+
+func (ss *sessions) stopReceivingLocked() {
+	if ss.stopReceiving != nil {
+		ss.stopReceiving()
+		ss.stopReceiving = nil
+	}
+}
+
+// resubscribeDelay is the time after which a subscription that has failed is repeated.
+const resubscribeDelay = time.Second
+
+// receiveRelayed serves what other replicas relay until ctx is done.
+func (ss *sessions) receiveRelayed(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := ss.receiveOnce(ctx); err != nil && ctx.Err() == nil {
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: answers that go to other replicas are not heard of", "error", err)
+		}
+		timer := time.NewTimer(resubscribeDelay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+func (ss *sessions) receiveOnce(ctx context.Context) error {
+	sub, err := ss.opts.Store.Subscribe(ctx, relayTopic)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	ss.takeAnswers(ctx) // of which this replica was not told
+	for {
+		note, err := sub.Next(ctx)
+		switch {
+		case errors.Is(err, store.ErrOverflow):
+			ss.takeAnswers(ctx)
+			continue // a lost cancellation cannot be recovered
+		case err != nil:
+			return err
+		}
+		var m relayedMessage
+		if json.Unmarshal(note, &m) == nil && m.From != ss.replica && (m.To == "" || m.To == ss.replica) {
+			ss.serveRelayed(ctx, &m)
+		}
+	}
+}
+
+// serveRelayed gives a relayed message to its session, if that lives in this process.
+func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
+	ss.mu.Lock()
+	s := ss.byID[m.Session]
+	ss.mu.Unlock()
+	switch {
+	case s == nil:
+	case m.Cancel == nil:
+		ss.takeAnswer(ctx, s, m.Question)
+	default:
+		if params, err := json.Marshal(m.Cancel); err == nil {
+			s.acceptRelayed(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
+		}
+	}
+}
+
+// takeAnswers takes the answers that other replicas have received to the questions that
+// wait in this one.
+func (ss *sessions) takeAnswers(ctx context.Context) {
+	ss.mu.Lock()
+	all := slices.Collect(maps.Values(ss.byID))
+	ss.mu.Unlock()
+	for _, s := range all {
+		for _, question := range s.legacy.Questions() {
+			ss.takeAnswer(ctx, s, question)
+		}
+	}
+}
+
+// takeAnswer takes the answer to a question from the store, if it is there.
+func (ss *sessions) takeAnswer(ctx context.Context, s *session, question mcp.ID) {
+	key := askedKey(s.id, question)
+	var rec askedRecord
+	data, _, err := ss.opts.Store.Get(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(data, &rec)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question could not be read", "session", s.logID(), "error", err)
+	}
+	if rec.Answer == nil {
+		return
+	}
+	s.acceptRelayed(ctx, rec.Answer)
+	_, _ = ss.opts.Store.Take(ctx, key) // otherwise it expires
+}
+
+func (s *session) acceptRelayed(ctx context.Context, message []byte) {
+	parsed, err := transport.ParseMessage(message)
+	if err == nil && mayHelp(&parsed) {
+		s.legacy.Accept(ctx, parsed, serving.Origin{}).Serve(noStream{})
+	}
+}
