@@ -101,6 +101,27 @@ func TestLostSessionSecondAttempt(t *testing.T) {
 	}
 }
 
+// An answer that cannot be sent is sent again: the server waits for it.
+func TestAnswerIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := plainMux()
+		mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			_, err := mcp.Elicit[struct{}](ctx, "sure", "Sure?")
+			return "sure", err
+		}, nil))
+		f := newForgetful(t, mux)
+		c := f.dial(t, &mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			what := `"accept"`
+			f.fail.Store(&what)
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}})
+		got, err := mcp.Call[string](t.Context(), c, "ask", nil)
+		if err != nil || got != "sure" || f.fail.Load() != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
 // An answer to a question of a session that is lost does not answer a question of
 // the next session.
 func TestLostSessionAnswer(t *testing.T) {

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -111,7 +113,7 @@ func (s *session) answer(ctx context.Context, m *transport.Message) {
 	}
 }
 
-// reply sends the response to a question.
+// reply sends the response to a question, repeatedly if that fails.
 func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMessage, refused *transport.Error) {
 	var body []byte
 	if refused != nil {
@@ -119,10 +121,24 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 	} else {
 		body = transport.AppendResult(nil, id, result)
 	}
-	if err := s.send(ctx, &transport.Outgoing{ID: id, Body: body}); err != nil {
-		s.conn.opts.Logger.DebugContext(ctx, "mcp: an answer was not sent", "error", err)
+	for delay := firstReplyDelay; ; delay *= 2 {
+		err := s.send(ctx, &transport.Outgoing{ID: id, Body: body})
+		if err == nil {
+			return
+		}
+		if delay > lastReplyDelay || pause.For(ctx, delay) != nil {
+			s.conn.opts.Logger.WarnContext(ctx, "mcp: an answer was not sent", "error", err)
+			return
+		}
 	}
 }
+
+// A response that could not be sent is sent again after these delays, because the server
+// waits for it. It takes one response to each question.
+const (
+	firstReplyDelay = 250 * time.Millisecond
+	lastReplyDelay  = 8 * time.Second
+)
 
 // withdraw cancels a question that the server has cancelled.
 func (s *session) withdraw(params json.RawMessage) {

@@ -51,7 +51,11 @@ func (w *checkedWire) Call(ctx context.Context, m *transport.Outgoing) (*transpo
 
 func (w *checkedWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	w.checker.sent(m.Version, m.Body)
-	return w.Conn.Send(ctx, m)
+	err := w.Conn.Send(ctx, m)
+	if err != nil {
+		w.checker.unsent(m.ID)
+	}
+	return err
 }
 
 // Close stops checking before it closes the wire: the test may be over when the last

@@ -203,6 +203,15 @@ func (c *checker) sent(version string, body []byte) {
 	}
 }
 
+// unsent lets the client send a response again: it could not be sent.
+func (c *checker) unsent(id mcp.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked[id] == wasAnswered {
+		c.asked[id] = answerOptional
+	}
+}
+
 // received checks what the server sends other than answers. The id is that of the
 // request on whose stream it came, zero if the transport does not know it.
 func (c *checker) received(m transport.Message, about mcp.ID) {
