@@ -212,7 +212,7 @@ func sign(key crypto.Signer, algorithm jose.SignatureAlgorithm, id string, opts 
 	}
 	payload, err := json.Marshal(claims)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("oauth: %w", err)
 	}
 	signed, err := signer.Sign(payload)
 	if err != nil {

@@ -89,10 +89,8 @@ func (a *AuthorizationCode) client(ctx context.Context, g *tokenRequest) (*Clien
 	if a.MetadataURL != "" && as.MetadataClients {
 		return &Client{Issuer: as.Issuer, ID: a.MetadataURL, Key: a.MetadataKey}, nil
 	}
-	known, err := g.registered(ctx)
+	known := g.registered(ctx)
 	switch {
-	case err != nil:
-		return nil, err
 	case known != nil && !a.NoRegistration:
 		return known.client(as.Issuer), nil
 	case elsewhere != nil && (a.NoRegistration || as.RegistrationEndpoint == ""):
@@ -129,7 +127,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token
 		return nil, err
 	}
 	code, err := r.code(params)
-	if err == nil && !r.isFrom(params) {
+	if err == nil && !r.isFrom(params, to) {
 		err = a.acceptUnnamed(ctx, g, to)
 	}
 	if err != nil {
@@ -151,7 +149,7 @@ func (a *AuthorizationCode) identify(ctx context.Context, g *tokenRequest, redir
 		if err != nil || !client.dynamic {
 			return client, err
 		}
-		if known, _ := g.registered(ctx); known != nil && slices.Contains(known.RedirectURIs, redirectURI) {
+		if known := g.registered(ctx); known != nil && slices.Contains(known.RedirectURIs, redirectURI) {
 			return client, nil
 		}
 	}
@@ -212,18 +210,14 @@ func (r *authRequest) code(params url.Values) (string, error) {
 }
 
 // isFrom reports whether a redirect certainly comes from the server that its code will be
-// sent to: it says so, or the user was sent to the same origin.
-func (r *authRequest) isFrom(params url.Values) bool {
-	return params.Has("iss") || sameOrigin(r.as.AuthorizationEndpoint, r.as.Issuer) || sameOrigin(r.as.AuthorizationEndpoint, r.as.TokenEndpoint)
+// sent to: it says so, or the page that the user was sent to has the same origin.
+func (r *authRequest) isFrom(params url.Values, page *url.URL) bool {
+	return params.Has("iss") || isAtOrigin(page, r.as.Issuer) || isAtOrigin(page, r.as.TokenEndpoint)
 }
 
-func sameOrigin(a, b string) bool {
-	u, err := parseURL(a)
-	if err != nil {
-		return false
-	}
-	v, err := parseURL(b)
-	return err == nil && origin(u) == origin(v)
+func isAtOrigin(page *url.URL, of string) bool {
+	u, err := parseURL(of)
+	return err == nil && origin(page) == origin(u)
 }
 
 // acceptUnnamed decides about a redirect that may come from another authorization server

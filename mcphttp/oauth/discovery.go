@@ -70,10 +70,7 @@ func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers
 	if len(prm.AuthorizationServers) == 0 {
 		return nil, fmt.Errorf("%w: the server names no authorization server", ErrMetadata)
 	}
-	issuer := prm.AuthorizationServers[0]
-	if i := slices.IndexFunc(prm.AuthorizationServers, prefers); i >= 0 {
-		issuer = prm.AuthorizationServers[i]
-	}
+	issuer := prm.AuthorizationServers[max(0, slices.IndexFunc(prm.AuthorizationServers, prefers))]
 	as, err := t.egress.server(ctx, issuer, &call{reach: near, header: t.version()})
 	if err != nil {
 		return nil, err

@@ -39,6 +39,10 @@ func TestPlaces(t *testing.T) {
 			"https://mcp.example", "Bearer", loginURL,
 			[]string{well + "oauth-protected-resource", well + "oauth-authorization-server"},
 		},
+		"without path, with a slash": {
+			"https://mcp.example/", "Bearer", loginURL,
+			[]string{well + "oauth-protected-resource", well + "oauth-authorization-server"},
+		},
 		"at the root": {
 			serverURL, "Bearer", loginURL,
 			[]string{well + "oauth-protected-resource/mcp", well + "oauth-protected-resource", well + "oauth-authorization-server"},

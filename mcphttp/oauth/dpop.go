@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/go-psi/psi/internal/lru"
 )
 
 const (
@@ -113,7 +115,7 @@ func (p *prover) proof(method string, to *url.URL, nonce, access string) (string
 
 // prove adds a proof to a token request.
 func (t *Transport) prove(c *call, p *prover) error {
-	u, err := url.Parse(c.url)
+	u, err := parseURL(c.url)
 	if err != nil {
 		return err
 	}
@@ -138,16 +140,19 @@ func (t *Transport) sign(req *http.Request, cred *credential) error {
 // authorization server that sent them.
 type nonces struct {
 	mu sync.Mutex
-	at map[string]string
+	at *lru.Map[string, string]
 }
 
 // maxOrigins bounds the number of nonces.
 const maxOrigins = 8
 
+func newNonces() nonces { return nonces{at: lru.New[string, string](maxOrigins)} }
+
 func (n *nonces) get(u *url.URL) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.at[origin(u)]
+	nonce, _ := n.at.Get(origin(u))
+	return nonce
 }
 
 func (n *nonces) keep(u *url.URL, h http.Header) {
@@ -157,8 +162,5 @@ func (n *nonces) keep(u *url.URL, h http.Header) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.at == nil || len(n.at) >= maxOrigins && n.at[origin(u)] == "" {
-		n.at = map[string]string{}
-	}
-	n.at[origin(u)] = nonce
+	n.at.Put(origin(u), nonce)
 }

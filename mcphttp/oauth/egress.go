@@ -46,6 +46,15 @@ type destination struct {
 
 type destinationKey struct{}
 
+// destinationOf returns the destination in a context. Without one, only public addresses
+// may be dialed.
+func destinationOf(ctx context.Context) *destination {
+	if d, ok := ctx.Value(destinationKey{}).(*destination); ok {
+		return d
+	}
+	return &destination{}
+}
+
 // newEgressTransport returns a transport that dials only addresses allowed by the
 // destination in the context: a name may resolve to another address than before. It
 // keeps no connections, because the next request may have another destination.
@@ -53,7 +62,7 @@ func newEgressTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 20 * time.Second, ControlContext: controlDial}
 	return &http.Transport{
 		Proxy: func(req *http.Request) (*url.URL, error) {
-			if d, _ := req.Context().Value(destinationKey{}).(*destination); d == nil || !d.proxied {
+			if !destinationOf(req.Context()).proxied {
 				return nil, nil
 			}
 			return http.ProxyFromEnvironment(req)
@@ -67,10 +76,7 @@ func newEgressTransport() *http.Transport {
 }
 
 func controlDial(ctx context.Context, _, address string, _ syscall.RawConn) error {
-	d, _ := ctx.Value(destinationKey{}).(*destination)
-	if d == nil {
-		d = &destination{}
-	}
+	d := destinationOf(ctx)
 	to, err := netip.ParseAddrPort(address)
 	switch {
 	case err != nil:

@@ -39,26 +39,20 @@ func (s *FileStore) path(key StoreKey) string {
 // Load implements [Store]. It rejects files that others can read, write or replace.
 func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
 	path := s.path(key)
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the name is a hash
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err == nil {
 		err = checkFile(path, info)
 	}
 	if err == nil {
 		err = s.checkDir()
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the name is a hash
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err = f.Stat(); err == nil {
-		err = checkFile(path, info) // it may have been replaced
 	}
 	if err != nil {
 		return nil, err
@@ -93,7 +87,7 @@ func (s *FileStore) checkDir() error {
 }
 
 // Save implements [Store].
-func (s *FileStore) Save(_ context.Context, key StoreKey, value []byte) (err error) {
+func (s *FileStore) Save(_ context.Context, key StoreKey, value []byte) error {
 	if value == nil {
 		if err := os.Remove(s.path(key)); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -107,11 +101,7 @@ func (s *FileStore) Save(_ context.Context, key StoreKey, value []byte) (err err
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer os.Remove(f.Name()) // unless it was renamed
 	_, err = f.Write(value)
 	if err == nil {
 		err = f.Sync()
@@ -127,14 +117,8 @@ func (s *FileStore) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	info, err := os.Stat(s.dir)
-	if err != nil {
-		return err
-	}
-	if tooOpen(info) && !isForeign(info) {
-		if err := os.Chmod(s.dir, 0o700); err != nil { //nolint:gosec // a directory has to be entered
-			return err
-		}
+	if info, err := os.Stat(s.dir); err == nil && tooOpen(info) && !isForeign(info) {
+		_ = os.Chmod(s.dir, 0o700) //nolint:gosec // a directory has to be entered; checkDir sees whether it was closed
 	}
 	return s.checkDir()
 }

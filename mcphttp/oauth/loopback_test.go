@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -44,8 +46,16 @@ func browse(t *testing.T, method, to string) (int, string) {
 	}
 	defer res.Body.Close()
 	text, _ := io.ReadAll(res.Body)
-	if res.Header.Get("Content-Security-Policy") == "" || res.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("headers: %v", res.Header)
+	for name, want := range map[string]string{
+		"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+	} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if res.StatusCode == http.StatusBadRequest && string(text) != "This is not what was waited for.\n" {
+		t.Errorf("the page says %q", text)
 	}
 	return res.StatusCode, string(text)
 }
@@ -106,6 +116,37 @@ func TestLoopback(t *testing.T) {
 	}
 	again.Close()
 	third.Close()
+	// Or is another URI's.
+	for _, other := range []string{
+		strings.Replace(before, "http:", "https:", 1), strings.Replace(before, "127.0.0.1", "localhost", 1), strings.Replace(before, "/callback", "/other", 1), "http://[",
+	} {
+		fourth, err := l.Open(t.Context(), other)
+		if err != nil || fourth.RedirectURI() == before {
+			t.Fatalf("%s: %v, %v", other, fourth, err)
+		}
+		fourth.Close()
+	}
+}
+
+// An authorization ends if its redirect is closed, or if there is no browser.
+func TestLoopbackEnds(t *testing.T) {
+	var way oauth.Redirect
+	l := &oauth.Loopback{OpenBrowser: func(context.Context, string) error { return way.Close() }}
+	way, err := l.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := way.Authorize(t.Context(), "https://login.example/"); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "oauth: wait for the browser: ") {
+		t.Errorf("closed: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if way, err = (&oauth.Loopback{}).Open(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	defer way.Close()
+	if _, err := way.Authorize(t.Context(), "https://login.example/"); !errors.Is(err, exec.ErrNotFound) || !strings.HasPrefix(err.Error(), "oauth: open the browser: ") {
+		t.Errorf("without a browser: %v", err)
+	}
 }
 
 func TestLoopbackUnsafe(t *testing.T) {

@@ -82,13 +82,8 @@ func (l *Loopback) Open(ctx context.Context, registered string) (Redirect, error
 	if err != nil {
 		return nil, err
 	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		_ = listener.Close()
-		return nil, err
-	}
 	bound := *u
-	bound.Host = u.Hostname() + ":" + port
+	bound.Host = fmt.Sprintf("%s:%d", u.Hostname(), listener.Addr().(*net.TCPAddr).Port)
 	bound.Path = cmp.Or(u.Path, "/")
 	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, came: make(chan url.Values, 1)}, nil
 }
@@ -189,6 +184,9 @@ func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 	fmt.Fprintln(res, cmp.Or(w.opts.Done, "You may close this page now."))
 }
 
+// openers are the commands, by operating system, that open a URL. Others have xdg-open.
+var openers = map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}
+
 // OpenBrowser opens a URL in the user's browser: https, or http to this machine. It does
 // not wait for the browser to exit. The URL is not passed through a shell.
 func OpenBrowser(ctx context.Context, url string) error {
@@ -196,14 +194,11 @@ func OpenBrowser(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	name, args := "xdg-open", []string{u.String()}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", u.String()}
+	opener, ok := openers[runtime.GOOS]
+	if !ok {
+		opener = []string{"xdg-open"}
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), name, args...) //nolint:gosec // the URL was checked, and is one argument
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), opener[0], append(opener[1:len(opener):len(opener)], u.String())...) //nolint:gosec // the URL was checked, and is one argument
 	if err := cmd.Start(); err != nil {
 		return err
 	}

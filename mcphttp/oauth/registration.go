@@ -70,21 +70,21 @@ var errUnregistered = fmt.Errorf("%w at this authorization server", ErrNoClient)
 
 // registered returns the registration in the store, or nil if there is none that is still
 // valid.
-func (g *tokenRequest) registered(ctx context.Context) (*registration, error) {
+func (g *tokenRequest) registered(ctx context.Context) *registration {
 	var r registration
 	found, err := load(ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer}, &r)
 	if err != nil {
 		g.t.opts.Logger.WarnContext(ctx, "oauth: the stored registration cannot be read", "error", err)
 	}
 	if !found || err != nil || r.ID == "" || r.SecretExpires > 0 && r.SecretExpires < float64(time.Now().Unix()) {
-		return nil, ctx.Err()
+		return nil
 	}
-	return &r, nil
+	return &r
 }
 
 // registeredURI returns the redirect URI of the stored registration, or "".
 func (g *tokenRequest) registeredURI(ctx context.Context) string {
-	if r, err := g.registered(ctx); err == nil && r != nil && len(r.RedirectURIs) > 0 {
+	if r := g.registered(ctx); r != nil && len(r.RedirectURIs) > 0 {
 		return r.RedirectURIs[0]
 	}
 	return ""

@@ -73,6 +73,9 @@ func (t *Transport) replace(ctx context.Context, used *credential, n *need) (out
 	if t.current() != used {
 		return superseded, nil // by the renewal before
 	}
+	if err := context.Cause(t.life); err != nil {
+		return nothing, unauthorized(err)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(t.life, func() { cancel(context.Cause(t.life)) })()

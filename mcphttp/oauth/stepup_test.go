@@ -109,7 +109,7 @@ func TestStepUpLoop(t *testing.T) {
 }
 
 func TestStepUpLimit(t *testing.T) {
-	for limit, want := range map[int]int{0: 3, 1: 2, -1: 1} {
+	for limit, want := range map[int]int{0: 3, 1: 2, -1: 1, 100: 6} {
 		w := newWorld(t)
 		w.server.step = func(n int) string { return fmt.Sprintf("scope-%d", n) }
 		w.mustPost(w.transport(&oauth.Options{MaxStepUps: limit}), "", "403")
@@ -122,27 +122,23 @@ func TestStepUpLimit(t *testing.T) {
 // A scope that the server does not grant is requested once, and again after a while. A
 // scope that it claims to have granted is not requested again.
 func TestStepUpNotGranted(t *testing.T) {
-	for _, claimed := range []bool{false, true} {
+	for _, claim := range []string{"", "admin", "not said"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.login.lifetime = nil
 			w.login.answers = func(_ url.Values, answer map[string]any) {
 				w.login.valid[answer["access_token"].(string)] = ""
-				answer["scope"] = ""
-				if claimed {
+				if answer["scope"] = claim; claim == "not said" {
 					delete(answer, "scope") // all of them
 				}
 			}
 			rt := w.transport(nil)
-			for _, want := range []int{2, 3} {
+			for _, want := range map[string][]int{"": {2, 3}, "admin": {1, 1}, "not said": {2, 2}}[claim] {
 				for range 3 {
 					w.mustPost(rt, "admin", "403")
 				}
-				if claimed {
-					want = 2
-				}
 				if n := len(w.login.authorizations()); n != want {
-					t.Errorf("claimed %v: %d authorizations, want %d", claimed, n, want)
+					t.Errorf("claimed %q: %d authorizations, want %d", claim, n, want)
 				}
 				<-time.After(time.Hour)
 			}

@@ -173,16 +173,16 @@ const (
 // bind sets the key to which the token will be bound, if any.
 func (g *tokenRequest) bind(used *credential, n *need) error {
 	algorithms := g.site.as.DPoPAlgorithms
-	if !g.t.opts.DPoP && !n.dpop && !g.site.dpop && (used == nil || used.proof == nil) {
-		return nil
-	}
-	if used != nil && used.proof != nil {
+	switch {
+	case used != nil && used.proof != nil:
 		g.proof = used.proof
-	} else {
+	case g.t.opts.DPoP || n.dpop || g.site.dpop:
 		var err error
 		if g.proof, err = newProver(g.t.opts.DPoPKey, algorithms); err != nil {
 			return err
 		}
+	default:
+		return nil
 	}
 	if len(algorithms) > 0 && !slices.Contains(algorithms, g.proof.algorithm) {
 		return fmt.Errorf("oauth: %q takes DPoP proofs of %q, not of %s", g.site.as.Issuer, algorithms, g.proof.algorithm)

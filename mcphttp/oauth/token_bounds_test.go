@@ -202,9 +202,17 @@ func TestRejectedBodyBounds(t *testing.T) {
 			}
 			return res, err
 		})
-		w.mustPost(w.transport(&oauth.Options{Base: base}), "", served)
-		if first == nil || first.read != read || !first.closed {
-			t.Errorf("%d bytes: %+v", size, first)
+		for _, fails := range []bool{false, true} {
+			if first = nil; fails {
+				w.login.metadata["token_endpoint"] = ""
+				w.store = oauth.NewMemoryStore()
+				w.mustFail(w.transport(&oauth.Options{Base: base}), oauth.ErrMetadata)
+			} else {
+				w.mustPost(w.transport(&oauth.Options{Base: base}), "", served)
+			}
+			if first == nil || first.read != read || !first.closed {
+				t.Errorf("%d bytes: %+v", size, first)
+			}
 		}
 	}
 }

@@ -67,7 +67,7 @@ var errClosed = errors.New("oauth: the transport is closed")
 // URL is invalid, or if the grant lacks an issuer for its credentials or a required
 // function, every request fails.
 func NewTransport(server string, opts *Options) *Transport {
-	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, renewals: flight.Group[*credential, outcome]{Detached: true}}
+	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, nonces: newNonces(), renewals: flight.Group[*credential, outcome]{Detached: true}}
 	t.life, t.end = context.WithCancelCause(context.Background())
 	u, err := url.Parse(server)
 	badGrant := t.opts.Grant.check()

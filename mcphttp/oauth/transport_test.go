@@ -104,6 +104,9 @@ func TestQuietDelete(t *testing.T) {
 	if a, r := len(w.login.authorizations()), len(w.login.granted("refresh_token")); a != 1 || r != 1 {
 		t.Errorf("%d authorizations and %d refreshes, want 1 of each", a, r)
 	}
+	if n := w.asked("DELETE " + serverURL); n != 4 {
+		t.Errorf("%d requests, want 4: only one was worth a second attempt", n)
+	}
 	w.mustPost(rt, "", served)
 }
 

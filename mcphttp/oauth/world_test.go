@@ -386,7 +386,7 @@ func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 		o.Base = w.network
 	}
 	if o.Egress == nil {
-		o.Egress = w.network
+		o.Egress = w.checked()
 	}
 	if o.Store == nil {
 		o.Store = w.store
@@ -394,10 +394,63 @@ func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 	if o.Grant == nil {
 		o.Grant = &oauth.AuthorizationCode{Redirector: w.receiver}
 	}
-	o.Logger = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	t := oauth.NewTransport(w.server.url, &o)
 	w.t.Cleanup(func() { t.Close() })
 	return t
+}
+
+// checked is the network, for requests to authorization servers: they accept JSON, their
+// responses are closed, and nothing of them is left when the test ends.
+func (w *world) checked() http.RoundTripper {
+	open := map[*closing]string{}
+	var contexts []context.Context
+	var mu sync.Mutex
+	w.t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, to := range open {
+			w.t.Errorf("the response of %s was not closed", to)
+		}
+		for _, ctx := range contexts {
+			if ctx.Err() == nil {
+				w.t.Error("the context of a request is not done")
+			}
+		}
+	})
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if got := req.Header.Get("Accept"); got != "application/json" {
+			w.t.Errorf("%s %s accepts %q", req.Method, req.URL, got)
+		}
+		res, err := w.RoundTrip(req)
+		mu.Lock()
+		defer mu.Unlock()
+		contexts = append(contexts, req.Context())
+		if err != nil {
+			return nil, err
+		}
+		body := &closing{ReadCloser: res.Body}
+		body.closed = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			delete(open, body)
+		}
+		open[body], res.Body = req.URL.String(), body
+		return res, nil
+	})
+}
+
+// closing reports that it was closed.
+type closing struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c *closing) Close() error {
+	c.closed()
+	return c.ReadCloser.Close()
 }
 
 // post sends a request to the server and returns the status and the body.
