@@ -70,18 +70,6 @@ func (c *ServerCapabilities) announcedLists(f SubscriptionFilter) (announced Sub
 	return announced
 }
 
-// params returns the params of the notification about the change. Legacy notifications
-// have no meta.
-func (c Change) params(meta Meta) any {
-	switch {
-	case c.Method == NotificationResourceUpdated:
-		return &ResourceUpdatedParams{URI: c.URI, Meta: meta}
-	case meta == nil:
-		return nil
-	}
-	return map[string]Meta{"_meta": meta}
-}
-
 // parseChange returns the change that a notification announces, and false if it
 // announces none.
 func parseChange(method string, params json.RawMessage) (c Change, ok bool) {

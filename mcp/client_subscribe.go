@@ -114,9 +114,9 @@ func (s *Subscription) Err() error {
 // to the sender of the request that began it, under the id of that request. They wait
 // until the server has acknowledged the subscription.
 type forwarder struct {
-	req  *Request
-	end  context.CancelCauseFunc // ends the subscription at the server
-	wake chan struct{}           // receives when there is something to send; has one place
+	subscriber subscriber
+	end        context.CancelCauseFunc // ends the subscription at the server
+	wake       chan struct{}           // receives when there is something to send; has one place
 
 	mu           sync.Mutex
 	accepted     *SubscriptionFilter // nil before the acknowledgement
@@ -129,7 +129,7 @@ type forwarder struct {
 // newForwarder returns a forwarder of a new subscription, or of one that is made again:
 // then anything may have changed meanwhile, and the sender gets no acknowledgement.
 func newForwarder(req *Request, again bool, end context.CancelCauseFunc) *forwarder {
-	return &forwarder{req: req, end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
+	return &forwarder{subscriber: newSubscriber(req), end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
 }
 
 // receive takes a notification of the server, and reports whether it is one of those that
@@ -176,9 +176,9 @@ func (f *forwarder) add(c Change) {
 func (f *forwarder) send(ctx context.Context) {
 	acknowledgement, changes := f.drain()
 	if acknowledgement != nil {
-		_ = f.req.sendAcknowledgement(ctx, *acknowledgement)
+		_ = f.subscriber.acknowledge(ctx, *acknowledgement)
 	}
-	_ = f.req.sendChanges(ctx, changes)
+	_ = f.subscriber.notify(ctx, changes)
 }
 
 // drain returns what waits, and removes it. The acknowledgement is nil after the first

@@ -21,9 +21,9 @@ func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn fun
 // upstreamListener serves one subscriptions/listen request by subscriptions at one
 // connection after the other.
 type upstreamListener struct {
-	upstream *Upstream
-	req      *Request
-	delay    time.Duration // before the next subscription at the same connection
+	upstream   *Upstream
+	subscriber subscriber
+	delay      time.Duration // before the next subscription at the same connection
 
 	mu           sync.Mutex
 	filter       SubscriptionFilter // what is requested of the server; once acknowledged, what was accepted
@@ -37,7 +37,7 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	l := &upstreamListener{upstream: u, req: req, filter: p.Notifications, delay: firstPause}
+	l := &upstreamListener{upstream: u, subscriber: newSubscriber(req), filter: p.Notifications, delay: firstPause}
 	if u.State().Conn == nil && len(p.Notifications.ResourceSubscriptions) == 0 {
 		if err := l.acknowledge(ctx, nil); err != nil {
 			return nil, err
@@ -59,13 +59,13 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 // unless another one shall be made.
 func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	start := time.Now()
-	inner := l.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: l.filter}))
-	inner.ID = l.req.ID
+	inner := l.subscriber.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: l.filter}))
+	inner.ID = l.subscriber.req.ID
 	n := &changeNotifier{
 		acknowledged: func(ctx context.Context, f SubscriptionFilter) {
 			_ = l.acknowledge(ctx, f.ResourceSubscriptions) // if it fails, the sender is gone
 		},
-		changed: func(ctx context.Context, c Change) error { return l.req.sendChanges(ctx, changeSet{c: {}}) },
+		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c: {}}) },
 	}
 	_, err := serve(contextWithRequest(ctx, inner), HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
 	if time.Since(start) >= maxPause {
@@ -109,9 +109,9 @@ func (l *upstreamListener) acknowledge(ctx context.Context, uris []string) error
 	filter := l.filter
 	l.mu.Unlock()
 	if first {
-		return l.req.sendAcknowledgement(ctx, filter)
+		return l.subscriber.acknowledge(ctx, filter)
 	}
-	return l.req.sendChanges(ctx, everythingIn(&filter))
+	return l.subscriber.notify(ctx, everythingIn(&filter))
 }
 
 func (l *upstreamListener) isAcknowledged() bool {

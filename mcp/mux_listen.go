@@ -24,7 +24,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	if err := req.sendAcknowledgement(ctx, s.accepted); err != nil {
+	if err := s.acknowledge(ctx, s.accepted); err != nil {
 		return nil, err
 	}
 	for {
@@ -50,8 +50,9 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 
 // muxSubscription is a subscription at a mux, with those at its mounts.
 type muxSubscription struct {
+	subscriber
+
 	registry *registry
-	req      *Request
 	accepted SubscriptionFilter
 	listener *listener
 	mounts   *mountListeners
@@ -73,7 +74,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 	}
 	mounts := newMountListeners(g, req, accepted, l)
 	accepted.ResourceSubscriptions = mounts.start(ctx)
-	return &muxSubscription{g, req, accepted, l, mounts}, nil
+	return &muxSubscription{newSubscriber(req), g, accepted, l, mounts}, nil
 }
 
 func (s *muxSubscription) close() {
@@ -108,7 +109,7 @@ func (s *muxSubscription) sendVisible(ctx context.Context) error {
 		}
 		visible.add(c)
 	}
-	return s.req.sendChanges(ctx, visible)
+	return s.notify(ctx, visible)
 }
 
 // subscriptionMeta returns the metadata of everything that is sent on the subscription
@@ -118,16 +119,29 @@ func (r *Request) subscriptionMeta() (m Meta) {
 	return m
 }
 
-// sendAcknowledgement tells the sender of the request that its subscription has begun.
-func (r *Request) sendAcknowledgement(ctx context.Context, accepted SubscriptionFilter) error {
-	return r.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: accepted, Meta: r.subscriptionMeta()})
+// A subscriber is the sender of a subscriptions/listen request.
+type subscriber struct {
+	req         *Request
+	listChanged json.RawMessage // the params of a notification that a list has changed
 }
 
-// sendChanges sends the notifications about changes to the sender of the request.
-func (r *Request) sendChanges(ctx context.Context, changes changeSet) error {
-	meta := r.subscriptionMeta()
+func newSubscriber(req *Request) subscriber {
+	return subscriber{req, mustMarshal(map[string]Meta{"_meta": req.subscriptionMeta()})}
+}
+
+// acknowledge tells the subscriber that the subscription has begun.
+func (s *subscriber) acknowledge(ctx context.Context, accepted SubscriptionFilter) error {
+	return s.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: accepted, Meta: s.req.subscriptionMeta()})
+}
+
+// notify tells the subscriber of changes.
+func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
 	for _, c := range changes.sorted() {
-		if err := r.Notify(ctx, c.Method, c.params(meta)); err != nil {
+		var params any = s.listChanged
+		if c.Method == NotificationResourceUpdated {
+			params = &ResourceUpdatedParams{URI: c.URI, Meta: s.req.subscriptionMeta()}
+		}
+		if err := s.req.Notify(ctx, c.Method, params); err != nil {
 			return err
 		}
 	}
