@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"log/slog"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -51,6 +52,12 @@ func (internals) ContextWithRequest(ctx context.Context, req *Request) context.C
 
 // IsModern reports whether req names the revision that it speaks itself.
 func (internals) IsModern(req *Request) bool { return req.isModern() }
+
+// DeclaresExtension reports whether the sender of req declares an extension. It does not
+// decode the capabilities.
+func (internals) DeclaresExtension(req *Request, id string) bool {
+	return jsonscan.Member(jsonscan.Member(req.peer.caps, "extensions"), id) != nil
+}
 
 // CheckMeta checks that a request of the newest revision has the metadata that every
 // one must have (basic/index#meta).

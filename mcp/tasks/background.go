@@ -6,17 +6,11 @@ package tasks
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/replay"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 )
 
 // BackgroundOptions configure [Manager.Background]. Nil means the zero BackgroundOptions.
@@ -92,7 +86,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 // supports reports whether the client has declared the extension on this request, which
 // only those of the newest revision can.
 func supports(req *mcp.Request) bool {
-	return core.IsModern(req) && req.ClientCapabilities().HasExtension(Extension)
+	return core.IsModern(req) && core.DeclaresExtension(req, Extension)
 }
 
 // errUnsupported is the error for a client that must support the extension and does not.
@@ -101,32 +95,69 @@ func errUnsupported() error {
 	return mcp.Errorf(mcp.CodeMissingCapability, "this request needs a client that supports the extension %s", Extension).WithData(required)
 }
 
+// grace is how long a new task runs before its record is stored, unless it has something to
+// store earlier. A task that ends within that time is written once.
+const grace = 10 * time.Millisecond
+
 // begin makes the call a task from its beginning.
 func (b *background) begin(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	r, err := b.manager.create(ctx, req, b.opts.TTL, nil, b.manager.reserve())
+	m := b.manager
+	reserved := m.reserve()
+	rec, err := m.newRecord(ctx, req, b.opts.TTL, reserved)
 	switch {
-	case err != nil:
-		return nil, err
-	case r.isReserved:
-		running := r.contextFor(ctx)
-		b.manager.launch(r, func() { r.finish(r.serve(running, b.next, req)) })
-	default:
-		b.manager.offer(ctx, r.record.Task.ID)
+	case !reserved && err == nil:
+		err = m.insert(ctx, rec, requestOf(req))
+	case reserved && err != nil:
+		m.release()
 	}
-	return r.created(), nil
+	if err != nil {
+		return nil, clientError(err)
+	}
+	if !reserved {
+		m.offer(ctx, rec)
+		return &CreateResult{ResultBase: mcp.ResultBase{ResultType: ResultTask}, Task: rec.Task}, nil
+	}
+	r := m.newFirstRun(rec, req)
+	running := r.contextFor(ctx)
+	m.launch(r, func() (mcp.Result, error) { return r.serve(running, b.next, req) })
+	return r.awaitTask(ctx)
+}
+
+// awaitTask waits until the record of a first run is stored, for the time of grace, and then
+// stores it. If the handler has ended and that cannot be stored, the call was an ordinary one.
+func (r *run) awaitTask(ctx context.Context) (mcp.Result, error) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-r.decided:
+	case <-ctx.Done():
+		r.giveUp(context.Cause(ctx))
+	case <-timer.C:
+		_, _, _ = r.create(ctx, func(*record) error { return nil }) // the error is r.unstored
+	}
+	<-r.decided
+	switch { // what was decided does not change
+	case r.unstored == nil:
+		return r.answer(), nil
+	case r.ordinary != nil:
+		return r.ordinary.res, r.ordinary.err
+	}
+	r.cancel(r.unstored)
+	return nil, clientError(r.unstored)
 }
 
 // serveUntil serves an ordinary call and, when it has taken long enough, makes it a task.
 func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	m := b.manager
-	r := &run{manager: m, replay: &replay.Run{}, original: req}
+	r := &run{manager: m, replay: &replay.Run{}, original: req, poked: make(chan struct{}, 1)}
 	running := r.contextFor(ctx)
 	stop := context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })
 	defer stop()
 	outcomes := make(chan outcome, 1)
 	go func() {
-		res, err := r.serve(running, b.next, req)
-		outcomes <- outcome{res, err}
+		o := outcome{err: errExited}
+		defer func() { outcomes <- o }() // also if the handler calls runtime.Goexit
+		o.res, o.err = r.serve(running, b.next, req)
 	}()
 	timer := time.NewTimer(b.opts.After)
 	defer timer.Stop()
@@ -140,125 +171,18 @@ func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Resu
 		if ctx.Err() != nil {
 			continue // the handler is about to return
 		}
-		switch err := m.adopt(ctx, r, req, b.opts.TTL); {
-		case err == nil && stop():
-			m.launch(r, func() {
-				o := <-outcomes
-				r.finish(o.res, o.err)
-			})
-			return r.created(), nil
-		case err == nil:
-			m.launch(r, func() { r.finish(nil, context.Cause(ctx)) }) // cancelled in the last moment
-		default:
+		if m.adopt(ctx, r, req, b.opts.TTL) != nil {
 			timer.Reset(max(b.opts.After, m.opts.PollInterval)) // it stays an ordinary call, for now
+			continue
 		}
+		cancelled := !stop() // in the last moment
+		m.launch(r, func() (mcp.Result, error) {
+			if cancelled {
+				return nil, context.Cause(ctx)
+			}
+			o := <-outcomes
+			return o.res, o.err
+		})
+		return r.answer(), nil
 	}
-}
-
-type outcome struct {
-	res mcp.Result
-	err error
-}
-
-// idLength is the length of an ID: 26 characters of base 32 for 130 random bits.
-const idLength = 26
-
-// create stores a new task. If reserved is true, this process is its owner; otherwise any
-// process may take it. If it fails, nothing is left of the task, as far as the store allows.
-func (m *Manager) create(ctx context.Context, req *mcp.Request, ttl time.Duration, memory *replay.Memory, reserved bool) (*run, error) {
-	ttlMs, pollMs := max(ttl.Milliseconds(), 1), m.opts.PollInterval.Milliseconds()
-	rec := &record{Caller: req.Principal, Memory: memory}
-	rec.Task = Task{ID: strings.ToLower(rand.Text()), Status: Working, CreatedAt: now(), LastUpdatedAt: now(), TTLMs: &ttlMs, PollIntervalMs: &pollMs}
-	if reserved {
-		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
-	}
-	if err := m.insert(ctx, rec, requestOf(req)); err != nil {
-		m.remove(context.WithoutCancel(ctx), rec)
-		if reserved {
-			m.unreserve()
-		}
-		return nil, clientError(err)
-	}
-	return m.newRun(rec, reserved), nil
-}
-
-// insert writes the record of a new task, after everything else that belongs to the task.
-// The time is bounded, because an entry of the list is removed if no record follows it.
-func (m *Manager) insert(ctx context.Context, rec *record, request json.RawMessage) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, m.opts.Lease/2)
-	defer cancel()
-	id, ttl := rec.Task.ID, rec.rest()
-	if err := m.enter(ctx, rec.Caller, id, ttl); err != nil {
-		return err
-	}
-	if err := m.list(ctx, id, rec.Round); err != nil {
-		return err
-	}
-	if rec.Parts, err = m.putParts(ctx, "request", id, request, ttl); err != nil {
-		return err
-	}
-	return m.put(ctx, rec, 0)
-}
-
-// remove takes away what insert has written. What it leaves behind expires, or is removed by
-// the sweeper.
-func (m *Manager) remove(ctx context.Context, rec *record) {
-	id := rec.Task.ID
-	if _, err := m.store.Take(ctx, m.key("task", id)); err != nil && !errors.Is(err, store.ErrNotFound) {
-		m.opts.Logger.WarnContext(ctx, "tasks: a task could not be stored, or only in part", "task", id, "error", err)
-	}
-	_ = m.unlist(ctx, id, rec.Round)
-	_ = m.leave(ctx, rec.Caller, id)
-	for i := range rec.Parts {
-		_, _ = m.store.Take(ctx, m.key("request", fmt.Sprintf("%s/%d", id, i)))
-	}
-}
-
-// requestOf returns the params of a call, with those members of its metadata that a later
-// run of the handler needs.
-func requestOf(req *mcp.Request) json.RawMessage {
-	if req.Params() == nil {
-		return json.RawMessage("{}")
-	}
-	return req.Params()
-}
-
-// restore returns the request of a task, as its handler gets it when it runs again.
-func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error) {
-	raw, err := m.parts(ctx, "request", rec.Task.ID, rec.Parts)
-	if err != nil {
-		return nil, fmt.Errorf("tasks: the request of a task is not in the store: %w", err)
-	}
-	req, err := mcp.NewRequest(mcp.MethodCallTool, withProgressToken(raw, mcp.IntID(1)))
-	if err != nil {
-		return nil, err
-	}
-	req.ID, req.Principal = mcp.StringID(rec.Task.ID), rec.Caller
-	if rec.State == nil {
-		return req, nil
-	}
-	answers := map[string]json.RawMessage{}
-	for _, q := range rec.Asked {
-		if q.Digest == "" && q.Answer != nil {
-			answers[q.Key] = q.Answer
-		}
-	}
-	return core.WithAnswers(req, answers, rec.State)
-}
-
-// withProgressToken returns params that ask for progress, which becomes the status message.
-// A zero token stands for any.
-func withProgressToken(params json.RawMessage, token mcp.ID) json.RawMessage {
-	if token.IsZero() {
-		token = mcp.IntID(1)
-	}
-	meta := jsonscan.Member(params, "_meta")
-	if len(meta) == 0 || meta[0] != '{' {
-		meta = []byte("{}")
-	}
-	with := jsonscan.AppendKey([]byte{'{'}, "_meta")
-	with = append(with, '{')
-	with = append(jsonscan.AppendKey(with, mcp.MetaProgressToken), token.String()...)
-	with = jsonscan.AppendMembers(with, meta, mcp.MetaProgressToken)
-	return jsonscan.AppendMembers(with, params, "_meta")
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -35,8 +36,8 @@ func TestMaxPerCaller(t *testing.T) {
 		}
 		r.link.set(full)
 		for range 10 {
-			if _, _, err := tasks.Start(t.Context(), ada, quickCall); err == nil {
-				t.Error("a task without a store")
+			if h, res, err := tasks.Start(t.Context(), ada, quickCall); h != nil || res == nil || err != nil {
+				t.Errorf("without a store, a call is an ordinary one: %v, %v, %v", h, res, err)
 			}
 		}
 		r.link.set(nil)
@@ -53,10 +54,35 @@ func TestMaxPerCaller(t *testing.T) {
 	})
 }
 
-// The working tasks are bounded, and the ones that wait for answers are not among them.
+// The tasks of all callers that are not authenticated have a bound of their own.
+func TestMaxAnonymous(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxPerCaller: 1, MaxAnonymous: 320, TTL: time.Hour}, nil)
+		r.tool("quick", func(context.Context) (string, error) { return "", nil })
+		anonymous, ada := r.connect(t), r.connectAs(t, &mcp.Principal{Subject: "ada"})
+		begun := 0
+		for range 1000 {
+			_, _, err := tasks.Start(t.Context(), anonymous, quickCall)
+			if _, limited := mcp.RetryAfter(err); err == nil {
+				begun++
+			} else if !limited || !strings.Contains(err.Error(), "not authenticated") {
+				t.Fatal(err)
+			}
+		}
+		if begun < 160 || begun > 320 {
+			t.Errorf("%d tasks", begun)
+		}
+		start(t, ada, "quick")
+		<-time.After(time.Hour + time.Minute)
+		start(t, anonymous, "quick")
+	})
+}
+
+// The tasks that wait to run are bounded. Those that run in a free slot, and those that wait
+// for answers, are not refused.
 func TestMaxWorking(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxWorking: 32, MaxRunning: 1000}, nil)
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxWorking: 64, MaxRunning: 8}, nil)
 		gate := make(chan struct{})
 		r.tool("quick", func(context.Context) (string, error) { <-gate; return "", nil })
 		c := r.connectAs(t, &mcp.Principal{Subject: "ada"})
@@ -71,7 +97,7 @@ func TestMaxWorking(t *testing.T) {
 				begun++
 			}
 		}
-		if begun < 16 || begun > 32 || refused != 500-begun {
+		if begun < 32 || begun > 64+8 || refused != 500-begun {
 			t.Errorf("%d tasks, %d refused", begun, refused)
 		}
 		close(gate)

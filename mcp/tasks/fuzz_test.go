@@ -73,8 +73,9 @@ func FuzzRecords(f *testing.F) {
 		`{"task":{"taskId":"` + id + `","status":"completed","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000},"parts":1,"results":1000000000}`,
 		`{"task":{"taskId":"` + id + `","status":"input_required","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000},"parts":1,"asked":{"codec":{"key":"codec","digest":"x","request":{"method":"elicitation/create"}}}}`,
 	} {
-		f.Add(seed, seed, `{"`+id+`":0,"":1}`)
+		f.Add(seed, seed, id+" 0\n")
 	}
+	f.Add(`{}`, `{}`, id+" 99999999999999999999\n"+id+" -1\n"+id+"\n \n\n{}\n"+id+" 1")
 	f.Fuzz(func(t *testing.T, record, request, list string) {
 		ctx, shared := t.Context(), store.NewMemory(nil)
 		put := func(key, value string) {

@@ -4,16 +4,17 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"strconv"
 	"time"
 
-	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -23,6 +24,82 @@ import (
 // seldom change the same part at once. A task is listed before its record says that it is
 // working, and taken off after the record says otherwise.
 
+// An index is a value of the store that names tasks, with a number each: one line for each
+// task, of its ID, a space, and the number. Lines of another form are skipped. Lines are
+// found and changed in place, because an index is changed more often than it is read.
+type index []byte
+
+// all returns the entries. The IDs are parts of the index.
+func (x index) all() iter.Seq2[[]byte, int64] {
+	return func(yield func([]byte, int64) bool) {
+		for line := range bytes.Lines(x) {
+			id, number, ok := entryOf(line)
+			if ok && !yield(id, number) {
+				return
+			}
+		}
+	}
+}
+
+func entryOf(line []byte) (id []byte, number int64, ok bool) {
+	if len(line) <= idLength+2 || line[idLength] != ' ' || line[len(line)-1] != '\n' {
+		return nil, 0, false
+	}
+	for _, digit := range line[idLength+1 : len(line)-1] {
+		if digit < '0' || digit > '9' || number > 1<<58 {
+			return nil, 0, false
+		}
+		number = 10*number + int64(digit-'0')
+	}
+	return line[:idLength], number, true
+}
+
+// find returns the number of a task.
+func (x index) find(id string) (number int64, ok bool) {
+	for other, n := range x.all() {
+		if string(other) == id {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// count returns the number of tasks.
+func (x index) count() (n int) {
+	for range x.all() {
+		n++
+	}
+	return n
+}
+
+// set returns the index with an entry.
+func (x index) set(id string, number int64) index {
+	x = x.keep(func(other []byte, _ int64) bool { return string(other) != id })
+	x = append(append(x, id...), ' ')
+	return append(strconv.AppendInt(x, number, 10), '\n')
+}
+
+// keep returns the entries for which fn is true. It overwrites x.
+func (x index) keep(fn func(id []byte, number int64) bool) index {
+	kept := x[:0]
+	for line := range bytes.Lines(x) {
+		if id, number, ok := entryOf(line); ok && fn(id, number) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
+// updateIndex changes an index in the store, which is empty at first. If change returns
+// errUnchanged, it stays as it is.
+func updateIndex(ctx context.Context, s store.Values, key string, ttl time.Duration, change func(index) (index, error)) error {
+	err := store.Update(ctx, s, key, ttl, func(old []byte) ([]byte, error) { return change(old) })
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	return err
+}
+
 // shards is the number of parts of the list.
 const shards = 32
 
@@ -30,102 +107,79 @@ func shardOf(id string) string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(id))%shards), 10)
 }
 
-// A listing is a part of the list: the rounds of tasks, by ID. A round ends when the task
-// waits for answers or has ended.
-type listing map[string]uint64
-
-// list adds a working task to the list. It fails if there are too many. Entries do not
-// expire, because clocks can be wrong: the sweeper removes what is left over.
-func (m *Manager) list(ctx context.Context, id string, round uint64) error {
-	return updateObject(ctx, m.store, m.key("working", shardOf(id)), 0, func(l listing) error {
-		if _, known := l[id]; !known && len(l) >= max(m.opts.MaxWorking/shards, 1) {
-			return mcp.NewRateLimitedError(m.opts.PollInterval, "too many tasks are working; try again later")
+// list adds a working task to the list, with its round. A round ends when the task waits for
+// answers or has ended. It fails if the task has no owner and too many are working. Entries
+// do not expire, because clocks can be wrong: the sweeper removes what is left over.
+func (m *Manager) list(ctx context.Context, rec *record) error {
+	id := rec.Task.ID
+	return updateIndex(ctx, m.store, m.key("working", shardOf(id)), 0, func(x index) (index, error) {
+		if rec.Owner == "" && x.count() >= max(m.opts.MaxWorking/shards, 1) {
+			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "too many tasks are working; try again later")
 		}
-		l[id] = round
-		return nil
+		return x.set(id, int64(rec.Round)), nil
 	})
 }
 
 // unlist takes a task off the list whose round has ended. It leaves a later round listed: the
 // client may have answered in the meantime.
 func (m *Manager) unlist(ctx context.Context, id string, round uint64) error {
-	return updateObject(ctx, m.store, m.key("working", shardOf(id)), 0, func(l listing) error {
-		if listed, ok := l[id]; !ok || listed > round {
-			return errUnchanged
+	return updateIndex(ctx, m.store, m.key("working", shardOf(id)), 0, func(x index) (index, error) {
+		if listed, ok := x.find(id); !ok || uint64(listed) > round {
+			return nil, errUnchanged
 		}
-		delete(l, id)
-		return nil
+		return x.keep(func(other []byte, _ int64) bool { return string(other) != id }), nil
 	})
 }
 
 // listed returns the working tasks of one shard.
-func (m *Manager) listed(ctx context.Context, shard int) (listing, error) {
-	raw, _, err := m.store.Get(ctx, m.key("working", strconv.Itoa(shard)))
+func (m *Manager) listed(ctx context.Context, shard int) (index, error) {
+	x, _, err := m.store.Get(ctx, m.key("working", strconv.Itoa(shard)))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
-	var l listing
-	if err == nil {
-		err = strictjson.Unmarshal(raw, &l)
-	}
-	return l, err
+	return x, err
 }
 
 // enter counts a new task for its caller. It fails if the caller has too many. Callers that
-// are not authenticated cannot be told apart and are not counted.
+// are not authenticated cannot be told apart and count together.
 func (m *Manager) enter(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
-	return m.updateCaller(ctx, caller, func(expiries map[string]int64) error {
-		if len(expiries) >= m.opts.MaxPerCaller {
-			return mcp.NewRateLimitedError(m.opts.PollInterval, "the caller has %d tasks, which is the limit; they are kept until their TTL has passed", len(expiries))
+	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
+		switch n := x.count(); {
+		case caller == nil && n >= max(m.opts.MaxAnonymous/shards, 1):
+			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "callers that are not authenticated have too many tasks; they are kept until their TTL has passed")
+		case caller != nil && n >= m.opts.MaxPerCaller:
+			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "the caller has %d tasks, which is the limit; they are kept until their TTL has passed", n)
 		}
-		expiries[id] = time.Now().Add(ttl).Unix()
-		return nil
+		return x.set(id, time.Now().Add(ttl).Unix()), nil
 	})
 }
 
 // leave takes a task back that was counted and could not be stored.
 func (m *Manager) leave(ctx context.Context, caller *mcp.Principal, id string) error {
-	return m.updateCaller(ctx, caller, func(expiries map[string]int64) error {
-		delete(expiries, id)
-		return nil
+	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
+		return x.keep(func(other []byte, _ int64) bool { return string(other) != id }), nil
 	})
 }
 
 // updateCaller changes what is kept about a caller: when its tasks expire, in Unix seconds,
 // without those that have expired.
-func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, change func(map[string]int64) error) error {
-	if caller == nil {
-		return nil
+func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, id string, change func(index) (index, error)) error {
+	key := m.key("caller", "/"+shardOf(id))
+	if caller != nil {
+		key = m.key("caller", callerOf(caller))
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(caller.Issuer), caller.Issuer, caller.Subject))
-	key := m.key("caller", base64.RawURLEncoding.EncodeToString(sum[:]))
-	return updateObject(ctx, m.store, key, m.longestTTL()+time.Hour, func(expiries map[string]int64) error {
-		for id, expires := range expiries {
-			if expires < time.Now().Unix() {
-				delete(expiries, id)
-			}
-		}
-		return change(expiries)
+	now := time.Now().Unix()
+	return updateIndex(ctx, m.store, key, m.longestTTL()+time.Hour, func(x index) (index, error) {
+		return change(x.keep(func(_ []byte, expires int64) bool { return expires >= now }))
 	})
 }
 
-// updateObject changes an object in the store, which is empty at first. If change returns
-// errUnchanged, it stays as it is.
-func updateObject[O ~map[string]V, V any](ctx context.Context, s store.Values, key string, ttl time.Duration, change func(O) error) error {
-	err := store.Update(ctx, s, key, ttl, func(old []byte) ([]byte, error) {
-		o := O{}
-		if old != nil {
-			if err := strictjson.Unmarshal(old, &o); err != nil {
-				return nil, fmt.Errorf("tasks: the value of %s in the store cannot be read: %w", key, err)
-			}
-		}
-		if err := change(o); err != nil {
-			return nil, err
-		}
-		return strictjson.Marshal(o)
-	})
-	if errors.Is(err, errUnchanged) {
-		return nil
+// callerOf returns a name of a caller for keys of the store and for turns in the queue, ""
+// for callers that are not authenticated.
+func callerOf(p *mcp.Principal) string {
+	if p == nil {
+		return ""
 	}
-	return err
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(p.Issuer), p.Issuer, p.Subject))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

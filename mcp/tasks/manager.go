@@ -40,12 +40,16 @@ type Options struct {
 	// MaxRunning bounds the tasks that this process runs at the same time. Others wait for
 	// it, or for another replica. 0 means 64.
 	MaxRunning int
-	// MaxWorking bounds, about, the tasks of all replicas that are running or wait to run. 0
-	// means 10,000. Tasks that wait for answers are not counted.
+	// MaxWorking bounds, about, the tasks of all replicas that are running or wait to run: a
+	// call that would have to wait is refused beyond it. 0 means 10,000. Tasks that wait for
+	// answers are not counted.
 	MaxWorking int
 	// MaxPerCaller bounds the tasks of one authenticated caller that are kept, finished ones
 	// included. 0 means 1000.
 	MaxPerCaller int
+	// MaxAnonymous bounds, about, the tasks that are kept of all callers together that are not
+	// authenticated, finished ones included. 0 means 10,000.
+	MaxAnonymous int
 	// MaxResult bounds the size of a result, in bytes of JSON. 0 means 16 MiB.
 	MaxResult int
 	// Logger receives diagnostic messages. Nil means slog.Default.
@@ -67,6 +71,7 @@ func (o *Options) withDefaults() Options {
 	opts.MaxRunning = cmp.Or(opts.MaxRunning, 64)
 	opts.MaxWorking = cmp.Or(opts.MaxWorking, 10_000)
 	opts.MaxPerCaller = cmp.Or(opts.MaxPerCaller, 1000)
+	opts.MaxAnonymous = cmp.Or(opts.MaxAnonymous, 10_000)
 	opts.MaxResult = cmp.Or(opts.MaxResult, 16<<20)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -77,7 +82,7 @@ func (o *Options) withDefaults() Options {
 // A Manager keeps tasks, runs them and answers questions about them. It is safe for
 // concurrent use.
 //
-// Lock order: mu, then that of a watcher.
+// Lock order: that by which a run is created, mu, then that of a watcher.
 type Manager struct {
 	name  string
 	opts  Options
@@ -91,27 +96,28 @@ type Manager struct {
 	handler  *mcp.Mux        // runs tasks again; nil before Register
 	running  map[string]*run // by task
 	slots    int             // taken by runs
-	queued   bool            // a task has found no slot, since a slot was given back
+	queue    queue           // of tasks that wait for a slot; empty while one is free
 	longest  time.Duration   // the longest TTL of a task
 	closed   bool
 	watchers map[string]map[*watcher]struct{} // by task
 
-	done  sync.WaitGroup      // the slots that are taken, and the goroutines of Register
-	freed chan struct{}       // receives when a slot is free
-	seen  map[string]sighting // of working tasks that other processes run; of the goroutine that sweeps
+	abandoned map[string]abandoned // by task
+
+	done sync.WaitGroup      // the slots that are taken, and the goroutines of Register
+	seen map[string]sighting // of working tasks that other processes run; of the goroutine that sweeps
 }
 
 // New returns a manager. Replicas of one server have the same name, other servers that use
 // the same store another one. It panics if a limit is negative.
 func New(name string, opts *Options) *Manager {
 	o := opts.withDefaults()
-	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxWorking, o.MaxPerCaller, o.MaxResult) < 0 {
+	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxWorking, o.MaxPerCaller, o.MaxAnonymous, o.MaxResult) < 0 {
 		panic("tasks: New with a negative option")
 	}
 	m := &Manager{
-		name: name, opts: o, store: &boundedStore{o.Store, o.Lease / 3}, owner: rand.Text(), longest: o.TTL,
+		name: name, opts: o, store: bound(o.Store, o.Lease/3), owner: rand.Text(), longest: o.TTL,
 		running: map[string]*run{}, watchers: map[string]map[*watcher]struct{}{},
-		freed: make(chan struct{}, 1), seen: map[string]sighting{},
+		abandoned: map[string]abandoned{}, seen: map[string]sighting{},
 	}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	return m

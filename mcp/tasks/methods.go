@@ -153,7 +153,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 			return nil
 		}
 		rec.Round++
-		if err := m.list(ctx, p.TaskID, rec.Round); err != nil { // before it is working
+		if err := m.list(ctx, rec); err != nil { // before it is working
 			return err
 		}
 		resumes = true
@@ -167,7 +167,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		m.announce(ctx, p.TaskID)
 	}
 	if resumes {
-		m.offer(context.WithoutCancel(ctx), rec.Task.ID)
+		m.offer(context.WithoutCancel(ctx), rec)
 	}
 	return &mcp.EmptyResult{}, nil
 }

@@ -17,16 +17,18 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A record is a task as the store has it. Its request and its result, which can be large,
-// are beside it.
+// A record is a task as the store has it. A request or a result that is larger than
+// maxInline is beside it.
 type record struct {
-	Task   Task           `json:"task"`
-	Caller *mcp.Principal `json:"caller,omitzero"`
-	Parts  int            `json:"parts"` // of the request
+	Task    Task            `json:"task"`
+	Caller  *mcp.Principal  `json:"caller,omitzero"`
+	Request json.RawMessage `json:"request,omitzero"` // nil if it is beside the record, or the task has ended
+	Parts   int             `json:"parts,omitzero"`   // of the request
 
 	Memory  *replay.Memory      `json:"memory,omitzero"`  // nil if the request has what the handler remembers
 	Asked   map[string]question `json:"asked,omitempty"`  // all questions that the client was ever asked, by their public keys
 	State   *string             `json:"state,omitzero"`   // that a handler which asks by itself wants back
+	Result  json.RawMessage     `json:"result,omitzero"`  // nil if it is beside the record, or there is none
 	Results int                 `json:"results,omitzero"` // parts of the result
 	Error   *mcp.Error          `json:"error,omitzero"`
 
@@ -46,9 +48,9 @@ type question struct {
 	Answer  json.RawMessage  `json:"answer,omitzero"` // nil if there is none yet
 }
 
-// detailed returns the task for its client. The result is added by the caller.
+// detailed returns the task for its client, without a result that is beside the record.
 func (r *record) detailed() DetailedTask {
-	d := DetailedTask{Task: r.Task, Error: r.Error}
+	d := DetailedTask{Task: r.Task, Result: r.Result, Error: r.Error}
 	if r.Task.Status == InputRequired {
 		d.InputRequests = map[string]mcp.InputRequest{}
 		for key, q := range r.Asked {
@@ -60,10 +62,13 @@ func (r *record) detailed() DetailedTask {
 	return d
 }
 
-// setStatus changes the status.
+// setStatus changes the status. A task that has ended needs nothing any more to run again.
 func (r *record) setStatus(s Status, message string) {
 	r.Task.Status, r.Task.StatusMessage = s, message
 	r.touch()
+	if s.IsFinal() {
+		r.Request, r.Memory, r.Asked, r.State = nil, nil, nil, nil
+	}
 }
 
 // touch notes a change that the client sees. Each change has a time of its own, also if the
@@ -168,6 +173,10 @@ func (m *Manager) change(ctx context.Context, id string, fn func(*record) error)
 	}
 	return nil, store.ErrConflict
 }
+
+// maxInline is how large a request or a result may be to be part of the record. The record is
+// written at each change of the task.
+const maxInline = 8 << 10
 
 // partSize is how much of a request or a result is one value of the store.
 const partSize = 256 << 10

@@ -4,7 +4,6 @@
 package tasks
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,16 +19,28 @@ import (
 )
 
 // A run is one run of a handler, of which this process has the lease if it is a task.
+//
+// The first run of a task begins before its record is stored. A task that ends within the
+// time of [grace] is stored once, as one that has ended.
 type run struct {
 	manager  *Manager
 	replay   *replay.Run
-	original *mcp.Request // of an ordinary call; gets notifications until the call is a task
+	original *mcp.Request // the request of the first run; of an ordinary call, it gets notifications
 	cancel   context.CancelCauseFunc
 	ctx      context.Context // of the handler
 
-	record     *record // as it was when the run began; nil before the call is a task
-	isReserved bool    // this process has a slot for the run, and the lease
-	poked      chan struct{}
+	record   *record       // as it was when the run began; nil before the call is a task
+	poked    chan struct{} // wakes renew
+	attended func()        // ends what attend began; nil if it did not
+	created  Task          // as it was stored first
+
+	// Of a first run only. A token in creating is the lock of the fields after it: it is held
+	// while the store works, and locked before mu and that of the manager.
+	decided  chan struct{} // closed when the record is stored, or will not be; nil for other runs
+	creating chan struct{}
+	stored   bool
+	unstored error    // why the record was not, and will not be, stored
+	ordinary *outcome // of the handler, if the record could not be stored afterwards
 
 	mu      sync.Mutex
 	isTask  bool
@@ -39,10 +50,114 @@ type run struct {
 	failed  error  // why something could not be stored
 }
 
-func (m *Manager) newRun(rec *record, reserved bool) *run {
-	r := &run{manager: m, record: rec, isReserved: reserved, isTask: true, poked: make(chan struct{}, 1)}
+func (m *Manager) newRun(rec *record) *run {
+	r := &run{manager: m, record: rec, isTask: true, poked: make(chan struct{}, 1)}
 	r.replay = replay.Resume(rec.Memory, r.keep)
 	return r
+}
+
+// newFirstRun returns the first run of a task whose record is not stored yet.
+func (m *Manager) newFirstRun(rec *record, req *mcp.Request) *run {
+	r := m.newRun(rec)
+	r.original, r.decided, r.creating = req, make(chan struct{}), make(chan struct{}, 1)
+	return r
+}
+
+// lockFirst locks what decides whether a first run has a task. It returns the function that
+// unlocks it, and reports whether it was decided before.
+func (r *run) lockFirst() (unlock func(), decided bool) {
+	r.creating <- struct{}{}
+	return func() { <-r.creating }, r.stored || r.unstored != nil
+}
+
+// errUnstored is the error of everything that a run stores, if its record could not be
+// stored.
+var errUnstored = errors.New("tasks: the task was not stored")
+
+// create stores the record of a first run, after fn has changed it, if it is not stored yet.
+// It reports whether it did.
+func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, created bool, err error) {
+	if r.decided == nil {
+		return nil, false, nil
+	}
+	unlock, decided := r.lockFirst()
+	defer unlock()
+	if decided {
+		return nil, false, r.unstored
+	}
+	first := *r.record
+	if err := fn(&first); err != nil {
+		return nil, false, err
+	}
+	err = r.manager.insert(ctx, &first, requestOf(r.original))
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
+		return nil, false, err // it can be stored without what fn has added
+	case err != nil:
+		r.unstored = fmt.Errorf("%w: %w", errUnstored, err)
+		close(r.decided)
+		return nil, false, r.unstored
+	}
+	r.stored, r.created = true, first.Task
+	if first.Owner != "" {
+		r.attend()
+	}
+	close(r.decided)
+	return &first, true, nil
+}
+
+// giveUp makes a first run one of no task, if its record is not stored yet.
+func (r *run) giveUp(cause error) {
+	unlock, decided := r.lockFirst()
+	defer unlock()
+	if decided {
+		return
+	}
+	r.unstored = errors.Join(errUnstored, cause)
+	close(r.decided)
+	r.cancel(cause)
+}
+
+// setOrdinary has the call get an outcome that will not be stored.
+func (r *run) setOrdinary(o *outcome) {
+	unlock, decided := r.lockFirst()
+	defer unlock()
+	if !decided {
+		r.ordinary = o
+	}
+}
+
+// attend renews the lease of the task from now on, and ends the run when the process shuts
+// down or the TTL of the task has passed.
+func (r *run) attend() {
+	m, id, returned := r.manager, r.record.Task.ID, make(chan struct{})
+	m.mu.Lock()
+	m.running[id] = r
+	m.mu.Unlock()
+	stop := context.AfterFunc(m.ctx, func() { r.cancel(errShutdown) })
+	expiry := time.AfterFunc(r.record.rest(), func() { r.cancel(errExpired) })
+	m.done.Go(func() { r.renew(returned) })
+	r.attended = func() {
+		stop()
+		expiry.Stop()
+		close(returned)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.running[id] == r {
+			delete(m.running, id)
+		}
+	}
+}
+
+// detach ends the run. A first run that was not stored will not be.
+func (r *run) detach() {
+	if r.decided != nil {
+		r.giveUp(nil)
+	}
+	if r.attended != nil {
+		r.attended()
+	}
+	r.cancel(nil)
 }
 
 // adopt makes an ordinary call, whose handler runs, a task. It fails if that is not possible
@@ -53,27 +168,33 @@ func (m *Manager) adopt(ctx context.Context, r *run, req *mcp.Request, ttl time.
 	}
 	memory, ok := r.replay.Offer()
 	if !ok {
-		m.unreserve()
+		m.release()
 		return errBusy
 	}
-	task, err := m.create(ctx, req, ttl, memory, true)
+	rec, err := m.newRecord(ctx, req, ttl, true)
+	if err == nil {
+		rec.Memory = memory
+		err = m.insert(ctx, rec, requestOf(req))
+	}
 	if err != nil {
 		r.replay.Decide(nil)
+		m.release()
 		m.opts.Logger.WarnContext(ctx, "tasks: a call does not become a task", "tool", req.Name(), "error", err)
 		return err
 	}
 	defer r.replay.Decide(r.keep)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.record, r.isReserved, r.isTask, r.poked = task.record, true, true, task.poked
+	r.record, r.created, r.isTask = rec, rec.Task, true
+	r.mu.Unlock()
+	r.attend()
 	return nil
 }
 
 var errBusy = errors.New("tasks: this call cannot become a task now")
 
-// created returns the result that answers the call with the task.
-func (r *run) created() mcp.Result {
-	return &CreateResult{ResultBase: mcp.ResultBase{ResultType: ResultTask}, Task: r.record.Task}
+// answer returns the result that answers the call with the task.
+func (r *run) answer() mcp.Result {
+	return &CreateResult{ResultBase: mcp.ResultBase{ResultType: ResultTask}, Task: r.created}
 }
 
 type runKey struct{}
@@ -135,6 +256,9 @@ func statusMessage(params json.RawMessage) string {
 
 // change changes the record, unless another process has taken the task over.
 func (r *run) change(ctx context.Context, fn func(*record) error) (*record, error) {
+	if rec, created, err := r.create(ctx, fn); created || err != nil {
+		return rec, err
+	}
 	return r.manager.change(ctx, r.record.Task.ID, func(rec *record) error {
 		if !r.owns(rec) {
 			return errLost
@@ -158,7 +282,7 @@ func (r *run) persist(ctx context.Context, fn func() error) error {
 
 // isFinal reports whether it is no use to try again.
 func isFinal(err error) bool {
-	return errors.Is(err, errLost) || errors.Is(err, errGone) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid) ||
+	return isOver(err) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid) ||
 		errors.Is(err, store.ErrNotFound)
 }
 
@@ -251,232 +375,4 @@ func (r *run) noteWritten(ctx context.Context, message string, isNew bool) {
 	r.written = message
 	r.mu.Unlock()
 	r.manager.announce(ctx, r.record.Task.ID)
-}
-
-// errExpired is the cause of the context of a handler whose task has expired.
-var errExpired = mcp.Errorf(mcp.CodeInternalError, "the TTL of the task has passed")
-
-// finish stores the outcome of the run.
-func (r *run) finish(res mcp.Result, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.manager.opts.Lease)
-	defer cancel()
-	res, err = core.Publish(ctx, r.manager.handler, res, err)
-	cause, failure := context.Cause(r.ctx), failureOf(res, err)
-	_, asks := res.(*mcp.InputRequired)
-	switch {
-	case failure != nil && r.isInterrupted(cause):
-		r.giveBack(ctx)
-		return
-	case err != nil && !r.wasReached() && r.record.Attempts < r.manager.opts.MaxAttempts:
-		return // another process may reach the tool, when the lease has ended
-	case err == nil && asks:
-		err = r.settle(ctx, r.ask(res))
-	case failure != nil && (err != nil || cause != nil):
-		err = r.settle(ctx, func(rec *record) error { rec.fail(cause, failure); return nil })
-	default:
-		err = r.complete(ctx, res)
-	}
-	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errGone) {
-		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", r.record.Task.ID, "error", err)
-	}
-}
-
-// failureOf returns why a handler failed, nil if it did not. Tools turn errors into results.
-func failureOf(res mcp.Result, err error) error {
-	if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError && err == nil {
-		return cmp.Or[error](r.Err(), errFailed)
-	}
-	return err
-}
-
-// errFailed is the error of a tool whose result does not have one.
-var errFailed = errors.New("tasks: the tool failed")
-
-// isInterrupted reports whether the handler could not do its work for a reason that another
-// process does not have. A client that cancels wants the task to end.
-func (r *run) isInterrupted(cause error) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed != nil || errors.Is(cause, errShutdown) || errors.Is(cause, errLost)
-}
-
-// wasReached reports whether the request of the task has reached its tool.
-func (r *run) wasReached() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.reached
-}
-
-// ask returns a change by which the task waits for answers.
-func (r *run) ask(res mcp.Result) func(*record) error {
-	digests, memory := r.replay.Asked()
-	return func(rec *record) error {
-		rec.remember(memory)
-		rec.ask(res.(*mcp.InputRequired), digests)
-		return nil
-	}
-}
-
-// settle ends the run with a change of the record, and takes the task off the list of those
-// that are working.
-func (r *run) settle(ctx context.Context, fn func(*record) error) error {
-	m, id := r.manager, r.record.Task.ID
-	var rec *record
-	err := r.persist(ctx, func() (err error) {
-		rec, err = r.change(ctx, func(rec *record) error {
-			rec.Owner, rec.Attempts = "", 0
-			return fn(rec)
-		})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	m.announce(ctx, id)
-	if err := m.unlist(ctx, id, rec.Round); err != nil {
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", id, "error", err)
-	}
-	return nil
-}
-
-// complete stores a result. The result is stored beside the record and before it.
-func (r *run) complete(ctx context.Context, res mcp.Result) error {
-	raw, err := r.encode(ctx, res)
-	if err == nil && len(raw) > r.manager.opts.MaxResult {
-		err = mcp.Errorf(mcp.CodeTooLarge, "the result of the task has %d bytes; the limit is %d", len(raw), r.manager.opts.MaxResult)
-	}
-	if err != nil {
-		return r.settle(ctx, func(rec *record) error { rec.fail(nil, err); return nil })
-	}
-	parts := 0
-	err = r.persist(ctx, func() (err error) {
-		parts, err = r.manager.putParts(ctx, "result", resultID(r.record), raw, r.record.rest())
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.settle(ctx, func(rec *record) error {
-		rec.setStatus(Completed, rec.Task.StatusMessage)
-		rec.Results = parts
-		return nil
-	})
-}
-
-// encode encodes a result, which may have types of the handler that panic.
-func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", r.record.Task.ID, "panic", fmt.Sprint(v))
-			err = mcp.Errorf(mcp.CodeInternalError, "the result of the task cannot be encoded")
-		}
-	}()
-	return core.MarshalResult(res)
-}
-
-// resultID names the result of one owner, which a former owner must not overwrite.
-func resultID(rec *record) string { return fmt.Sprintf("%s/%d", rec.Task.ID, rec.Epoch) }
-
-// giveBack gives up the lease, so that any process can run the task again at once.
-func (r *run) giveBack(ctx context.Context) {
-	m, id := r.manager, r.record.Task.ID
-	_, err := r.change(ctx, func(rec *record) error {
-		rec.Owner = ""
-		if errors.Is(context.Cause(r.ctx), errShutdown) {
-			rec.Attempts = max(rec.Attempts-1, 0)
-		}
-		return nil
-	})
-	switch {
-	case err == nil:
-		_ = m.store.Publish(ctx, m.topic(), []byte(offered+id)) // a hint
-	case !errors.Is(err, errLost) && !errors.Is(err, errGone):
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", id, "error", err)
-	}
-}
-
-// fail ends a task with the error of its handler, or as cancelled if the client wanted that.
-func (r *record) fail(cause, err error) {
-	_, cancelled := errors.AsType[*mcp.CancelError](cause)
-	switch {
-	case cancelled || r.Cancelled:
-		r.setStatus(Cancelled, "")
-		return
-	case errors.Is(cause, errExpired):
-		err = errExpired
-	}
-	r.Error = core.AsError(err)
-	r.setStatus(Failed, r.Error.Message)
-}
-
-// maxQuestions bounds the questions of one task.
-const maxQuestions = 512
-
-// ask makes the task wait for answers. Digests are those of the questions by the handler's
-// keys; a handler that asks by itself has none.
-func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) {
-	if r.Cancelled {
-		r.setStatus(Cancelled, "")
-		return
-	}
-	if r.Asked == nil {
-		r.Asked = map[string]question{}
-	}
-	for key, q := range asked.InputRequests {
-		if r.isOpen(key, digests[key]) {
-			continue
-		}
-		r.Asked[r.publicKey(key)] = question{Key: key, Digest: digests[key], Request: q}
-	}
-	r.State = asked.RequestState
-	if len(r.Asked) > maxQuestions {
-		r.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task asked more than %d questions", maxQuestions))
-		return
-	}
-	r.setStatus(InputRequired, "")
-}
-
-// isOpen reports whether the question waits for an answer already.
-func (r *record) isOpen(key, digest string) bool {
-	for _, q := range r.Asked {
-		if q.Key == key && q.Digest == digest && q.Answer == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// publicKey returns a key for a question that no other question of the task ever had.
-func (r *record) publicKey(key string) string {
-	public := key
-	for n := 2; ; n++ {
-		if _, used := r.Asked[public]; !used {
-			return public
-		}
-		public = fmt.Sprintf("%s-%d", key, n)
-	}
-}
-
-// accept stores an answer, and reports whether the question was open.
-func (r *record) accept(public string, answer json.RawMessage) bool {
-	q, ok := r.Asked[public]
-	if !ok || q.Answer != nil {
-		return false
-	}
-	q.Answer = answer
-	r.Asked[public] = q
-	if q.Digest != "" {
-		r.remember(replay.Memory{Answers: map[string]replay.Answer{q.Key: {Question: q.Digest, Answer: answer}}})
-	}
-	return true
-}
-
-// isAnswered reports whether no question waits for an answer.
-func (r *record) isAnswered() bool {
-	for _, q := range r.Asked {
-		if q.Answer == nil {
-			return false
-		}
-	}
-	return true
 }

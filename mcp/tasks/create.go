@@ -1,0 +1,178 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// idLength is the length of an ID: 26 characters of base 32 for 130 random bits.
+const idLength = 26
+
+// newRecord returns the record of a new task, which is counted for its caller and not stored
+// yet. If reserved is true, this process is its owner; otherwise any process may take it.
+func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Duration, reserved bool) (*record, error) {
+	ttlMs, pollMs, created := max(ttl.Milliseconds(), 1), m.opts.PollInterval.Milliseconds(), now()
+	rec := &record{Caller: req.Principal}
+	rec.Task = Task{ID: strings.ToLower(rand.Text()), Status: Working, CreatedAt: created, LastUpdatedAt: created, TTLMs: &ttlMs, PollIntervalMs: &pollMs}
+	if reserved {
+		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
+	}
+	if err := m.enter(ctx, rec.Caller, rec.Task.ID, rec.rest()); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// insert writes the record of a new task, after everything else that belongs to the task. If
+// it fails, it takes back what was written, as far as the store allows.
+func (m *Manager) insert(ctx context.Context, rec *record, request json.RawMessage) error {
+	err := m.tryInsert(ctx, rec, request)
+	if err != nil && !errors.Is(err, store.ErrTooLarge) {
+		m.abandon(context.WithoutCancel(ctx), rec)
+	}
+	return err
+}
+
+// tryInsert writes the record of a new task. Only a working task is listed. The time is then
+// bounded, because an entry of the list is removed if no record follows it.
+func (m *Manager) tryInsert(ctx context.Context, rec *record, request json.RawMessage) error {
+	if rec.Task.Status == Working {
+		bounded, cancel := context.WithTimeout(ctx, m.opts.Lease/2)
+		defer cancel()
+		ctx = bounded
+		if err := m.list(ctx, rec); err != nil {
+			return err
+		}
+	}
+	if !rec.Task.Status.IsFinal() {
+		if err := m.attach(ctx, rec, request); err != nil {
+			return err
+		}
+	}
+	return m.put(ctx, rec, 0)
+}
+
+// attach stores the request of a task: in its record if it is small, else beside it.
+func (m *Manager) attach(ctx context.Context, rec *record, request json.RawMessage) (err error) {
+	if len(request) <= maxInline {
+		rec.Request = request
+		return nil
+	}
+	rec.Parts, err = m.putParts(ctx, "request", rec.Task.ID, request, rec.rest())
+	return err
+}
+
+// An abandoned task was not stored, as far as its client knows, but may be in the store.
+type abandoned struct {
+	record *record
+	since  time.Time
+}
+
+// abandon takes away what insert has written. The store may fail again, or execute a write
+// late, so the sweeper repeats it for the time of a lease.
+func (m *Manager) abandon(ctx context.Context, rec *record) {
+	m.mu.Lock()
+	if len(m.abandoned) < m.opts.MaxWorking {
+		m.abandoned[rec.Task.ID] = abandoned{rec, time.Now()}
+	}
+	m.mu.Unlock()
+	if err := m.remove(ctx, rec); err != nil {
+		m.opts.Logger.WarnContext(ctx, "tasks: a task that could not be stored was not taken back, which is tried again", "task", rec.Task.ID, "error", err)
+	}
+}
+
+// removeAbandoned takes away what abandoned tasks have left in the store.
+func (m *Manager) removeAbandoned(ctx context.Context) {
+	m.mu.Lock()
+	var left []abandoned
+	for _, a := range m.abandoned {
+		left = append(left, a)
+	}
+	m.mu.Unlock()
+	for _, a := range left {
+		if err := m.remove(ctx, a.record); err == nil && time.Since(a.since) > m.opts.Lease {
+			m.mu.Lock()
+			delete(m.abandoned, a.record.Task.ID)
+			m.mu.Unlock()
+		}
+	}
+}
+
+// remove takes away what insert has written. It returns an error if the record may still be
+// there; what else it leaves behind expires, or is removed by the sweeper.
+func (m *Manager) remove(ctx context.Context, rec *record) error {
+	id := rec.Task.ID
+	if _, err := m.store.Take(ctx, m.key("task", id)); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	_ = m.unlist(ctx, id, rec.Round)
+	_ = m.leave(ctx, rec.Caller, id)
+	for i := range rec.Parts {
+		_, _ = m.store.Take(ctx, m.key("request", fmt.Sprintf("%s/%d", id, i)))
+	}
+	return nil
+}
+
+// requestOf returns the params of a call, with those members of its metadata that a later
+// run of the handler needs.
+func requestOf(req *mcp.Request) json.RawMessage {
+	if req.Params() == nil {
+		return json.RawMessage("{}")
+	}
+	return req.Params()
+}
+
+// restore returns the request of a task, as its handler gets it when it runs again.
+func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error) {
+	raw := rec.Request
+	if raw == nil {
+		var err error
+		if raw, err = m.parts(ctx, "request", rec.Task.ID, rec.Parts); err != nil {
+			return nil, fmt.Errorf("tasks: the request of a task is not in the store: %w", err)
+		}
+	}
+	req, err := mcp.NewRequest(mcp.MethodCallTool, withProgressToken(raw, mcp.IntID(1)))
+	if err != nil {
+		return nil, err
+	}
+	req.ID, req.Principal = mcp.StringID(rec.Task.ID), rec.Caller
+	if rec.State == nil {
+		return req, nil
+	}
+	answers := map[string]json.RawMessage{}
+	for _, q := range rec.Asked {
+		if q.Digest == "" && q.Answer != nil {
+			answers[q.Key] = q.Answer
+		}
+	}
+	return core.WithAnswers(req, answers, rec.State)
+}
+
+// withProgressToken returns params that ask for progress, which becomes the status message.
+// A zero token stands for any.
+func withProgressToken(params json.RawMessage, token mcp.ID) json.RawMessage {
+	if token.IsZero() {
+		token = mcp.IntID(1)
+	}
+	meta := jsonscan.Member(params, "_meta")
+	if len(meta) == 0 || meta[0] != '{' {
+		meta = []byte("{}")
+	}
+	with := make([]byte, 0, len(params)+64)
+	with = append(jsonscan.AppendKey(append(with, '{'), "_meta"), '{')
+	with = append(jsonscan.AppendKey(with, mcp.MetaProgressToken), token.String()...)
+	with = jsonscan.AppendMembers(with, meta, mcp.MetaProgressToken)
+	return jsonscan.AppendMembers(with, params, "_meta")
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// topic is where processes tell each other which tasks have changed. The messages are
+// hints: who misses one polls.
+func (m *Manager) topic() string { return "tasks/" + m.name }
+
+// announce tells all processes that a task has changed.
+func (m *Manager) announce(ctx context.Context, id string) {
+	m.hint(id)
+	_ = m.store.Publish(ctx, m.topic(), []byte(id)) // a hint
+}
+
+// announceOffer tells all processes that a task has no owner. The message is a plus sign,
+// the ID and the caller.
+func (m *Manager) announceOffer(ctx context.Context, rec *record) {
+	_ = m.store.Publish(ctx, m.topic(), []byte("+"+rec.Task.ID+callerOf(rec.Caller))) // a hint
+}
+
+// hint wakes the run of a task, and those that watch it.
+func (m *Manager) hint(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.running[id]; r != nil {
+		wake(r.poked)
+	}
+	for w := range m.watchers[id] {
+		w.add(id)
+	}
+}
+
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// receiveHints receives the hints of other processes until Shutdown.
+func (m *Manager) receiveHints() {
+	for pause.For(m.ctx, 0) == nil {
+		sub, err := m.store.Subscribe(m.ctx, m.topic())
+		if err != nil {
+			_ = pause.For(m.ctx, m.opts.PollInterval) // until it ends, tasks are polled
+			continue
+		}
+		stop := context.AfterFunc(m.ctx, func() { _ = sub.Close() })
+		for {
+			message, err := sub.Next(m.ctx)
+			if err == nil {
+				m.receiveHint(string(message))
+			} else if !errors.Is(err, store.ErrOverflow) {
+				break
+			}
+		}
+		stop()
+		_ = sub.Close()
+		_ = pause.For(m.ctx, m.opts.PollInterval)
+	}
+}
+
+func (m *Manager) receiveHint(message string) {
+	offer, ok := strings.CutPrefix(message, "+")
+	switch {
+	case !ok:
+		m.hint(message)
+	case len(offer) >= idLength && len(offer) <= maxOffer:
+		m.schedule(candidate{id: offer[:idLength], caller: offer[idLength:], queued: time.Now()})
+	}
+}
+
+// maxOffer is the length of an offer: an ID and the name of a caller.
+const maxOffer = idLength + 43

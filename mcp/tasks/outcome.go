@@ -1,0 +1,190 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// errExpired is the cause of the context of a handler whose task has expired.
+var errExpired = mcp.Errorf(mcp.CodeInternalError, "the TTL of the task has passed")
+
+// finish stores the outcome of the run.
+func (r *run) finish(res mcp.Result, err error) {
+	ctx := context.WithoutCancel(r.ctx) // persist bounds the time
+	given, givenErr := res, err
+	res, err = core.Publish(ctx, r.manager.handler, res, err)
+	cause, failure := context.Cause(r.ctx), failureOf(res, err)
+	_, asks := res.(*mcp.InputRequired)
+	switch {
+	case failure != nil && r.isInterrupted(cause):
+		r.giveBack(ctx)
+		return
+	case err != nil && !r.wasReached() && r.record.Attempts < r.manager.opts.MaxAttempts:
+		return // another process may reach the tool, when the lease has ended
+	case !asks && r.decided != nil:
+		r.setOrdinary(&outcome{given, givenErr})
+	}
+	switch {
+	case err == nil && asks:
+		err = r.settle(ctx, r.ask(res))
+	case failure != nil && (err != nil || cause != nil):
+		err = r.settle(ctx, func(rec *record) error { rec.fail(cause, failure); return nil })
+	default:
+		err = r.complete(ctx, res)
+	}
+	if err != nil && !isOver(err) {
+		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", r.record.Task.ID, "error", err)
+	}
+}
+
+// isOver reports whether err says that the run has no task any more.
+func isOver(err error) bool {
+	return errors.Is(err, errLost) || errors.Is(err, errGone) || errors.Is(err, errUnstored)
+}
+
+// failureOf returns why a handler failed, nil if it did not. Tools turn errors into results.
+func failureOf(res mcp.Result, err error) error {
+	if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError && err == nil {
+		return cmp.Or[error](r.Err(), errFailed)
+	}
+	return err
+}
+
+// errFailed is the error of a tool whose result does not have one.
+var errFailed = errors.New("tasks: the tool failed")
+
+// isInterrupted reports whether the handler could not do its work for a reason that another
+// process does not have. A client that cancels wants the task to end.
+func (r *run) isInterrupted(cause error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed != nil || errors.Is(cause, errShutdown) || errors.Is(cause, errLost)
+}
+
+// wasReached reports whether the request of the task has reached its tool.
+func (r *run) wasReached() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reached
+}
+
+// ask returns a change by which the task waits for answers.
+func (r *run) ask(res mcp.Result) func(*record) error {
+	digests, memory := r.replay.Asked()
+	return func(rec *record) error {
+		rec.remember(memory)
+		rec.ask(res.(*mcp.InputRequired), digests)
+		return nil
+	}
+}
+
+// settle ends the run with a change of the record, and takes the task off the list of those
+// that are working.
+func (r *run) settle(ctx context.Context, fn func(*record) error) error {
+	m, id := r.manager, r.record.Task.ID
+	var rec *record
+	created := false
+	end := func(rec *record) error {
+		rec.Owner, rec.Attempts = "", 0
+		return fn(rec)
+	}
+	err := r.persist(ctx, func() (err error) {
+		if _, created, err = r.create(ctx, end); !created && err == nil {
+			rec, err = r.change(ctx, end)
+		}
+		return err
+	})
+	if err != nil || created {
+		return err // a task that is created so was never listed, and nobody knows its ID yet
+	}
+	m.announce(ctx, id)
+	if err := m.unlist(ctx, id, rec.Round); err != nil {
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", id, "error", err)
+	}
+	return nil
+}
+
+// complete stores a result: in the record if it is small, else beside it and before it.
+func (r *run) complete(ctx context.Context, res mcp.Result) error {
+	raw, err := r.encode(ctx, res)
+	if err == nil && len(raw) > r.manager.opts.MaxResult {
+		err = mcp.Errorf(mcp.CodeTooLarge, "the result of the task has %d bytes; the limit is %d", len(raw), r.manager.opts.MaxResult)
+	}
+	if err != nil {
+		return r.settle(ctx, func(rec *record) error { rec.fail(nil, err); return nil })
+	}
+	if len(raw) <= maxInline {
+		return r.settle(ctx, func(rec *record) error {
+			rec.setStatus(Completed, rec.Task.StatusMessage)
+			rec.Result = raw
+			return nil
+		})
+	}
+	parts := 0
+	err = r.persist(ctx, func() (err error) {
+		parts, err = r.manager.putParts(ctx, "result", resultID(r.record), raw, r.record.rest())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.settle(ctx, func(rec *record) error {
+		rec.setStatus(Completed, rec.Task.StatusMessage)
+		rec.Results = parts
+		return nil
+	})
+}
+
+// encode encodes a result, which may have types of the handler that panic.
+func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", r.record.Task.ID, "panic", fmt.Sprint(v))
+			err = mcp.Errorf(mcp.CodeInternalError, "the result of the task cannot be encoded")
+		}
+	}()
+	return core.MarshalResult(res)
+}
+
+// resultID names the result of one owner, which a former owner must not overwrite.
+func resultID(rec *record) string { return fmt.Sprintf("%s/%d", rec.Task.ID, rec.Epoch) }
+
+// giveBack gives up the lease, so that any process can run the task again at once.
+func (r *run) giveBack(ctx context.Context) {
+	m, id := r.manager, r.record.Task.ID
+	rec, err := r.change(ctx, func(rec *record) error {
+		rec.Owner = ""
+		if errors.Is(context.Cause(r.ctx), errShutdown) {
+			rec.Attempts = max(rec.Attempts-1, 0)
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		m.announceOffer(ctx, rec)
+	case !isOver(err):
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", id, "error", err)
+	}
+}
+
+// fail ends a task with the error of its handler, or as cancelled if the client wanted that.
+func (r *record) fail(cause, err error) {
+	_, cancelled := errors.AsType[*mcp.CancelError](cause)
+	switch {
+	case cancelled || r.Cancelled:
+		r.setStatus(Cancelled, "")
+		return
+	case errors.Is(cause, errExpired):
+		err = errExpired
+	}
+	r.Error = core.AsError(err)
+	r.setStatus(Failed, r.Error.Message)
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-psi/psi/internal/replay"
+	"github.com/go-psi/psi/mcp"
+)
+
+// maxQuestions bounds the questions of one task.
+const maxQuestions = 512
+
+// ask makes the task wait for answers. Digests are those of the questions by the handler's
+// keys; a handler that asks by itself has none.
+func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) {
+	if r.Cancelled {
+		r.setStatus(Cancelled, "")
+		return
+	}
+	if r.Asked == nil {
+		r.Asked = map[string]question{}
+	}
+	for key, q := range asked.InputRequests {
+		if r.isOpen(key, digests[key]) {
+			continue
+		}
+		r.Asked[r.publicKey(key)] = question{Key: key, Digest: digests[key], Request: q}
+	}
+	r.State = asked.RequestState
+	if len(r.Asked) > maxQuestions {
+		r.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task asked more than %d questions", maxQuestions))
+		return
+	}
+	r.setStatus(InputRequired, "")
+}
+
+// isOpen reports whether the question waits for an answer already.
+func (r *record) isOpen(key, digest string) bool {
+	for _, q := range r.Asked {
+		if q.Key == key && q.Digest == digest && q.Answer == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// publicKey returns a key for a question that no other question of the task ever had.
+func (r *record) publicKey(key string) string {
+	public := key
+	for n := 2; ; n++ {
+		if _, used := r.Asked[public]; !used {
+			return public
+		}
+		public = fmt.Sprintf("%s-%d", key, n)
+	}
+}
+
+// accept stores an answer, and reports whether the question was open.
+func (r *record) accept(public string, answer json.RawMessage) bool {
+	q, ok := r.Asked[public]
+	if !ok || q.Answer != nil {
+		return false
+	}
+	q.Answer = answer
+	r.Asked[public] = q
+	if q.Digest != "" {
+		r.remember(replay.Memory{Answers: map[string]replay.Answer{q.Key: {Question: q.Digest, Answer: answer}}})
+	}
+	return true
+}
+
+// isAnswered reports whether no question waits for an answer.
+func (r *record) isAnswered() bool {
+	for _, q := range r.Asked {
+		if q.Answer == nil {
+			return false
+		}
+	}
+	return true
+}

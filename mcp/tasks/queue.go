@@ -1,0 +1,213 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A candidate is a task that this process could run.
+type candidate struct {
+	id     string
+	caller string
+	gone   sighting  // of the owner that has gone; zero means that the task has no owner
+	queued time.Time // when it was queued
+}
+
+// A queue has the tasks that wait for a slot of this process. Callers take turns, so that
+// one with many tasks does not keep another one waiting. The tasks of one caller are in the
+// order in which they came. Adding and removing take constant time.
+type queue struct {
+	waiting map[string][]candidate // by caller; never empty
+	turns   []string               // the callers that wait, the next first
+	ids     map[string]struct{}
+}
+
+// add adds a task, unless it is in the queue already.
+func (q *queue) add(c candidate) {
+	if _, ok := q.ids[c.id]; ok {
+		return
+	}
+	if q.ids == nil {
+		q.ids, q.waiting = map[string]struct{}{}, map[string][]candidate{}
+	}
+	q.ids[c.id] = struct{}{}
+	if len(q.waiting[c.caller]) == 0 {
+		q.turns = append(q.turns, c.caller)
+	}
+	q.waiting[c.caller] = append(q.waiting[c.caller], c)
+}
+
+// next removes the task whose turn it is.
+func (q *queue) next() candidate {
+	caller := q.turns[0]
+	q.turns = q.turns[1:]
+	c := q.waiting[caller][0]
+	delete(q.ids, c.id)
+	if rest := q.waiting[caller][1:]; len(rest) > 0 {
+		q.waiting[caller] = rest
+		q.turns = append(q.turns, caller)
+	} else {
+		delete(q.waiting, caller)
+	}
+	return c
+}
+
+// retain removes the tasks for which fn is false.
+func (q *queue) retain(fn func(candidate) bool) {
+	old := *q
+	*q = queue{}
+	for _, caller := range old.turns {
+		for _, c := range old.waiting[caller] {
+			if fn(c) {
+				q.add(c)
+			}
+		}
+	}
+}
+
+// reserve takes a slot for the run of a new task, if one is free. While tasks wait in the
+// queue, none is.
+func (m *Manager) reserve() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || m.slots >= m.opts.MaxRunning {
+		return false
+	}
+	m.slots++
+	m.done.Add(1)
+	return true
+}
+
+// release gives a slot to the next task in the queue, or back.
+func (m *Manager) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slots--
+	m.dispatchLocked()
+	m.done.Done()
+}
+
+// schedule runs tasks in their turn: at once if slots are free. It reports whether no task
+// has to wait.
+func (m *Manager) schedule(candidates ...candidate) (idle bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	for _, c := range candidates {
+		if m.running[c.id] == nil {
+			m.queue.add(c)
+		}
+	}
+	m.dispatchLocked()
+	return len(m.queue.turns) == 0
+}
+
+// dispatchLocked gives the free slots to the tasks in the queue.
+func (m *Manager) dispatchLocked() {
+	for !m.closed && m.slots < m.opts.MaxRunning && len(m.queue.turns) > 0 {
+		m.slots++
+		m.done.Add(1)
+		go m.resume(m.queue.next())
+	}
+}
+
+// launch runs serve, which runs the handler of a task, and stores its outcome. The run has
+// a slot, and releases it at the end.
+func (m *Manager) launch(r *run, serve func() (mcp.Result, error)) {
+	go func() {
+		o := outcome{err: errExited}
+		defer func() { // also if the handler calls runtime.Goexit
+			r.finish(o.res, o.err)
+			r.detach()
+			m.release()
+		}()
+		o.res, o.err = serve()
+	}()
+}
+
+// An outcome is what a handler has returned.
+type outcome struct {
+	res mcp.Result
+	err error
+}
+
+// errExited is the error of a handler that has ended its goroutine.
+var errExited = errors.New("tasks: the handler called runtime.Goexit")
+
+// resume runs a task again, if this process gets the lease. It has a slot for it.
+func (m *Manager) resume(c candidate) {
+	rec, err := m.acquire(context.WithoutCancel(m.ctx), c.id, c.gone)
+	if err != nil {
+		m.release()
+		return
+	}
+	r := m.newRun(rec)
+	ctx := r.contextFor(context.Background())
+	r.attend()
+	m.launch(r, func() (mcp.Result, error) {
+		var req *mcp.Request
+		err := r.persist(ctx, func() (err error) {
+			req, err = m.restore(ctx, rec)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return core.Serve(core.ContextWithRequest(ctx, req), m.handler, req, nil, m.opts.Logger)
+	})
+}
+
+// offer has a process run a task that has no owner: this one if it has a free slot.
+func (m *Manager) offer(ctx context.Context, rec *record) {
+	if !m.schedule(candidate{id: rec.Task.ID, caller: callerOf(rec.Caller), queued: time.Now()}) {
+		m.announceOffer(ctx, rec)
+	}
+}
+
+// Errors of acquire: the task needs no run of this process.
+var (
+	errTaken    = errors.New("tasks: another process runs the task")
+	errNotToRun = errors.New("tasks: the task is not one to run")
+)
+
+// acquire makes this process the owner of a task.
+func (m *Manager) acquire(ctx context.Context, id string, gone sighting) (*record, error) {
+	exhausted := false
+	rec, err := m.change(ctx, id, func(rec *record) error {
+		exhausted = false
+		switch {
+		case rec.Task.Status != Working:
+			return errNotToRun
+		case rec.Owner != "" && (gone.epoch != rec.Epoch || gone.beat != rec.Beat):
+			return errTaken
+		case rec.Cancelled:
+			exhausted = true
+			rec.Owner = ""
+			rec.setStatus(Cancelled, "")
+			return nil
+		case rec.Attempts >= m.opts.MaxAttempts:
+			exhausted = true
+			rec.Owner = ""
+			rec.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task was begun %d times, and each time the process that ran it ended", rec.Attempts))
+			return nil
+		}
+		rec.Owner = m.owner
+		rec.Epoch++
+		rec.Attempts++
+		return nil
+	})
+	if err == nil && exhausted {
+		m.announce(ctx, id)
+		m.opts.Logger.ErrorContext(ctx, "tasks: a task is not run again", "task", id, "status", rec.Task.Status, "error", rec.Task.StatusMessage)
+		return nil, errors.Join(errNotToRun, m.unlist(ctx, id, rec.Round))
+	}
+	return rec, err
+}
