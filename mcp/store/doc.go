@@ -38,7 +38,17 @@
 //
 // A store is bounded, or its engine is. Where a bound is reached it refuses new
 // data with [ErrFull] or [ErrTooLarge]; it does not make room by dropping what
-// it has accepted.
+// it has accepted. Take, Drop and the expiry of a TTL always make room. Values and
+// records of half a megabyte, and messages of four kilobytes, are never too large.
+//
+// A store whose engine is on another machine bounds each operation in time, also
+// without a deadline in the context. It may repeat a step whose answer was lost, as
+// long as the step is taken once.
+//
+// # Engines
+//
+// Package [github.com/go-psi/psi/mcp/store/natsstore] uses NATS JetStream, and is a
+// module of its own.
 //
 // # Writing an adapter
 //

@@ -30,6 +30,12 @@ func TestMemoryInBubble(t *testing.T) {
 	}
 }
 
+func TestMemoryUnderLoad(t *testing.T) {
+	if failed := storetest.Disturb(t, store.NewMemory(nil), func() { pass(50 * time.Millisecond) }); failed > 0 {
+		t.Errorf("%.2f %% of the steps failed", 100*failed)
+	}
+}
+
 // pass lets fake time pass.
 func pass(d time.Duration) { <-time.After(d) }
 

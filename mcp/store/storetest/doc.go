@@ -10,4 +10,7 @@
 //
 // [Tests] gives the same tests one by one, for instance to run each one in a
 // bubble of testing/synctest.
+//
+// [Disturb] is for implementations that use an engine over a network: it checks what
+// they promise while connections break and nodes are killed.
 package storetest

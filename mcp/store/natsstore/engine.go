@@ -1,0 +1,188 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// The time to wait for the first answer, which doubles with each attempt, and between two
+// attempts.
+const (
+	firstAttempt = time.Second
+	retryDelay   = 50 * time.Millisecond
+)
+
+// try calls step, which must be safe to repeat, until it gets an answer. It gives up after
+// Options.Timeout, and at once if there was no connection for that long.
+func (s *Store) try(ctx context.Context, step func(ctx context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if since := s.down.Load(); since != nil && time.Since(*since) > s.opts.Timeout {
+		return fmt.Errorf("natsstore: no connection to NATS since %s: %w", since.UTC().Format(time.RFC3339), s.connectionError())
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	for wait := firstAttempt; ; wait *= 2 {
+		attempt, stop := context.WithTimeout(bounded, wait)
+		err := step(attempt)
+		stop()
+		if err == nil || !isTransient(err) {
+			return contractError(err)
+		}
+		if pause.For(bounded, retryDelay) == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("natsstore: no answer from NATS within %v: %w (the connection is %v; its last error: %w)", s.opts.Timeout, err, s.nc.Status(), s.connectionError())
+	}
+}
+
+var errNone = errors.New("none")
+
+// connectionError returns the last error of the connection.
+func (s *Store) connectionError() error { return cmp.Or(s.nc.LastError(), errNone) }
+
+// Codes of errors that package jetstream does not name.
+const (
+	codeAccountFull     jetstream.ErrorCode = 10002
+	codeNotAvailable    jetstream.ErrorCode = 10008
+	codeNotLeader       jetstream.ErrorCode = 10009
+	codeNoResources     jetstream.ErrorCode = 10023
+	codeMemoryFull      jetstream.ErrorCode = 10028
+	codeStorageFull     jetstream.ErrorCode = 10047
+	codeStoreFailed     jetstream.ErrorCode = 10077
+	codeStillInProgress jetstream.ErrorCode = 10158
+)
+
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && slices.Contains(codes, e.ErrorCode)
+}
+
+// isTransient reports whether a repetition may help: there was no answer, or no leader.
+func isTransient(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, nats.ErrDisconnected) || hasCode(err, codeNotAvailable, codeNotLeader, codeStillInProgress)
+}
+
+// contractError returns an error that is or wraps one of package store, if there is one
+// for it.
+func contractError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrMaxPayload), hasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum):
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
+	case hasCode(err, codeAccountFull, codeNoResources, codeMemoryFull, codeStorageFull),
+		hasCode(err, codeStoreFailed) && strings.Contains(err.Error(), "exceeded"):
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case isConflict(err):
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return err
+}
+
+func isConflict(err error) bool {
+	return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// publish stores a message if the last one on its subject has the expected sequence number,
+// 0 if there is to be none. Otherwise the error is store.ErrConflict. A TTL of 0 is none.
+func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, expected uint64, ttl time.Duration) (sequence uint64, err error) {
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Header.Set(jetstream.MsgIDHeader, rand.Text())
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(expected, 10))
+	if ttl > 0 {
+		m.Header.Set(jetstream.MsgTTLHeader, seconds(ttl).String())
+	}
+	attempts := 0
+	err = s.try(ctx, func(ctx context.Context) error {
+		attempts++
+		ack, err := s.js.PublishMsg(ctx, m)
+		if err == nil {
+			sequence = ack.Sequence
+		}
+		return err
+	})
+	if attempts > 1 && errors.Is(err, store.ErrConflict) {
+		return s.resolve(ctx, to, m, expected)
+	}
+	return sequence, err
+}
+
+// resolve finds out whether a conflict is with the message itself, which an attempt without
+// an answer has stored: a server that is alone compares sequence numbers before IDs.
+func (s *Store) resolve(ctx context.Context, stream jetstream.Stream, m *nats.Msg, expected uint64) (sequence uint64, err error) {
+	stored, err := s.next(ctx, stream, m.Subject, expected+1)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return 0, err
+	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == m.Header.Get(jetstream.MsgIDHeader):
+		return stored.Sequence, nil
+	case err == nil && stored.Header.Get(jetstream.ExpectedLastSubjSeqHeader) == m.Header.Get(jetstream.ExpectedLastSubjSeqHeader):
+		return 0, store.ErrConflict // it was stored in place of this one
+	}
+	return 0, errors.New("natsstore: the connection broke during a write, and it is not known whether that was made")
+}
+
+// last returns the last message on a subject, or store.ErrNotFound.
+func (s *Store) last(ctx context.Context, stream jetstream.Stream, subject string) (m *jetstream.RawStreamMsg, err error) {
+	return m, s.read(ctx, func(ctx context.Context) error {
+		m, err = stream.GetLastMsgForSubject(ctx, subject)
+		return err
+	})
+}
+
+// next returns the first message on a subject with a sequence number of at least from, or
+// store.ErrNotFound.
+func (s *Store) next(ctx context.Context, stream jetstream.Stream, subject string, from uint64) (m *jetstream.RawStreamMsg, err error) {
+	return m, s.read(ctx, func(ctx context.Context) error {
+		m, err = stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
+		return err
+	})
+}
+
+func (s *Store) read(ctx context.Context, step func(ctx context.Context) error) error {
+	err := s.try(ctx, step)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// token returns a key as a token of a subject: letters, digits, dashes, underscores and
+// slashes stand for themselves, other bytes are written as =XX.
+func token(key string) string {
+	var t strings.Builder
+	for i := range len(key) {
+		switch c := key[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '/':
+			t.WriteByte(c)
+		default:
+			fmt.Fprintf(&t, "=%02X", c)
+		}
+	}
+	return t.String()
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store/natsstore"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// Replicas that share a store serve the sessions of each other, so no balancer has to know
+// which replica has which session.
+func ExampleOpen() {
+	nc, err := nats.Connect(embedded(), nats.MaxReconnects(-1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer nc.Close()
+	shared, err := natsstore.Open(context.Background(), nc, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer shared.Close()
+
+	mux := mcp.NewMux("server", "v1.0.0", &mcp.MuxOptions{StateStore: shared})
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared})
+	http.Handle("/mcp", endpoint) // then http.ListenAndServe
+
+	version, err := shared.Put(context.Background(), "key", []byte("value"), 0, time.Minute)
+	fmt.Println(version > 0, err)
+	// Output: true <nil>
+}
+
+// A server that cannot create streams gets them from an operator.
+func ExampleStreams() {
+	streams, err := natsstore.Streams(&natsstore.Options{Namespace: "shop", Replicas: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range streams {
+		fmt.Println(s.Name, s.Subjects, s.Replicas)
+	}
+	// Output:
+	// KV_shop [$KV.shop.>] 3
+	// shop_logs [shop.logs.>] 3
+}
+
+// embedded starts a NATS server in this process. A production server is one of its own.
+func embedded() (url string) {
+	dir, err := os.MkdirTemp("", "natsstore")
+	if err != nil {
+		log.Fatal(err)
+	}
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		log.Fatal("the NATS server does not start")
+	}
+	return srv.ClientURL()
+}

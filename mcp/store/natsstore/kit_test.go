@@ -1,0 +1,201 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/natsstore"
+)
+
+// patience is how long something may take that should happen soon.
+const patience = 30 * time.Second
+
+// start starts a server and waits until it accepts connections.
+func start(t testing.TB, opts *server.Options) *server.Server {
+	t.Helper()
+	opts.Host, opts.NoLog, opts.NoSigs, opts.JetStream = "127.0.0.1", true, true, true
+	if opts.Port == 0 {
+		opts.Port = server.RANDOM_PORT
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { stop(s) })
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server does not accept connections")
+	}
+	return s
+}
+
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+func single(t testing.TB) *server.Server {
+	t.Helper()
+	return start(t, &server.Options{StoreDir: t.TempDir()})
+}
+
+// freePorts returns ports that were free a moment ago.
+func freePorts(t testing.TB, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// A cluster is three servers, which can be killed and started again.
+type cluster struct {
+	t       testing.TB
+	servers [3]*server.Server
+	options [3]server.Options
+}
+
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	c, ports := &cluster{t: t}, freePorts(t, 6)
+	var routes []*url.URL
+	for _, port := range ports[:3] {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+	}
+	ready := make(chan struct{})
+	for i := range c.servers {
+		c.options[i] = server.Options{
+			ServerName: fmt.Sprintf("node-%d", i), StoreDir: t.TempDir(), Port: ports[3+i], Routes: routes,
+			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]},
+		}
+		go func() { c.start(i); ready <- struct{}{} }()
+	}
+	for range c.servers {
+		<-ready
+	}
+	return c
+}
+
+func (c *cluster) start(i int) {
+	opts := c.options[i]
+	c.servers[i] = start(c.t, &opts)
+}
+
+func (c *cluster) urls() string {
+	var urls []string
+	for i := range c.options {
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", c.options[i].Port))
+	}
+	return strings.Join(urls, ",")
+}
+
+func connect(t testing.TB, urls string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(urls, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.RetryOnFailedConnect(true), nats.DontRandomize(),
+		nats.ReconnectJitter(time.Millisecond, time.Millisecond), nats.PingInterval(time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func open(t testing.TB, nc *nats.Conn, opts *natsstore.Options) *natsstore.Store {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var s *natsstore.Store
+	for {
+		var err error
+		if s, err = natsstore.Open(ctx, nc, opts); err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		<-time.After(100 * time.Millisecond) // a cluster has no leader at first
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// spread is a store whose operations go to each of several replicas in turn.
+type spread struct {
+	replicas []store.Store
+	turn     atomic.Uint64
+}
+
+func (s *spread) next() store.Store { return s.replicas[s.turn.Add(1)%uint64(len(s.replicas))] }
+
+func (s *spread) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	return s.next().Get(ctx, key)
+}
+
+func (s *spread) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	return s.next().Put(ctx, key, value, version, ttl)
+}
+
+func (s *spread) Take(ctx context.Context, key string) ([]byte, error) {
+	return s.next().Take(ctx, key)
+}
+
+func (s *spread) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	return s.next().Append(ctx, log, data, keep)
+}
+
+func (s *spread) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
+	return s.next().Read(ctx, log, position, limit)
+}
+
+func (s *spread) Drop(ctx context.Context, log string) error { return s.next().Drop(ctx, log) }
+
+// Publish always goes to the same replica: messages are in order for each publisher only.
+func (s *spread) Publish(ctx context.Context, topic string, message []byte) error {
+	return s.replicas[0].Publish(ctx, topic, message)
+}
+
+func (s *spread) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	return s.replicas[len(s.replicas)-1].Subscribe(ctx, topic)
+}
+
+// steps are all operations of a store.
+func steps(ctx context.Context, s store.Store) map[string]func() error {
+	return map[string]func() error{
+		"Get":     func() error { _, _, err := s.Get(ctx, "key"); return err },
+		"Put":     func() error { _, err := s.Put(ctx, "key", nil, 0, 0); return err },
+		"Take":    func() error { _, err := s.Take(ctx, "key"); return err },
+		"Append":  func() error { _, err := s.Append(ctx, "log", nil, store.Retention{}); return err },
+		"Read":    func() error { _, err := s.Read(ctx, "log", 0, 0); return err },
+		"Drop":    func() error { return s.Drop(ctx, "log") },
+		"Publish": func() error { return s.Publish(ctx, "topic", nil) },
+		"Subscribe": func() error {
+			sub, err := s.Subscribe(ctx, "topic")
+			if err == nil {
+				err = sub.Close()
+			}
+			return err
+		},
+	}
+}

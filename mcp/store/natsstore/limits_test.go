@@ -1,0 +1,199 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/natsstore"
+)
+
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// Servers with different namespaces share an engine and see nothing of each other.
+func TestNamespaces(t *testing.T) {
+	nc := connect(t, single(t).ClientURL())
+	one, two := open(t, nc, &natsstore.Options{Namespace: "one"}), open(t, nc, &natsstore.Options{Namespace: "two"})
+	ctx := t.Context()
+	sub, err := two.Subscribe(ctx, "topic")
+	wantError(t, "Subscribe", err, nil)
+	defer sub.Close()
+	_, err = one.Put(ctx, "key", []byte("of one"), 0, 0)
+	wantError(t, "Put", err, nil)
+	_, err = one.Append(ctx, "log", []byte("of one"), store.Retention{})
+	wantError(t, "Append", err, nil)
+	wantError(t, "Publish", one.Publish(ctx, "topic", []byte("of one")), nil)
+
+	_, _, err = two.Get(ctx, "key")
+	wantError(t, "Get of a key of another namespace", err, store.ErrNotFound)
+	if records, err := two.Read(ctx, "log", 0, 0); len(records) != 0 || err != nil {
+		t.Errorf("Read of a log of another namespace: %v, %v", records, err)
+	}
+	wantError(t, "Publish", two.Publish(ctx, "topic", []byte("of two")), nil)
+	if message, err := sub.Next(ctx); string(message) != "of two" || err != nil {
+		t.Errorf("Next: %q, %v", message, err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	srv := start(t, &server.Options{StoreDir: t.TempDir(), MaxPayload: 10_000})
+	s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{MaxBytes: 100_000})
+	ctx, large := t.Context(), make([]byte, 10_001)
+	_, err := s.Put(ctx, "key", large, 0, 0)
+	wantError(t, "Put of a large value", err, store.ErrTooLarge)
+	_, err = s.Append(ctx, "log", large, store.Retention{})
+	wantError(t, "Append of a large record", err, store.ErrTooLarge)
+	wantError(t, "Publish of a large message", s.Publish(ctx, "topic", large), store.ErrTooLarge)
+
+	for i := 0; err == nil || errors.Is(err, store.ErrTooLarge); i++ {
+		_, err = s.Append(ctx, "log", make([]byte, 5000), store.Retention{})
+	}
+	wantError(t, "Append to a full store", err, store.ErrFull)
+	wantError(t, "Drop", s.Drop(ctx, "log"), nil)
+	_, err = s.Append(ctx, "log", nil, store.Retention{})
+	wantError(t, "Append after Drop", err, nil)
+}
+
+// A full store refuses new values, and values can still be taken from it.
+func TestFullStore(t *testing.T) {
+	c := newCluster(t)
+	for name, test := range map[string]struct {
+		url      string
+		replicas int
+	}{"one server": {single(t).ClientURL(), 1}, "cluster": {c.urls(), 3}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, connect(t, test.url), &natsstore.Options{MaxBytes: 100_000, Replicas: test.replicas})
+			var err error
+			var keys []string
+			for err == nil {
+				key := fmt.Sprintf("key-%d", len(keys))
+				if _, err = s.Put(t.Context(), key, []byte("small"), 0, 0); err == nil {
+					keys = append(keys, key)
+				}
+			}
+			wantError(t, "Put into a full store", err, store.ErrFull)
+			for _, key := range keys {
+				value, err := s.Take(t.Context(), key)
+				if err != nil || string(value) != "small" {
+					t.Fatalf("Take from a full store: %q, %v", value, err)
+				}
+				_, err = s.Take(t.Context(), key)
+				wantError(t, "second Take", err, store.ErrNotFound)
+			}
+			for giveUp := time.Now().Add(patience); ; wait(50 * time.Millisecond) { // until the markers have expired
+				if _, err = s.Put(t.Context(), "new", make([]byte, 90_000), 0, 0); err == nil || time.Now().After(giveUp) {
+					break
+				}
+			}
+			wantError(t, "Put when all values were taken", err, nil)
+		})
+	}
+}
+
+// A log is trimmed on the server, too, and not only for readers.
+func TestLogsAreTrimmed(t *testing.T) {
+	nc := connect(t, single(t).ClientURL())
+	s := open(t, nc, nil)
+	for range 1000 {
+		_, err := s.Append(t.Context(), "log", []byte("record"), store.Retention{Records: 10})
+		wantError(t, "Append", err, nil)
+	}
+	js, err := jetstream.New(nc)
+	wantError(t, "JetStream", err, nil)
+	stream, err := js.Stream(t.Context(), "psi_logs")
+	wantError(t, "Stream", err, nil)
+	if n := stream.CachedInfo().State.Msgs; n < 10 || n > 20 {
+		t.Errorf("the server has %d records of a log that keeps 10, want 20 at most", n)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	nc := connect(t, single(t).ClientURL())
+	js, err := jetstream.New(nc)
+	wantError(t, "JetStream", err, nil)
+	streams, err := natsstore.Streams(&natsstore.Options{Namespace: "other"})
+	wantError(t, "Streams", err, nil)
+	broken := streams[0]
+	broken.Name, broken.Subjects, broken.AllowMsgTTL, broken.Discard = "KV_broken", []string{"$KV.broken.>"}, false, jetstream.DiscardOld
+	_, err = js.CreateStream(t.Context(), broken)
+	wantError(t, "CreateStream", err, nil)
+
+	plain := start(t, &server.Options{StoreDir: t.TempDir()})
+	wantError(t, "DisableJetStream", plain.DisableJetStream(), nil)
+	for name, test := range map[string]struct {
+		nc   *nats.Conn
+		opts natsstore.Options
+		want string
+	}{
+		"namespace":    {nc, natsstore.Options{Namespace: "a.b"}, `the namespace "a.b" must have 1 to 64 letters`},
+		"negative":     {nc, natsstore.Options{MaxBytes: -1}, "an option is negative"},
+		"timeout":      {nc, natsstore.Options{Timeout: time.Hour}, "at most 30s"},
+		"replicas":     {nc, natsstore.Options{Replicas: 3}, "KV_psi cannot be opened or created (1073741824 bytes, 3 replicas"},
+		"stream":       {nc, natsstore.Options{Namespace: "broken"}, "the stream KV_broken cannot be used: it does not allow messages with a TTL, which need NATS 2.11 or later (allow_msg_ttl); it discards old messages"},
+		"no JetStream": {connect(t, plain.ClientURL()), natsstore.Options{Timeout: time.Second}, "natsstore: the stream KV_psi cannot be opened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := natsstore.Open(t.Context(), test.nc, &test.opts)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Open: error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// A user who may only read gets an error that says so, and in time.
+func TestReadOnly(t *testing.T) {
+	writer := &server.User{Username: "writer", Password: "w"}
+	reader := &server.User{Username: "reader", Password: "r", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: []string{"$KV.>", "psi.>"}},
+	}}
+	srv := start(t, &server.Options{StoreDir: t.TempDir(), Users: []*server.User{writer, reader}})
+	address := strings.TrimPrefix(srv.ClientURL(), "nats://")
+	all := open(t, connect(t, "nats://writer:w@"+address), nil)
+	_, err := all.Put(t.Context(), "key", []byte("value"), 0, 0)
+	wantError(t, "Put", err, nil)
+
+	s := open(t, connect(t, "nats://reader:r@"+address), &natsstore.Options{Timeout: time.Second})
+	value, _, err := s.Get(t.Context(), "key")
+	if string(value) != "value" || err != nil {
+		t.Errorf("Get: %q, %v", value, err)
+	}
+	for name, write := range map[string]func() error{
+		"Put":    func() error { _, err := s.Put(t.Context(), "new", nil, 0, 0); return err },
+		"Take":   func() error { _, err := s.Take(t.Context(), "key"); return err },
+		"Append": func() error { _, err := s.Append(t.Context(), "log", nil, store.Retention{}); return err },
+	} {
+		began := time.Now()
+		if err := write(); err == nil || !strings.Contains(strings.ToLower(err.Error()), "permission") || time.Since(began) > 5*time.Second {
+			t.Errorf("%s without permission: error %v after %v", name, err, time.Since(began))
+		}
+	}
+}
+
+// A caller's context bounds what the server does not answer.
+func TestContextEnds(t *testing.T) {
+	srv := start(t, &server.Options{StoreDir: t.TempDir()})
+	s := open(t, connect(t, srv.ClientURL()), nil)
+	stop(srv)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for name, step := range steps(ctx, s) {
+		wantError(t, name, step(), context.DeadlineExceeded)
+	}
+}

@@ -1,0 +1,171 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/go-psi/psi/internal/lru"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// Options configure a [Store]. Nil means the zero Options.
+type Options struct {
+	// Namespace separates servers that share one NATS account. The replicas of one server
+	// have the same. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
+	Namespace string
+	// Replicas is how many servers keep each stream: 1, 3 or 5. 0 means that of the existing
+	// streams, and 1 if they are created.
+	Replicas int
+	// InMemory keeps new streams in the memory of the servers instead of in files.
+	InMemory bool
+	// MaxBytes bounds each of the two streams, when they are created. 0 means 1 GiB.
+	MaxBytes int64
+	// Log is what a log keeps at most, and by default. A zero field means 1024 records, 1 MiB
+	// or one hour. Up to twice as much is stored, because logs are trimmed in lots.
+	Log store.Retention
+	// MaxQueue is how many messages may wait in one subscription before it overflows. 0 means
+	// 1024.
+	MaxQueue int
+	// Timeout bounds every operation, including the time to reconnect. It is at most 30
+	// seconds. 0 means 10 seconds.
+	Timeout time.Duration
+}
+
+// duplicates is how long a server recognizes a repeated write. It bounds Options.Timeout.
+const duplicates = 30 * time.Second
+
+var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func (o *Options) withDefaults() (Options, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Replicas < 0 || opts.MaxBytes < 0 || opts.MaxQueue < 0 || opts.Timeout < 0 || min(opts.Log.Records, opts.Log.Bytes) < 0 || opts.Log.TTL < 0 {
+		return opts, fmt.Errorf("natsstore: an option is negative: %+v", opts)
+	}
+	opts.Namespace = cmp.Or(opts.Namespace, "psi")
+	if !namespacePattern.MatchString(opts.Namespace) {
+		return opts, fmt.Errorf("natsstore: the namespace %q must have 1 to 64 letters, digits, dashes and underscores", opts.Namespace)
+	}
+	if opts.Timeout > duplicates {
+		return opts, fmt.Errorf("natsstore: Options.Timeout is %v, at most %v are possible", opts.Timeout, duplicates)
+	}
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, 1<<30)
+	opts.MaxQueue = cmp.Or(opts.MaxQueue, 1024)
+	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
+	opts.Log = store.Retention{
+		Records: cmp.Or(opts.Log.Records, 1024),
+		Bytes:   cmp.Or(opts.Log.Bytes, 1<<20),
+		TTL:     cmp.Or(opts.Log.TTL, time.Hour),
+	}
+	return opts, nil
+}
+
+// A Store is a [store.Store] in NATS JetStream. It is safe for concurrent use.
+type Store struct {
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	opts   Options
+	values jetstream.Stream
+	logs   jetstream.Stream
+	status chan nats.Status
+	down   atomic.Pointer[time.Time] // since when there is no connection; nil if there is one
+
+	outgoing outgoing
+
+	mu        sync.Mutex             // locked before that of a subscription
+	tails     *lru.Map[string, tail] // of logs to which this process has appended, by subject
+	listening map[*subscription]struct{}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// maxTails bounds the logs whose last record is remembered. Appending to others takes one
+// more round trip.
+const maxTails = 1 << 14
+
+// Open creates the streams that are missing, checks the others, and returns a store that
+// uses the connection. opts may be nil. Close the store before the connection.
+//
+// It fails if JetStream is not enabled, if an existing stream does not have what the store
+// needs, or if a stream is missing and cannot be created. The error says what to do.
+func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("natsstore: %w", err)
+	}
+	s := &Store{
+		nc: nc, js: js, opts: o,
+		tails: lru.New[string, tail](maxTails), listening: map[*subscription]struct{}{},
+	}
+	wanted := o.streams()
+	if s.values, err = s.openStream(ctx, wanted[0]); err != nil {
+		return nil, err
+	}
+	if s.logs, err = s.openStream(ctx, wanted[1]); err != nil {
+		return nil, err
+	}
+	s.status = nc.StatusChanged()
+	go s.watch()
+	return s, nil
+}
+
+// Close ends all subscriptions. It does not close the connection.
+func (s *Store) Close() error {
+	s.nc.RemoveStatusListener(s.status) // ends watch
+	s.mu.Lock()
+	var open []*subscription
+	for sub := range s.listening {
+		open = append(open, sub)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, sub := range open {
+		errs = append(errs, sub.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// watch follows the state of the connection until Close. Subscriptions lose messages when
+// it breaks.
+func (s *Store) watch() {
+	for status := range s.status {
+		if status == nats.CONNECTED {
+			s.down.Store(nil)
+		} else if s.down.Load() == nil {
+			now := time.Now()
+			s.down.Store(&now)
+		}
+		s.mu.Lock()
+		for sub := range s.listening {
+			sub.lose()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// seconds rounds a TTL up to whole seconds, in which servers count.
+func seconds(ttl time.Duration) time.Duration {
+	if ttl > math.MaxInt64-time.Second {
+		return ttl
+	}
+	return (ttl + time.Second - 1).Truncate(time.Second)
+}

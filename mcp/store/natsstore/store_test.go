@@ -1,0 +1,35 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore_test
+
+import (
+	"testing"
+
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/natsstore"
+	"github.com/go-psi/psi/mcp/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	url := single(t).ClientURL()
+	for name, inMemory := range map[string]bool{"files": false, "memory": true} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) store.Store {
+				return open(t, connect(t, url), &natsstore.Options{Namespace: name, InMemory: inMemory})
+			})
+		})
+	}
+}
+
+// Each operation goes to another node of a cluster than the one before it.
+func TestStoreInCluster(t *testing.T) {
+	c := newCluster(t)
+	storetest.Run(t, func(t *testing.T) store.Store {
+		all := &spread{}
+		for _, s := range c.servers {
+			all.replicas = append(all.replicas, open(t, connect(t, s.ClientURL()), &natsstore.Options{Replicas: 3}))
+		}
+		return all
+	})
+}

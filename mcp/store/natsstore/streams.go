@@ -1,0 +1,101 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package natsstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Streams returns the configurations of the streams that [Open] creates, for an operator
+// who creates them in another way. It returns an error if the options are invalid. opts may
+// be nil.
+func Streams(opts *Options) ([]jetstream.StreamConfig, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return o.streams(), nil
+}
+
+// streams returns the configurations of the values and of the logs.
+func (o *Options) streams() []jetstream.StreamConfig {
+	base := jetstream.StreamConfig{
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardNew, // a full store refuses, it does not forget
+		Replicas:    max(o.Replicas, 1),
+		MaxBytes:    o.MaxBytes,
+		MaxMsgs:     -1,
+		Duplicates:  duplicates,
+		AllowMsgTTL: true,
+		AllowDirect: o.Replicas <= 1, // any replica answers direct reads, also one that is behind
+		Compression: jetstream.NoCompression,
+		// Versions and positions are sequence numbers. A stream that is created again must
+		// not begin with numbers that were given out before.
+		FirstSeq: uint64(time.Now().UnixMilli()),
+	}
+	if o.InMemory {
+		base.Storage = jetstream.MemoryStorage
+	}
+	values, logs := base, base
+	values.Name, values.Description = "KV_"+o.Namespace, "values that replicas of an MCP server share"
+	values.Subjects, values.MaxMsgsPerSubject, values.AllowRollup = []string{"$KV." + o.Namespace + ".>"}, 1, true
+	logs.Name, logs.Description = o.Namespace+"_logs", "logs that replicas of an MCP server share"
+	logs.Subjects, logs.MaxMsgsPerSubject = []string{o.Namespace + ".logs.>"}, -1
+	return []jetstream.StreamConfig{values, logs}
+}
+
+// openStream returns a stream, which it creates if it does not exist.
+func (s *Store) openStream(ctx context.Context, want jetstream.StreamConfig) (stream jetstream.Stream, err error) {
+	err = s.try(ctx, func(ctx context.Context) error {
+		stream, err = s.js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			stream, err = s.js.CreateStream(ctx, want)
+		}
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another replica, at the same time
+			stream, err = s.js.Stream(ctx, want.Name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("natsstore: the stream %s cannot be opened or created (%d bytes, %d replicas; see Streams): %w", want.Name, want.MaxBytes, want.Replicas, err)
+	}
+	has := stream.CachedInfo().Config
+	if s.opts.Replicas != 0 && has.Replicas != s.opts.Replicas {
+		return nil, fmt.Errorf("natsstore: the stream %s has %d replicas, Options.Replicas is %d: change one of them, as with nats stream edit", want.Name, has.Replicas, s.opts.Replicas)
+	}
+	if wrong := differences(&want, &has); len(wrong) > 0 {
+		return nil, fmt.Errorf("natsstore: the stream %s cannot be used: %s", want.Name, strings.Join(wrong, "; "))
+	}
+	return stream, nil
+}
+
+// differences returns what a stream lacks.
+func differences(want, has *jetstream.StreamConfig) (wrong []string) {
+	for _, check := range []struct {
+		ok   bool
+		what string
+	}{
+		{slices.Equal(has.Subjects, want.Subjects), fmt.Sprintf("its subjects are %q, want %q", has.Subjects, want.Subjects)},
+		{has.AllowMsgTTL, "it does not allow messages with a TTL, which need NATS 2.11 or later (allow_msg_ttl)"},
+		{has.MaxMsgsPerSubject == want.MaxMsgsPerSubject, fmt.Sprintf("it keeps %d messages per subject, want %d", has.MaxMsgsPerSubject, want.MaxMsgsPerSubject)},
+		{has.Discard == want.Discard, "it discards old messages when it is full, want new ones"},
+		{has.Retention == want.Retention, "its retention is not by limits"},
+		{!has.DenyDelete && !has.DenyPurge, "it denies deleting or purging messages"},
+		{has.MaxAge == 0, "it has a maximum age of messages"},
+		{has.Duplicates >= want.Duplicates, fmt.Sprintf("its duplicate window is %v, want %v or more", has.Duplicates, want.Duplicates)},
+		{!has.AllowDirect || has.Replicas <= 1, "it has several replicas and allows direct reads, which can be out of date (allow_direct)"},
+	} {
+		if !check.ok {
+			wrong = append(wrong, check.what)
+		}
+	}
+	return wrong
+}

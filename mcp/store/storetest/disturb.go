@@ -1,0 +1,243 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// Disturb uses a store of an engine while disturb breaks its connections, or kills and
+// restarts its nodes. It checks that what the store has acknowledged is true, and then that
+// the store works again:
+//
+//   - no update of a value is lost or made twice,
+//   - a value is taken by one caller at most, and is gone only if it was taken,
+//   - an appended record is in its log once, in order,
+//   - a message that is missing from a subscription is reported.
+//
+// Steps may fail, with errors that leave open whether they were taken. Disturb returns the
+// share of all steps that have failed, between 0 and 1. The engine must have settled when
+// disturb returns: the steps after it must succeed within ten seconds.
+func Disturb(t *testing.T, s store.Store, disturb func()) (failed float64) {
+	t.Helper()
+	d := &disturbance{T: t, store: s, over: make(chan struct{})}
+	var group sync.WaitGroup
+	checks := make([]func(), 4)
+	for i, use := range []func() (check func()){d.count, d.handOver, d.log, d.publish} {
+		group.Go(func() { checks[i] = use() })
+	}
+	disturb()
+	close(d.over)
+	group.Wait()
+	for _, check := range checks {
+		check()
+	}
+	return float64(d.failures.Load()) / float64(max(d.steps.Load(), 1))
+}
+
+type disturbance struct {
+	*testing.T
+
+	store           store.Store
+	over            chan struct{} // closed when the disturbance is over
+	steps, failures atomic.Int64
+}
+
+// lasts reports whether the disturbance lasts.
+func (d *disturbance) lasts() bool {
+	select {
+	case <-d.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// made counts a step and reports whether it was certainly taken. With an error it may have
+// been.
+func (d *disturbance) made(err error) bool {
+	d.steps.Add(1)
+	if err != nil && d.failures.Add(1) <= 5 {
+		d.Logf("a step has failed: %v", err)
+	}
+	return err == nil
+}
+
+// count updates a counter.
+func (d *disturbance) count() (check func()) {
+	key, certain, open := newKey(), 0, 0
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			for d.lasts() {
+				err := store.Update(d.Context(), d.store, key, lasting, increment)
+				mu.Lock()
+				if d.made(err) {
+					certain++
+				} else {
+					open++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return func() {
+		d.Helper()
+		want(d.T, "Update after the disturbance", store.Update(soon(d.T), d.store, key, lasting, increment), nil)
+		value, _, err := d.store.Get(soon(d.T), key)
+		want(d.T, "Get", err, nil)
+		if n, _ := strconv.Atoi(string(value)); n < certain+1 || n > certain+open+1 {
+			d.Errorf("the counter is at %q after %d updates and %d that may have failed", value, certain+1, open)
+		}
+	}
+}
+
+// handOver puts values, which two callers then try to take.
+func (d *disturbance) handOver() (check func()) {
+	for d.lasts() {
+		key := newKey()
+		if _, err := d.store.Put(d.Context(), key, []byte(key), 0, lasting); !d.made(err) {
+			continue
+		}
+		var taken, unknown atomic.Int32
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				value, err := d.store.Take(d.Context(), key)
+				switch {
+				case err == nil && string(value) == key:
+					taken.Add(1)
+				case err == nil:
+					d.Errorf("took %q, want %q", value, key)
+				case !errors.Is(err, store.ErrNotFound):
+					d.made(err)
+					unknown.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if n := taken.Load(); n > 1 || n == 0 && unknown.Load() == 0 {
+			d.Errorf("%d callers took a value, want 1", n)
+		}
+	}
+	return func() {
+		key := newKey()
+		_, err := d.store.Put(soon(d.T), key, nil, 0, lasting)
+		want(d.T, "Put after the disturbance", err, nil)
+		_, err = d.store.Take(soon(d.T), key)
+		want(d.T, "Take after the disturbance", err, nil)
+	}
+}
+
+// log appends records and reads them.
+func (d *disturbance) log() (check func()) {
+	const most = 1000 // so that nothing is trimmed
+	name, keep := newKey(), store.Retention{Records: 2 * most, Bytes: 1 << 20, TTL: lasting}
+	var certain []string
+	for i := 0; d.lasts() && i < most; i++ {
+		data := strconv.Itoa(i)
+		_, err := d.store.Append(d.Context(), name, []byte(data), keep)
+		if d.made(err) {
+			certain = append(certain, data)
+		}
+	}
+	return func() {
+		d.Helper()
+		_, err := d.store.Append(soon(d.T), name, []byte("end"), keep)
+		want(d.T, "Append after the disturbance", err, nil)
+		records, err := readAll(d.T, d.store, name, 0)
+		want(d.T, "Read", err, nil)
+		found := texts(records)
+		numbers := found[:len(found)-1]
+		if !slices.IsSortedFunc(numbers, compareNumbers) || len(slices.Compact(slices.Clone(numbers))) != len(numbers) || found[len(found)-1] != "end" {
+			d.Errorf("records are not in order, or twice: %q", found)
+		}
+		for _, data := range certain {
+			if !slices.Contains(found, data) {
+				d.Errorf("record %s is missing of %d", data, len(certain))
+			}
+		}
+	}
+}
+
+func compareNumbers(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// publish sends numbers to a subscription.
+func (d *disturbance) publish() (check func()) {
+	topic := newKey()
+	subscription, err := d.store.Subscribe(d.Context(), topic)
+	if err != nil {
+		d.Errorf("Subscribe: %v", err)
+		return func() {}
+	}
+	uncertain, received := make(chan int, 1<<16), make(chan error, 1)
+	go func() { received <- d.receive(subscription, uncertain) }()
+	for i := 1; d.lasts(); i++ {
+		if !d.made(d.store.Publish(d.Context(), topic, []byte(strconv.Itoa(i)))) {
+			uncertain <- i
+		}
+	}
+	return func() {
+		defer subscription.Close()
+		ctx := soon(d.T)
+		for {
+			want(d.T, "Publish after the disturbance", d.store.Publish(ctx, topic, []byte("end")), nil)
+			select {
+			case err := <-received:
+				want(d.T, "Next", err, nil)
+				return
+			case <-ctx.Done():
+				d.Fatal("the subscription does not work any more")
+			default:
+			}
+		}
+	}
+}
+
+// receive receives numbers until the end. Those of uncertain messages may be missing.
+func (d *disturbance) receive(subscription store.Subscription, uncertain <-chan int) error {
+	open := map[int]bool{}
+	for last, reported := 0, false; ; {
+		message, err := subscription.Next(d.Context())
+		if errors.Is(err, store.ErrOverflow) {
+			reported = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if string(message) == "end" {
+			return nil
+		}
+		number, err := strconv.Atoi(string(message))
+		if err != nil || number <= last && !open[number] {
+			return fmt.Errorf("message %q after %d", message, last)
+		}
+		for len(uncertain) > 0 {
+			open[<-uncertain] = true
+		}
+		for missing := last + 1; missing < number; missing++ {
+			if !reported && !open[missing] {
+				return fmt.Errorf("message %d is missing before %d, which was not reported", missing, number)
+			}
+		}
+		last, reported = max(last, number), false
+	}
+}
