@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -147,7 +148,7 @@ func (c *Conn) capabilities(req *Request) json.RawMessage {
 
 // extensionTasks is an extension whose results name tasks, which have methods of their own.
 // It is not forwarded, because the next hop could not tell whose a task is.
-const extensionTasks = "io.modelcontextprotocol/tasks"
+const extensionTasks = tasking.Extension
 
 // forwardable returns the capabilities of a sender that are valid beyond this hop, with the
 // extensions that the client speaks itself.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -194,6 +195,15 @@ func (internals) ListenAgain(ctx context.Context, listen func(again bool) error)
 // SetAccepted notes the URIs, sorted, of whose updates the sender of req was told before:
 // they are not checked again. Nil means none.
 func (internals) SetAccepted(req *Request, uris []string) { req.call.accepted = uris }
+
+// SetTaskTerms sets what req, and all copies of it, demand of tasks.
+func (internals) SetTaskTerms(req *Request, terms *tasking.Terms) { req.call.terms = terms }
+
+// TaskTerms returns what req demands of tasks, nil if nothing.
+func (internals) TaskTerms(req *Request) *tasking.Terms { return req.taskTerms() }
+
+// TaskSupport reports whether a tool of a list can be called as a task.
+func (internals) TaskSupport(t *Tool) tasking.Support { return t.taskSupport }
 
 // Publish applies MuxOptions.PublicError to the outcome of a request that m serves.
 func (internals) Publish(ctx context.Context, m *Mux, res Result, err error) (Result, error) {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -62,6 +63,7 @@ type entry struct {
 	lister   ResourceLister
 	public   bool // what the lister lists may be cached for everyone
 	enums    map[string][]string
+	tasks    tasking.Support // of a tool
 }
 
 // A snapshot is the registry as one request sees it. It is not changed.
@@ -136,10 +138,28 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	if m.opts.Lenient && e.kind == "tool" {
 		e.registered = lenient{h}
 	}
+	e.noteTasks(h)
 	if e.kind != "method" {
 		h = e
 	}
-	e.handler = chain(h, around)
+	for _, mw := range slices.Backward(around) {
+		h = chain(h, []Middleware{mw})
+		e.noteTasks(h)
+	}
+	e.handler = h
+}
+
+// noteTasks notes that a tool can be called as a task, if h says so: the handler of the
+// tool, with some of the middleware around it.
+func (e *entry) noteTasks(h Handler) {
+	s, ok := h.(tasking.Supporter)
+	if !ok || e.kind != "tool" {
+		return
+	}
+	e.tasks = max(e.tasks, s.TaskSupport())
+	if e.tool != nil {
+		e.tool.taskSupport = e.tasks
+	}
 }
 
 // callSite returns the place outside of this package that called the registration.

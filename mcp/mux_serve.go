@@ -7,6 +7,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/go-psi/psi/internal/tasking"
 )
 
 // builtin returns the function that serves a method of the specification, nil for other
@@ -114,6 +116,9 @@ func (e *entry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if e.kind == "tool" {
 		if err := e.checkHeaders(req); err != nil {
 			return nil, err
+		}
+		if req.taskTerms() != nil && e.tasks == tasking.Never {
+			return nil, Errorf(CodeMethodNotFound, "the tool %q cannot be called as a task", req.Name())
 		}
 		return e.serveAsking(ctx, req)
 	}

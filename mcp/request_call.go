@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"github.com/go-psi/psi/internal/tasking"
 )
 
 // A notifier sends the notifications about one request to the peer that sent the request.
@@ -31,6 +33,7 @@ type call struct {
 	accepted   []string                        // sorted URIs of an earlier subscription, which are not checked again
 	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that serves the request
 	isRouted   atomic.Bool                     // see Request.IsRouted
+	terms      *tasking.Terms                  // what the request demands of tasks; nil, as of most requests, if nothing
 
 	mu       sync.Mutex
 	ctx      context.Context // of the handler
@@ -57,6 +60,9 @@ func (r *Request) sharedCall() *call {
 	}
 	return r.call
 }
+
+// taskTerms returns what the request demands of tasks, nil if nothing.
+func (r *Request) taskTerms() *tasking.Terms { return r.sharedCall().terms }
 
 // IsRouted reports whether a [Mux] has found the tool, prompt or resource that r names,
 // possibly in a mux mounted there. Middleware can tell names that exist from names that

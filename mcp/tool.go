@@ -3,7 +3,11 @@
 
 package mcp
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/go-psi/psi/internal/tasking"
+)
 
 // A Tool describes a tool.
 type Tool struct {
@@ -26,7 +30,8 @@ type Tool struct {
 	// "stops" it is "stops[].city". ToolFunc panics if there is no such argument.
 	ArgumentDescriptions map[string]string `json:"-"`
 
-	encodings *toolEncodings
+	encodings   *toolEncodings
+	taskSupport tasking.Support
 }
 
 // ToolAnnotations are hints about a tool's behaviour. A nil field is not sent, and means

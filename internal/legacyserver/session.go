@@ -84,6 +84,7 @@ type Session struct {
 	rev           revision.Revision // None before initialize
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
+	tasks         bool                              // the handler has the tasks of the newest revision
 	inflight      []*Call                           // requests
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
 	hungUp        bool                              // the client cannot answer any more
@@ -230,6 +231,9 @@ func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out servin
 		return s.unsubscribe(ctx, req)
 	case mcp.MethodDiscover, mcp.MethodListen:
 		return nil, mcp.NewMethodNotFoundError(req.Method)
+	}
+	if s.hasTasks() {
+		return s.serveTasks(ctx, req, out)
 	}
 	return s.replay(ctx, req, out)
 }

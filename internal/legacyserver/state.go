@@ -21,6 +21,7 @@ type State struct {
 	Capabilities  json.RawMessage  `json:"capabilities,omitempty"`
 	Level         mcp.LoggingLevel `json:"level"`
 	Subscriptions []string         `json:"subscriptions,omitempty"`
+	Tasks         bool             `json:"tasks,omitzero"`
 }
 
 // State returns the state of the session now. It changes with the messages that
@@ -30,12 +31,13 @@ func (s *Session) State() State {
 	defer s.mu.Unlock()
 	return State{
 		Version: s.rev.String(), ClientInfo: s.info, Capabilities: s.caps, Level: s.level,
-		Subscriptions: slices.Sorted(maps.Keys(s.subscriptions)),
+		Subscriptions: slices.Sorted(maps.Keys(s.subscriptions)), Tasks: s.tasks,
 	}
 }
 
 func (s *Session) restore(state *State) {
 	s.rev, s.info, s.caps, s.level = revision.Parse(state.Version), state.ClientInfo, state.Capabilities, state.Level
+	s.tasks = state.Tasks
 	if len(state.Subscriptions) > 0 {
 		s.subscriptions = map[string]struct{}{}
 	}

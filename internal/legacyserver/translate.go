@@ -11,6 +11,7 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -131,6 +132,7 @@ func (t translation) tool(tool *mcp.Tool) *mcp.Tool {
 	if t.rev < revision.R202511 {
 		c.Icons = nil
 	}
+	t.taskSupport(&c)
 	return &c
 }
 
@@ -201,12 +203,14 @@ func (t translation) content(c mcp.Content) mcp.Content {
 	return c
 }
 
-// capabilities returns those of a server as the revision knows them.
-func (t translation) capabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+// capabilities returns those of a server as the revision knows them, for a client that is
+// authenticated or not.
+func (t translation) capabilities(caps *mcp.ServerCapabilities, authenticated bool) *mcp.ServerCapabilities {
 	if caps == nil {
 		return &mcp.ServerCapabilities{}
 	}
 	c := *caps
+	t.taskCapability(&c, authenticated)
 	if t.rev < revision.R202503 {
 		c.Completions = nil
 	}
@@ -226,12 +230,19 @@ func (t translation) implementation(i mcp.Implementation) mcp.Implementation {
 
 // clientCapabilities returns those of what a client declared that its revision knows.
 func (t translation) clientCapabilities(declared json.RawMessage) json.RawMessage {
-	if t.rev >= revision.R202511 || declared == nil {
+	if declared == nil {
 		return declared
 	}
 	var c mcp.ClientCapabilities
 	if strictjson.Unmarshal(declared, &c) != nil {
 		return declared
+	}
+	if t.rev >= revision.R202511 && !c.HasExtension(tasking.Extension) {
+		return declared
+	}
+	delete(c.Extensions, tasking.Extension) // which these revisions do not have
+	if t.rev >= revision.R202511 {
+		return strictjson.MustMarshal(&c)
 	}
 	if c.Elicitation != nil { // also before 2025-06-18, which has no questions: a client that declares them understands them
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/replay"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -72,22 +73,38 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 	if r := runFromContext(ctx); r != nil {
 		return r.serve(ctx, b.next, req)
 	}
+	terms := core.TaskTerms(req)
 	switch {
 	case !supports(req) && b.opts.Required:
 		return nil, errUnsupported()
+	case terms != nil && !b.manager.isServing():
+		return nil, mcp.Errorf(mcp.CodeInternalError, "tasks cannot be started at the moment; try again later")
 	case !supports(req), !b.manager.isServing():
 		return b.next.ServeMCP(ctx, req)
-	case b.opts.After > 0:
+	case b.opts.After > 0 && terms == nil:
 		return b.serveUntil(ctx, req)
 	}
-	return b.begin(ctx, req)
+	return b.begin(ctx, req, b.ttl(terms))
 }
 
-// supports reports whether the client has declared the extension on this request, which
-// only those of the newest revision can.
-func supports(req *mcp.Request) bool {
-	return core.IsModern(req) && core.DeclaresExtension(req, Extension)
+// TaskSupport implements [tasking.Supporter].
+func (b *background) TaskSupport() tasking.Support {
+	if b.opts.Required {
+		return tasking.Required
+	}
+	return tasking.Optional
 }
+
+// ttl returns the TTL of a task that is created on terms, which may be nil.
+func (b *background) ttl(terms *tasking.Terms) time.Duration {
+	if terms == nil || terms.TTL == 0 {
+		return b.opts.TTL
+	}
+	return min(terms.TTL, b.opts.TTL)
+}
+
+// supports reports whether the client has declared the extension on this request.
+func supports(req *mcp.Request) bool { return core.DeclaresExtension(req, Extension) }
 
 // errUnsupported is the error for a client that must support the extension and does not.
 func errUnsupported() error {
@@ -100,10 +117,10 @@ func errUnsupported() error {
 const grace = 10 * time.Millisecond
 
 // begin makes the call a task from its beginning.
-func (b *background) begin(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Duration) (mcp.Result, error) {
 	m := b.manager
 	reserved := m.reserve()
-	rec, err := m.newRecord(ctx, req, b.opts.TTL, reserved)
+	rec, err := m.newRecord(ctx, req, ttl, reserved)
 	switch {
 	case !reserved && err == nil:
 		err = m.insert(ctx, rec, requestOf(req))

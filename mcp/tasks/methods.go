@@ -9,6 +9,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -16,20 +17,22 @@ import (
 // serveMethods is the middleware that serves the methods of the extension.
 func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		if !core.IsModern(req) { // older revisions do not know the extension
-			return next.ServeMCP(ctx, req)
-		}
 		switch req.Method {
 		case mcp.MethodDiscover:
 			return m.discover(next.ServeMCP(ctx, req))
 		case mcp.MethodListen:
 			return m.listen(ctx, next, req)
+		case tasking.MethodList:
+			return m.listTasks(ctx, next, req)
 		case MethodGet, MethodUpdate, MethodCancel:
 		default:
 			return next.ServeMCP(ctx, req)
 		}
-		if !supports(req) {
+		switch id := req.Name(); {
+		case !supports(req):
 			return nil, errUnsupported()
+		case id != "" && len(id) != idLength: // of a server that is mounted
+			return elsewhere(next.ServeMCP(ctx, req))
 		}
 		serve := map[string]func(context.Context, *mcp.Request) (mcp.Result, error){MethodGet: m.get, MethodUpdate: m.update, MethodCancel: m.cancelTask}
 		return serve[req.Method](ctx, req)
@@ -54,6 +57,14 @@ func (m *Manager) discover(res mcp.Result, err error) (mcp.Result, error) {
 	caps.Extensions[Extension] = json.RawMessage("{}")
 	with.Capabilities = &caps
 	return &with, nil
+}
+
+// elsewhere returns the outcome of a request about a task that is not of this manager.
+func elsewhere(res mcp.Result, err error) (mcp.Result, error) {
+	if mcp.CodeOf(err) == mcp.CodeMethodNotFound { // nothing is mounted
+		err = errUnknown()
+	}
+	return res, err
 }
 
 // errUnknown is the error for a task that does not exist, or is another caller's.
@@ -184,6 +195,9 @@ func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result,
 			return errUnchanged
 		case rec.Task.Status == InputRequired, rec.Owner == "":
 			rec.setStatus(Cancelled, "")
+		case core.TaskTerms(req) != nil:
+			rec.setStatus(Cancelled, "")
+			rec.Owner = "" // what the handler returns is dropped
 		}
 		rec.Cancelled = true
 		return nil

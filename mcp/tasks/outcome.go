@@ -121,10 +121,12 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	if err != nil {
 		return r.settle(ctx, func(rec *record) error { rec.fail(nil, err); return nil })
 	}
+	tool, _ := res.(*mcp.CallToolResult)
+	isError := tool != nil && tool.IsError
 	if len(raw) <= maxInline {
 		return r.settle(ctx, func(rec *record) error {
 			rec.setStatus(Completed, rec.Task.StatusMessage)
-			rec.Result = raw
+			rec.Result, rec.IsError = raw, isError
 			return nil
 		})
 	}
@@ -138,7 +140,7 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	}
 	return r.settle(ctx, func(rec *record) error {
 		rec.setStatus(Completed, rec.Task.StatusMessage)
-		rec.Results = parts
+		rec.Results, rec.IsError = parts, isError
 		return nil
 	})
 }

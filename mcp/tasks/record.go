@@ -30,6 +30,7 @@ type record struct {
 	State   *string             `json:"state,omitzero"`   // that a handler which asks by itself wants back
 	Result  json.RawMessage     `json:"result,omitzero"`  // nil if it is beside the record, or there is none
 	Results int                 `json:"results,omitzero"` // parts of the result
+	IsError bool                `json:"isError,omitzero"` // the result says that the tool failed
 	Error   *mcp.Error          `json:"error,omitzero"`
 
 	Cancelled bool   `json:"cancelled,omitzero"` // the client wants the task cancelled

@@ -57,25 +57,6 @@ func TestUndeclared(t *testing.T) {
 	}
 }
 
-// In older revisions, neither the extension nor its methods exist.
-func TestOlderRevisions(t *testing.T) {
-	everywhere(t, func(t *testing.T, path mcptest.Path, version string) {
-		if version == mcp.LatestVersion {
-			t.Skip("the newest")
-		}
-		f := newFarm(t, nil, &tasks.BackgroundOptions{Required: true})
-		opts := options()
-		opts.Version = version
-		c := mcptest.Dial(t, path.Serve(t, f.mux), opts)
-		if caps := c.Server().Capabilities; caps != nil && len(caps.Extensions) > 0 {
-			t.Errorf("the server declares %v", caps.Extensions)
-		}
-		if _, err := tasks.Attach(c, strings.Repeat("a", 26)).Get(t.Context()); mcp.CodeOf(err) != mcp.CodeMethodNotFound {
-			t.Errorf("tasks/get: %v", err)
-		}
-	})
-}
-
 // Unknown, foreign, forged and expired IDs get the same answer, which says nothing else.
 func TestUnknownIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

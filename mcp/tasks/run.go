@@ -348,10 +348,10 @@ func (r *run) renew(returned <-chan struct{}) {
 // process has taken it over.
 func (r *run) obey(rec *record, err error) {
 	switch {
+	case rec != nil && rec.Cancelled:
+		r.cancel(&mcp.CancelError{Reason: "the task was cancelled"})
 	case errors.Is(err, errLost), errors.Is(err, errGone), err == nil && !r.owns(rec):
 		r.cancel(errLost)
-	case err == nil && rec.Cancelled:
-		r.cancel(&mcp.CancelError{Reason: "the task was cancelled"})
 	}
 }
 

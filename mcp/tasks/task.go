@@ -7,23 +7,24 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
 // Extension is the identifier of the extension, which servers and clients declare.
-const Extension = "io.modelcontextprotocol/tasks"
+const Extension = tasking.Extension
 
 // The methods and the notification of the extension.
 const (
-	MethodGet    = "tasks/get"
-	MethodUpdate = "tasks/update"
-	MethodCancel = "tasks/cancel"
+	MethodGet    = tasking.MethodGet
+	MethodUpdate = tasking.MethodUpdate
+	MethodCancel = tasking.MethodCancel
 
-	NotificationTask = "notifications/tasks"
+	NotificationTask = tasking.NotificationTask
 )
 
 // ResultTask is the result type of a [CreateResult].
-const ResultTask = "task"
+const ResultTask = tasking.ResultTask
 
 // A Status is the state of a task. Completed, failed and cancelled are final.
 type Status string

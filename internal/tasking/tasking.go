@@ -1,0 +1,65 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasking
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Extension is the identifier of the extension.
+const Extension = "io.modelcontextprotocol/tasks"
+
+// The methods and the notification of the extension.
+const (
+	MethodGet    = "tasks/get"
+	MethodUpdate = "tasks/update"
+	MethodCancel = "tasks/cancel"
+
+	NotificationTask = "notifications/tasks"
+)
+
+// MethodList lists the tasks of a caller. It is not part of the extension: only requests
+// with [Terms] are served.
+const MethodList = "tasks/list"
+
+// ResultTask is the type of a result that is a task.
+const ResultTask = "task"
+
+// TaskIDs is the member of a subscription's filter that names tasks.
+const TaskIDs = "taskIds"
+
+// Terms are what a request demands of tasks beyond the extension. Only code in the process
+// of the server can set them. A tools/call with Terms is answered with a task at once, or
+// refused; a tasks/cancel with Terms cancels the task before it is answered, whatever its
+// handler does.
+type Terms struct {
+	TTL time.Duration // of a task that is created, if it is less than that of the tool; 0 means that of the tool
+}
+
+// Support says whether a tool can be called as a task.
+type Support uint8
+
+// The kinds of support.
+const (
+	Never Support = iota
+	Optional
+	Required
+)
+
+// A Supporter is a handler of a tool that can answer tools/call with a task.
+type Supporter interface{ TaskSupport() Support }
+
+// A Listed is a task in a [List].
+type Listed struct {
+	Task json.RawMessage `json:"task"` // as the extension has it
+	// IsError reports that the task is completed, and its result says that the tool failed.
+	IsError bool `json:"isError,omitzero"`
+}
+
+// A List is the result of [MethodList].
+type List struct {
+	Tasks      []Listed `json:"tasks"`
+	NextCursor *string  `json:"nextCursor,omitzero"`
+}
