@@ -53,9 +53,10 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 	}
 	var kind string
 	if member := jsonscan.Member(raw, "resultType"); member != nil {
-		if unmarshal(member, &kind) != nil {
+		if member[0] != '"' {
 			return nil, errors.New("the member resultType is not a string")
 		}
+		kind = string(jsonscan.Unquote(member))
 	}
 	res := newResult(method)
 	switch kind {

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -139,73 +141,57 @@ func (c Contents) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler. A single block is read as a list of one, as
 // sampling allows.
 func (c *Contents) UnmarshalJSON(data []byte) error {
-	raws := []json.RawMessage{data}
-	switch {
-	case string(data) == "null":
-		raws = nil
-	case data[0] == '[':
-		if err := unmarshal(data, &raws); err != nil {
+	list := Contents{}
+	add := func(raw json.RawMessage) error {
+		block, err := decodeContent(raw)
+		if err != nil {
+			return fmt.Errorf("content %d: %w", len(list), err)
+		}
+		list = append(list, block)
+		return nil
+	}
+	scan := jsonscan.Get(data, 0)
+	defer scan.Release()
+	switch scan.Kind() {
+	case 'n':
+	case '[':
+		scan.Array()
+		for scan.Element() {
+			if err := add(scan.Value()); err != nil {
+				return err
+			}
+		}
+	default:
+		if err := add(data); err != nil {
 			return err
 		}
 	}
-	list := make(Contents, len(raws))
-	for i, raw := range raws {
-		block, err := decodeContent(raw)
-		if err != nil {
-			return fmt.Errorf("content %d: %w", i, err)
-		}
-		list[i] = block
-	}
 	*c = list
-	return nil
+	return scan.Err()
 }
 
 func decodeContent(raw json.RawMessage) (Content, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := unmarshal(raw, &head); err != nil || head.Type == "" {
+	kind, ok := contentTypeOf(raw)
+	if !ok {
 		return nil, errors.New("mcp: content has no type")
 	}
-	block := newContent(head.Type)
+	block := newContent(kind)
 	if block == nil {
-		return &UnknownContent{Type: head.Type, Raw: append(json.RawMessage(nil), raw...)}, nil
+		return &UnknownContent{Type: kind, Raw: append(json.RawMessage(nil), raw...)}, nil
 	}
 	if err := unmarshal(raw, block); err != nil {
-		return nil, fmt.Errorf("mcp: %s content: %w", head.Type, err)
+		return nil, fmt.Errorf("mcp: %s content: %w", kind, err)
 	}
-	dropType(block)
 	return block, nil
 }
 
-// dropType removes the "type" member that decoding leaves among the unknown ones: encoding
-// writes the type itself.
-func dropType(block Content) {
-	extra := extraOf(block)
-	if delete(*extra, "type"); len(*extra) == 0 {
-		*extra = nil
+// contentTypeOf returns the type of an encoded block, and false if it has none.
+func contentTypeOf(raw json.RawMessage) (kind string, ok bool) {
+	quoted := jsonscan.Member(raw, "type")
+	if len(quoted) <= len(`""`) || quoted[0] != '"' {
+		return "", false
 	}
-}
-
-// extraOf returns the unknown members of a block of a known type.
-func extraOf(block Content) *Extra {
-	switch b := block.(type) {
-	case *TextContent:
-		return &b.Extra
-	case *ImageContent:
-		return &b.Extra
-	case *AudioContent:
-		return &b.Extra
-	case *ResourceLink:
-		return &b.Extra
-	case *EmbeddedResource:
-		return &b.Extra
-	case *ToolUseContent:
-		return &b.Extra
-	case *ToolResultContent:
-		return &b.Extra
-	}
-	return new(Extra)
+	return string(jsonscan.Unquote(quoted)), true
 }
 
 var errNilContent = errors.New("mcp: nil content")
@@ -229,7 +215,7 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 	case nil:
 		return nil, errNilContent
 	case *TextContent:
-		if c.Annotations == nil && c.Meta == nil && len(c.Extra) == 0 {
+		if c != nil && c.Annotations == nil && c.Meta == nil && len(c.Extra) == 0 {
 			dst = append(dst, `{"type":"text","text":`...)
 			dst = jsonscan.AppendString(dst, c.Text)
 			return append(dst, '}'), nil
@@ -240,38 +226,26 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 		}
 		return appendRaw(dst, "unknown content", c.Raw)
 	case *ToolUseContent:
-		if c.Input == nil {
+		if c != nil && c.Input == nil {
 			filled := *c
 			filled.Input = []byte("{}")
 			return appendTyped(dst, &filled)
+		}
+	case *ResourceLink:
+		if c != nil && c.Extra["type"] != nil { // of the resource
+			untyped := *c
+			untyped.Extra = maps.Clone(c.Extra)
+			delete(untyped.Extra, "type")
+			return appendTyped(dst, &untyped)
 		}
 	}
 	return appendTyped(dst, c)
 }
 
-// appendTyped appends the encoding of a block with its type. A "type" among its unknown
-// members, such as that of the resource of a link, is left out.
 func appendTyped(dst []byte, c Content) ([]byte, error) {
-	body, err := marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	if body[0] != '{' { // null, of a nil pointer
+	if reflect.ValueOf(c).IsNil() {
 		return nil, errNilContent
 	}
-	dst = append(dst, `{"type":`...)
-	dst = jsonscan.AppendString(dst, c.contentType())
-	if _, typed := (*extraOf(c))["type"]; typed {
-		return jsonscan.AppendMembers(dst, body, "type"), nil
-	}
-	return appendMembers(dst, body), nil
-}
-
-// appendMembers appends the members of the encoded object body to the open object at the
-// end of dst, and closes it.
-func appendMembers(dst, body []byte) []byte {
-	if len(body) > len("{}") {
-		dst = append(dst, ',')
-	}
-	return append(dst, body[1:]...)
+	body, err := marshal(c)
+	return append(dst, body...), err
 }

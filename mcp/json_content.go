@@ -10,22 +10,23 @@ import (
 
 // This file has the methods of the types of content for encoding/json; see json_types.go.
 
+// typed is a block of content as it goes over the wire.
+type typed[T any] struct {
+	Type  string `json:"type"`
+	Block *T     `json:",embed"`
+}
+
 // unmarshalContent decodes a block whose type is known, which must be the type of data.
 func unmarshalContent(data []byte, block Content) error {
-	if err := unmarshal(data, block); err != nil {
-		return err
-	}
-	var kind string
-	if err := unmarshal((*extraOf(block))["type"], &kind); err != nil || kind != block.contentType() {
+	if kind, _ := contentTypeOf(data); kind != block.contentType() {
 		return fmt.Errorf("mcp: the content is not of the type %q", block.contentType())
 	}
-	dropType(block)
-	return nil
+	return unmarshal(data, block)
 }
 
 func (c *TextContent) plain() any {
 	type plain TextContent
-	return (*plain)(c)
+	return &typed[plain]{c.contentType(), (*plain)(c)}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -36,7 +37,7 @@ func (c *TextContent) UnmarshalJSON(data []byte) error { return unmarshalContent
 
 func (c *ImageContent) plain() any {
 	type plain ImageContent
-	return (*plain)(c)
+	return &typed[plain]{c.contentType(), (*plain)(c)}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -47,7 +48,7 @@ func (c *ImageContent) UnmarshalJSON(data []byte) error { return unmarshalConten
 
 func (c *AudioContent) plain() any {
 	type plain AudioContent
-	return (*plain)(c)
+	return &typed[plain]{c.contentType(), (*plain)(c)}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -57,8 +58,8 @@ func (c AudioContent) MarshalJSON() ([]byte, error) { return appendContent(nil, 
 func (c *AudioContent) UnmarshalJSON(data []byte) error { return unmarshalContent(data, c) }
 
 func (c *ResourceLink) plain() any {
-	type plain ResourceLink
-	return (*plain)(c)
+	type plain Resource
+	return &typed[plain]{c.contentType(), (*plain)(&c.Resource)}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -69,7 +70,7 @@ func (c *ResourceLink) UnmarshalJSON(data []byte) error { return unmarshalConten
 
 func (c *EmbeddedResource) plain() any {
 	type plain EmbeddedResource
-	return (*plain)(c)
+	return &typed[plain]{c.contentType(), (*plain)(c)}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -80,7 +81,7 @@ func (c *EmbeddedResource) UnmarshalJSON(data []byte) error { return unmarshalCo
 
 func (c *ToolUseContent) plain() any {
 	type plain ToolUseContent
-	return (*plain)(c)
+	return &typed[plain]{c.contentType(), (*plain)(c)}
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -91,7 +92,7 @@ func (c *ToolUseContent) UnmarshalJSON(data []byte) error { return unmarshalCont
 
 func (c *ToolResultContent) plain() any {
 	type plain ToolResultContent
-	return (*plain)(c)
+	return &typed[plain]{c.contentType(), (*plain)(c)}
 }
 
 // MarshalJSON implements json.Marshaler.

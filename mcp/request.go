@@ -88,6 +88,8 @@ func rawParams(params any) (json.RawMessage, error) {
 		return nil, nil
 	case json.RawMessage:
 		return p, nil
+	case plainer: // of this package
+		return marshal(p)
 	}
 	return marshalValue(params)
 }
