@@ -123,7 +123,8 @@ type forwarder struct {
 	acknowledged bool                // the sender knows what was accepted
 	missed       bool                // anything that was accepted may have changed
 	pending      changeSet
-	bytes        int // of the pending URIs
+	others       []*Request // other notifications of the subscription, which an extension defines
+	bytes        int        // of the pending URIs, and of the others
 }
 
 // newForwarder returns a forwarder of a new subscription, or of one that is made again:
@@ -143,10 +144,27 @@ func (f *forwarder) receive(note *Request) bool {
 		return true
 	}
 	c, ok := parseChange(note.Method, note.Params())
-	if ok {
-		f.add(c)
+	if !ok {
+		return f.addOther(note)
 	}
-	return ok
+	f.add(c)
+	return true
+}
+
+// addOther adds a notification that an extension defines, and reports whether the server
+// has accepted that the subscription has such. If too many wait, it is lost.
+func (f *forwarder) addOther(note *Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.accepted == nil || len(f.accepted.Extra) == 0 || note.Meta()[MetaSubscriptionID] == nil {
+		return false
+	}
+	if len(f.others) < maxUpdates && f.bytes+len(note.Params()) <= maxNoteBytes {
+		f.others = append(f.others, note)
+		f.bytes += len(note.Params())
+		wake(f.wake)
+	}
+	return true
 }
 
 // accept notes the first acknowledgement.
@@ -174,31 +192,34 @@ func (f *forwarder) add(c Change) {
 
 // send sends what waits. If that fails, the sender is gone.
 func (f *forwarder) send(ctx context.Context) {
-	acknowledgement, changes := f.drain()
+	acknowledgement, changes, others := f.drain()
 	if acknowledgement != nil {
 		_ = f.subscriber.acknowledge(ctx, *acknowledgement)
 	}
 	_ = f.subscriber.notify(ctx, changes)
+	for _, note := range others {
+		_ = f.subscriber.pass(ctx, note)
+	}
 }
 
 // drain returns what waits, and removes it. The acknowledgement is nil after the first
 // time.
-func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes changeSet) {
+func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes changeSet, others []*Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.accepted == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if !f.acknowledged {
 		acknowledgement, f.acknowledged = f.accepted, true
 	}
-	changes = f.pending
+	changes, others = f.pending, f.others
 	if f.missed {
 		changes = everythingIn(f.accepted)
 		maps.Copy(changes, f.pending)
 	}
-	f.pending, f.bytes, f.missed = nil, 0, false
-	return acknowledgement, changes
+	f.pending, f.others, f.bytes, f.missed = nil, nil, 0, false
+	return acknowledgement, changes, others
 }
 
 // isAccepted reports whether the server has acknowledged the subscription.

@@ -121,6 +121,11 @@ func (internals) Answer(ctx context.Context, c *Conn, q InputRequest) (json.RawM
 	return c.answer(ctx, q)
 }
 
+// CheckAnswer returns an error if answer cannot be the answer to q, whose key is given.
+func (internals) CheckAnswer(ctx context.Context, key string, q InputRequest, answer json.RawMessage) error {
+	return checkAnswer(ctx, key, q, answer)
+}
+
 // WithoutKey returns meta without a key.
 func (internals) WithoutKey(meta Meta, key string) Meta { return withoutKey(meta, key) }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/pause"
 )
 
@@ -146,6 +147,12 @@ func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
 		}
 	}
 	return nil
+}
+
+// pass passes a notification of another subscription on as one of this.
+func (s *subscriber) pass(ctx context.Context, note *Request) error {
+	raw := append(jsonscan.AppendKey([]byte{'{'}, "_meta"), mustMarshal(s.req.subscriptionMeta())...)
+	return s.req.Notify(ctx, note.Method, json.RawMessage(jsonscan.AppendMembers(raw, note.Params(), "_meta")))
 }
 
 // listenResult returns the result of a subscription whose context is done. It is an error

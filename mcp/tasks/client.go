@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
 
 // Client returns the client's side of the extension, for [mcp.ClientOptions].Extensions.
 // With it, [mcp.Conn.CallTool] and [mcp.Call] return the result of a tool that runs in the
-// background as they return that of any other: they poll the task, answer its questions with
-// the functions of the client, report its status messages as progress ([mcp.WithProgress]),
+// background as they return that of any other: they poll the task, or listen to it
+// if the server pushes its state, answer its questions with the functions of the client, report its status messages as progress ([mcp.WithProgress]),
 // and cancel it if their context is done. Use [Start] to get the task itself.
 func Client() mcp.ClientExtension { return extension{} }
 
@@ -31,6 +30,7 @@ func (extension) ID() string { return Extension }
 // Middleware implements [mcp.ClientExtension].
 func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
+		source := newPushSource(next)
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			res, err := next.ServeMCP(ctx, req)
 			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil {
@@ -40,8 +40,7 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 			if err != nil {
 				return nil, err
 			}
-			d := &driver{conn: c, next: next, req: req, task: task, answers: map[string]json.RawMessage{}}
-			return d.drive(ctx)
+			return newDriver(c, source, req, task).drive(ctx)
 		})
 	}
 }
@@ -80,40 +79,54 @@ func convert(res mcp.Result, dst any) error {
 // A driver waits for the end of one task.
 type driver struct {
 	conn     *mcp.Conn
-	next     mcp.Handler  // sends requests
-	req      *mcp.Request // tools/call
-	task     Task
+	source   *pushSource
+	next     mcp.Handler                // sends requests
+	req      *mcp.Request               // tools/call
+	task     Task                       // as it was last seen
+	polled   bool                       // the task was polled before
+	pushes   *pushes                    // nil if the server is not asked to push
 	answers  map[string]json.RawMessage // by the keys of the questions
 	message  string                     // reported last
 	reports  float64
 	failures int // to poll, in a row
 }
 
+func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *driver {
+	return &driver{conn: c, source: source, next: source.next, req: req, task: task, answers: map[string]json.RawMessage{}}
+}
+
 const (
 	defaultPoll = time.Second
-	minPoll     = 20 * time.Millisecond
-	maxPoll     = time.Minute
+	// firstPoll is when a task is polled that was working when it was created: many end soon.
+	firstPoll = 20 * time.Millisecond
+	minPoll   = 20 * time.Millisecond
+	maxPoll   = time.Minute
 	// maxFailures bounds how often polling may fail in a row because of the connection.
 	maxFailures = 10
 	// cancelTime bounds how long a caller that gives up waits for the acknowledgement.
 	cancelTime = 5 * time.Second
 )
 
-// drive polls until the task has ended. If the caller gives up, or a question cannot be
+// drive follows the task until it has ended. If the caller gives up, or a question cannot be
 // answered, it cancels the task.
 func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
 	for {
-		if err := d.wait(ctx); err != nil {
+		t, err := d.await(ctx)
+		if err != nil {
 			d.cancel(ctx)
 			return nil, err
 		}
-		t, err := d.poll(ctx)
-		if err != nil {
-			return nil, err
+		if t == nil {
+			if t, err = d.poll(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if t == nil {
 			continue
 		}
+		d.task = t.Task
 		d.report(ctx, t)
 		switch t.Status {
 		case Completed:
@@ -123,49 +136,89 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 		case Cancelled:
 			return nil, mcp.Errorf(mcp.CodeInternalError, "the task was cancelled")
 		case InputRequired:
-			if err := d.answer(ctx, t.InputRequests); err != nil {
-				d.cancel(ctx)
-				return core.Unanswered(ctx, d.req, err)
+			if res, err := d.answerAll(ctx, t.InputRequests); res != nil || err != nil {
+				return res, err
 			}
-			if err := d.update(ctx, t.InputRequests); err != nil {
-				return nil, err
-			}
+		}
+		if d.pushes == nil {
+			d.pushes = d.source.listen(listening, d.task.ID)
 		}
 	}
 }
 
+// answerAll answers the questions of the task. If that is not possible, it cancels the task
+// and returns the outcome of the call.
+func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
+	if err := d.answer(ctx, questions); err != nil {
+		d.cancel(ctx)
+		return core.Unanswered(ctx, d.req, err)
+	}
+	if err := d.update(ctx, questions); err != nil {
+		d.cancel(ctx)
+		return nil, err
+	}
+	return nil, nil
+}
+
 // failure returns the error of a task that has failed.
-func failure(t *GetResult) error {
+func failure(t *DetailedTask) error {
 	if t.Error == nil {
 		return mcp.Errorf(mcp.CodeInternalError, "the task failed: %s", t.StatusMessage)
 	}
 	return t.Error
 }
 
-// wait waits until the next poll. The timeout of the call does not run meanwhile: the server
-// is not asked anything.
-func (d *driver) wait(ctx context.Context) error {
+// await waits for a new state that the server pushes, and returns nil when it is time to
+// poll. The timeout of the call does not run meanwhile: the server is not asked anything.
+func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 	defer callclock.Pause(ctx)()
-	return pause.For(ctx, d.interval())
+	var states <-chan *DetailedTask
+	if d.pushes != nil {
+		states = d.pushes.states
+	}
+	timer := time.NewTimer(d.interval())
+	defer timer.Stop()
+	for {
+		select {
+		case t := <-states:
+			if t.Status != d.task.Status || t.LastUpdatedAt.After(d.task.LastUpdatedAt) {
+				return t, nil
+			}
+		case <-timer.C:
+			return nil, nil //nolint:nilnil // it is time to poll
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
-// interval returns how long to wait before the next poll.
+// interval returns how long to wait before the next poll. There is no interval before the
+// first one.
 func (d *driver) interval() time.Duration {
-	if d.task.PollIntervalMs == nil {
-		return defaultPoll
+	switch {
+	case !d.polled && d.task.Status == Working:
+		return firstPoll
+	case !d.polled:
+		return time.Nanosecond
 	}
-	ms := min(max(*d.task.PollIntervalMs, minPoll.Milliseconds()), maxPoll.Milliseconds())
-	return time.Duration(ms) * time.Millisecond
+	wait := defaultPoll
+	if d.task.PollIntervalMs != nil {
+		wait = time.Duration(min(max(*d.task.PollIntervalMs, minPoll.Milliseconds()), maxPoll.Milliseconds())) * time.Millisecond
+	}
+	if d.pushes != nil && d.pushes.accepted.Load() {
+		wait = max(wait, pushPoll)
+	}
+	return wait
 }
 
 // poll returns the state of the task, nil if the connection failed and polling goes on. An
 // error of the server is final.
-func (d *driver) poll(ctx context.Context) (*GetResult, error) {
+func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 	t, err := get(ctx, d.next, d.task.ID)
+	d.polled = true
 	if err == nil {
 		d.failures = 0
-		d.task.PollIntervalMs = t.PollIntervalMs
-		return t, nil
+		return &t.DetailedTask, nil
 	}
 	return nil, d.failed(err)
 }
@@ -184,7 +237,7 @@ func (d *driver) failed(err error) error {
 }
 
 // report passes a new status message on as progress.
-func (d *driver) report(ctx context.Context, t *GetResult) {
+func (d *driver) report(ctx context.Context, t *DetailedTask) {
 	if t.StatusMessage == d.message || t.Status.IsFinal() {
 		return
 	}
@@ -318,9 +371,7 @@ func (h *Handle) Wait(ctx context.Context) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := int64(0)
-	d := &driver{conn: h.conn, next: h.sender(), req: req, task: Task{ID: h.ID, PollIntervalMs: &first}, answers: map[string]json.RawMessage{}}
-	res, err := d.drive(ctx)
+	res, err := newDriver(h.conn, newPushSource(h.sender()), req, Task{ID: h.ID}).drive(ctx)
 	if err != nil {
 		return nil, err
 	}

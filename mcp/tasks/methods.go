@@ -152,9 +152,9 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		if resumes = false; rec.Task.Status != InputRequired {
 			return errUnchanged
 		}
-		accepted := false
-		for key, answer := range p.InputResponses {
-			accepted = rec.accept(key, answer) || accepted
+		accepted, err := rec.acceptAll(ctx, p.InputResponses)
+		if err != nil {
+			return err
 		}
 		switch {
 		case !accepted:

@@ -4,6 +4,7 @@
 package tasks
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -57,6 +58,22 @@ func (r *record) publicKey(key string) string {
 		}
 		public = fmt.Sprintf("%s-%d", key, n)
 	}
+}
+
+// acceptAll stores the answers to questions that are open, and reports whether there are any.
+// If one of them does not fit its question, none is stored.
+func (r *record) acceptAll(ctx context.Context, answers map[string]json.RawMessage) (accepted bool, err error) {
+	for public, answer := range answers {
+		if q, ok := r.Asked[public]; ok && q.Answer == nil {
+			if err := core.CheckAnswer(ctx, public, q.Request, answer); err != nil {
+				return false, mcp.Errorf(mcp.CodeInvalidParams, "params.inputResponses[%q]: %s", public, core.AsError(err).Message)
+			}
+		}
+	}
+	for public, answer := range answers {
+		accepted = r.accept(public, answer) || accepted
+	}
+	return accepted, nil
 }
 
 // accept stores an answer, and reports whether the question was open.

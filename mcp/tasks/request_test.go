@@ -110,6 +110,10 @@ func TestWrongShapes(t *testing.T) {
 			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":"av1"}}`, "codec"},
 			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":null}}`, "codec"},
 			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":[{}]}}`, "codec"},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":{}}}`, "must have an action of accept, decline or cancel"},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":{"action":"accept"}}}`, `inputResponses["codec"]: the answer does not fit the form: /codec: expected string, got nothing`},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":{"action":"accept","content":{"codec":"vhs"}}}}`, "vhs"},
+			{tasks.MethodUpdate, `{"taskId":"ID","inputResponses":{"codec":{"action":"accept","content":["av1"]}}}`, "must be an object"},
 			{mcp.MethodListen, `{"notifications":{"taskIds":"ID"}}`, "taskIds"},
 			{mcp.MethodListen, `{"notifications":{"taskIds":[7]}}`, "taskIds"},
 		} {

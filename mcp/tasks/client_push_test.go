@@ -1,0 +1,150 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// connectCounting connects a client, and counts its requests by their methods.
+func connectCounting(t *testing.T, server mcp.Handler) (c *mcp.Conn, sent func(method string) int) {
+	t.Helper()
+	var mu sync.Mutex
+	counts, opts := map[string]int{}, options()
+	opts.Extensions = append(opts.Extensions, flaky(func(req *mcp.Request) error {
+		mu.Lock()
+		defer mu.Unlock()
+		counts[req.Method]++
+		return nil
+	}))
+	return (&mcptest.Client{Options: *opts}).Connect(t, server), func(method string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return counts[method]
+	}
+}
+
+// A client listens to a task, and gets its messages, questions and end when they are there,
+// however long the poll interval is.
+func TestClientListens(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: time.Hour, Lease: time.Hour}, nil)
+		c, sent := connectCounting(t, r.mux)
+		r.tool("ask", func(ctx context.Context) (string, error) {
+			<-time.After(3 * time.Second)
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			if err == nil {
+				<-time.After(3 * time.Second)
+			}
+			return c.Codec, err
+		})
+		begun := time.Now()
+		got, err := mcp.Call[string](t.Context(), c, "ask", nil)
+		if got != "av1" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if took := time.Since(begun); took > 10*time.Second { // three runs of three seconds
+			t.Errorf("the task took %v", took)
+		}
+		for method, want := range map[string]int{tasks.MethodGet: 1, mcp.MethodListen: 1, tasks.MethodUpdate: 1} {
+			if n := sent(method); n != want {
+				t.Errorf("%s was sent %d times, want %d", method, n, want)
+			}
+		}
+	})
+}
+
+// A task that ends soon is polled once and not listened to.
+func TestClientPollsAQuickTaskOnce(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 15 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: time.Hour, Lease: time.Hour}, nil)
+				c, sent := connectCounting(t, r.mux)
+				r.tool("quick", func(context.Context) (string, error) {
+					if takes > 0 {
+						<-time.After(takes)
+					}
+					return "done", nil
+				})
+				begun := time.Now()
+				if got, err := mcp.Call[string](t.Context(), c, "quick", nil); got != "done" || err != nil {
+					t.Errorf("%q, %v", got, err)
+				}
+				if took := time.Since(begun); sent(tasks.MethodGet) != 1 || sent(mcp.MethodListen) != 0 || took > 100*time.Millisecond {
+					t.Errorf("%d polls, %d subscriptions, %v", sent(tasks.MethodGet), sent(mcp.MethodListen), took)
+				}
+			})
+		})
+	}
+}
+
+// A server that does not push is polled in its interval, after the first poll.
+func TestClientWithoutPushes(t *testing.T) {
+	for name, listen := range map[string]mcp.HandlerFunc{
+		"refuses": func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return nil, mcp.NewMethodNotFoundError(mcp.MethodListen)
+		},
+		"accepts nothing": func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			params := &mcp.AcknowledgedParams{Meta: mcp.Meta{}}
+			params.Meta.Set(mcp.MetaSubscriptionID, req.ID)
+			if err := req.Notify(ctx, mcp.NotificationAcknowledged, params); err != nil {
+				return nil, err
+			}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		},
+		"accepts and is silent": func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			var p mcp.ListenParams
+			if err := json.Unmarshal(req.Params(), &p); err != nil {
+				return nil, err
+			}
+			params := &mcp.AcknowledgedParams{Notifications: p.Notifications, Meta: mcp.Meta{}}
+			params.Meta.Set(mcp.MetaSubscriptionID, req.ID)
+			if err := req.Notify(ctx, mcp.NotificationAcknowledged, params); err != nil {
+				return nil, err
+			}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: 2 * time.Second, Lease: time.Hour}, nil)
+				server := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+					if req.Method == mcp.MethodListen {
+						return listen(ctx, req)
+					}
+					return r.mux.ServeMCP(ctx, req)
+				})
+				r.tool("slow", func(context.Context) (string, error) { <-time.After(9 * time.Second); return "done", nil })
+				begun := time.Now()
+				c, sent := connectCounting(t, server)
+				for range 2 { // the client does not ask again
+					if got, err := mcp.Call[string](t.Context(), c, "slow", nil); got != "done" || err != nil {
+						t.Errorf("%q, %v", got, err)
+					}
+				}
+				if name == "accepts and is silent" {
+					if took := time.Since(begun); took > 25*time.Second {
+						t.Errorf("two calls took %v", took)
+					}
+					return
+				}
+				if took := time.Since(begun); sent(tasks.MethodGet) != 2*6 || sent(mcp.MethodListen) != 1 || took > 22*time.Second {
+					t.Errorf("%d polls, %d subscriptions, %v", sent(tasks.MethodGet), sent(mcp.MethodListen), took)
+				}
+			})
+		})
+	}
+}
