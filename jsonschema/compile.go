@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/go-psi/psi/internal/made"
 )
 
 // A Schema is a compiled schema. It is immutable and may be used concurrently.
@@ -78,12 +80,20 @@ func (s *Schema) newValidator() (*validator, error) {
 	return newValidator(s.document, s.patterns, nil)
 }
 
+// mustBeMade panics if Compile did not make the schema.
+func (s *Schema) mustBeMade() {
+	made.Check(s != nil && s.validator != nil, "jsonschema: a Schema", "Compile")
+}
+
 // Unchecked returns JSON pointers to the keywords of the schema that [Schema.Validate]
 // does not check, sorted, or nil if it checks all. These are "pattern" and
 // "patternProperties" with a regular expression that is valid in ECMAScript but not in
 // Go, such as one with a lookahead. additionalProperties is then not checked next to such
 // a patternProperties.
-func (s *Schema) Unchecked() []string { return slices.Clone(s.unchecked) }
+func (s *Schema) Unchecked() []string {
+	s.mustBeMade()
+	return slices.Clone(s.unchecked)
+}
 
 // dropBad removes the keywords whose regular expression does not compile, and returns
 // pointers to them.

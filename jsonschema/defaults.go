@@ -19,6 +19,7 @@ import (
 // default is not made up for the defaults inside of it. It returns data itself if the schema
 // has no defaults.
 func (s *Schema) WithDefaults(data []byte) []byte {
+	s.mustBeMade()
 	f := s.filler()
 	if f == nil {
 		return data
@@ -180,6 +181,7 @@ func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) 
 // CheckDefaults returns an error if a default does not fit the schema that it belongs to, or
 // if a property that is required has a default, which is never used.
 func (s *Schema) CheckDefaults() (err error) {
+	s.mustBeMade()
 	root, _ := s.document.(map[string]any)
 	walkSchemas(s.document, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)

@@ -21,6 +21,7 @@ const maxMendRounds = 8
 // value. It returns the valid value, and JSON pointers to what it changed, which are nil if
 // data was valid. If that does not make data valid, the error is that of Validate.
 func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed []string, err error) {
+	s.mustBeMade()
 	first := s.Validate(ctx, data)
 	if first == nil {
 		return data, nil, nil

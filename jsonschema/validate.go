@@ -26,6 +26,7 @@ import (
 // If that fails, it decodes data and validates it in full. Malformed JSON, duplicate
 // members of an object, and data that exceeds the limits of [Options] are invalid.
 func (s *Schema) Validate(ctx context.Context, data []byte) error {
+	s.mustBeMade()
 	if len(data) > s.options.MaxInputBytes {
 		return &ValidationError{Problems: []Problem{{
 			Keyword:  "size",

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -116,7 +117,8 @@ type ClientExtension interface {
 	Middleware(c *Conn) Middleware
 }
 
-// A Client connects to servers of every revision. It is safe for concurrent use.
+// A Client connects to servers of every revision. It is safe for concurrent use. It must be
+// made by [NewClient].
 type Client struct {
 	info     Implementation
 	opts     ClientOptions
@@ -182,11 +184,17 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 	return caps
 }
 
+// mustBeMade panics if NewClient did not make the client.
+func (c *Client) mustBeMade() {
+	made.Check(c != nil && c.info.Name != "", "mcp: a Client", "NewClient")
+}
+
 // Connect connects to a server. It finds out which revision to speak from the server's
 // answers, and waits for a slow server until [ClientOptions].ConnectTimeout has passed. It
 // remembers the version for the transport, and probes again when the version is not valid
 // any more. The context bounds connecting only.
 func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, error) {
+	c.mustBeMade()
 	if c.opts.Version != "" {
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
@@ -201,13 +209,16 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 	return conn, err
 }
 
-var errNoTransport = errors.New("mcp: Connect: the transport is nil; make one with mcphttp.NewTransport, mcpstdio.NewCommand or mcp.InProcess")
+const makeTransport = "make one with mcphttp.NewTransport, mcpstdio.NewCommand or mcp.InProcess"
+
+var errNoTransport = errors.New("mcp: Connect: the transport is nil; " + makeTransport)
 
 // ConnectVersion connects to a server that is known to speak a version, from an earlier
 // [Conn.Version], without probing. If the server turns out to speak another one, the client
 // probes once, unless [ClientOptions].Version is set. An empty version means that it is not
 // known.
 func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
+	c.mustBeMade()
 	if t == nil {
 		return nil, errNoTransport
 	}

@@ -165,7 +165,7 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, err
 	}
 	req.ID = StringID(q.Method)
 	h := chain(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware)
-	res, err := serveSafely(contextWithRequest(ctx, req), h, req, c.client.opts.Logger)
+	res, err := serveSafely(ctx, h, req, c.client.opts.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -306,6 +306,7 @@ func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
 
 // Roots returns the roots with which the connection answers roots/list.
 func (c *Conn) Roots() []Root {
+	c.mustBeMade()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.roots)
@@ -324,6 +325,7 @@ func checkRoots(roots []Root) error {
 // AddRoots adds roots, which are file:// URIs, and replaces those with the same URIs. It
 // notifies a legacy server.
 func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
+	c.mustBeMade()
 	if err := checkRoots(roots); err != nil {
 		return err
 	}
@@ -338,6 +340,7 @@ func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 
 // RemoveRoots removes roots by URI. It notifies a legacy server.
 func (c *Conn) RemoveRoots(ctx context.Context, uris ...string) error {
+	c.mustBeMade()
 	c.changeRoots(func() {
 		c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return slices.Contains(uris, old.URI) })
 	})

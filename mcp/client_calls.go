@@ -33,7 +33,7 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 		return r, nil
 	}
 	if asked, ok := res.(*InputRequired); ok {
-		return none, &InputRequiredError{asked}
+		return none, &InputRequiredError{*asked}
 	}
 	return none, fmt.Errorf("mcp: %s was answered with a %T of the type %q", method, res, res.base().ResultType)
 }
@@ -41,7 +41,7 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 // An InputRequiredError is returned by calls about which the server asks questions that
 // the client has no functions for; see [ClientOptions].Capabilities. To continue, make the
 // call again with its [Retry] filled in.
-type InputRequiredError struct{ *InputRequired }
+type InputRequiredError struct{ InputRequired }
 
 func (e *InputRequiredError) Error() string {
 	return fmt.Sprintf("mcp: the server asks %d questions before it answers", len(e.InputRequests))
@@ -79,6 +79,7 @@ func (c *Conn) ListResourceTemplates(ctx context.Context, p *ListParams) (*ListR
 // structured content is validated against its output schema; see [OutputError]. The
 // validation has the same timeout as the call.
 func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error) {
+	c.mustBeMade()
 	p = orEmpty(p)
 	if p.Arguments == nil {
 		withArguments := *p
@@ -115,6 +116,7 @@ func (c *Conn) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult
 // Ping checks that the server answers: it sends ping in the legacy era, server/discover in
 // the modern one. Any response counts, even an error. It has the timeout of a call.
 func (c *Conn) Ping(ctx context.Context) error {
+	c.mustBeMade()
 	ctx, stop := c.withCallTimeout(ctx, MethodDiscover)
 	defer stop()
 	return c.ping(ctx)
@@ -122,6 +124,7 @@ func (c *Conn) Ping(ctx context.Context) error {
 
 // Notify sends a notification.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
+	c.mustBeMade()
 	raw, err := notificationParams(method, params)
 	if err != nil {
 		return err
@@ -148,6 +151,7 @@ var (
 // then, so range over both values. A server that offers no tools may answer with
 // [CodeMethodNotFound]. P may be nil; its cursor is where to begin.
 func (c *Conn) Tools(ctx context.Context, p *ListParams) iter.Seq2[*Tool, error] {
+	c.mustBeMade()
 	return c.toolPages(ctx, p, c.client.opts.MaxPages)
 }
 
@@ -163,6 +167,7 @@ func (c *Conn) toolPages(ctx context.Context, p *ListParams, maxPages int) iter.
 
 // Prompts yields the prompts of all pages, as [Conn.Tools] does.
 func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, error] {
+	c.mustBeMade()
 	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Prompt, *string, error) {
 		r, err := c.ListPrompts(ctx, p)
 		if err != nil {
@@ -174,6 +179,7 @@ func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, er
 
 // Resources yields the resources of all pages, as [Conn.Tools] does.
 func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource, error] {
+	c.mustBeMade()
 	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Resource, *string, error) {
 		r, err := c.ListResources(ctx, p)
 		if err != nil {
@@ -185,6 +191,7 @@ func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource
 
 // ResourceTemplates yields the templates of all pages, as [Conn.Tools] does.
 func (c *Conn) ResourceTemplates(ctx context.Context, p *ListParams) iter.Seq2[*ResourceTemplate, error] {
+	c.mustBeMade()
 	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*ResourceTemplate, *string, error) {
 		r, err := c.ListResourceTemplates(ctx, p)
 		if err != nil {
@@ -265,7 +272,7 @@ type ToolError struct {
 }
 
 func (e *ToolError) Error() string {
-	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(textOf(e.Result.Content)))
+	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(textOf(orEmpty(e.Result).Content)))
 }
 
 func textOf(contents Contents) string {

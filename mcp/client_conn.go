@@ -15,13 +15,14 @@ import (
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/legacyclient"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Conn is a connection to a server. It is a Handler: serving a request means sending it
-// to the server, whatever revision the server speaks. Mounted on a [Mux], it makes a gateway.
-// It is safe for concurrent use.
+// to the server, whatever revision the server speaks. Mounted on a [Mux], it makes a
+// gateway. It is safe for concurrent use. [Client.Connect] makes it.
 //
 // The locks mu and those of notes, tools and inFlight are leaves: none is acquired under
 // another.
@@ -51,6 +52,11 @@ type Conn struct {
 	listeners  map[ID]*callListener
 	forwarders map[ID]*forwarder             // by the ID of the subscription at the server
 	clocks     map[*callclock.Clock]struct{} // of the calls that have a timeout
+}
+
+// mustBeMade panics if no client made the connection.
+func (c *Conn) mustBeMade() {
+	made.Check(c != nil && c.client != nil, "mcp: a Conn", "Client.Connect")
 }
 
 func newConn(c *Client) *Conn {
@@ -150,6 +156,7 @@ func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 
 // serve sends a request through the middleware of the connection.
 func (c *Conn) serve(ctx context.Context, req *Request) (Result, error) {
+	c.mustBeMade()
 	c.mu.Lock()
 	chain := c.chain
 	c.mu.Unlock()
@@ -176,6 +183,7 @@ func hideCause(ctx context.Context, err error) error {
 // Use adds middleware around the requests that this connection sends. The first added is
 // outermost. Middleware sees a call once, even if the server asks questions about it.
 func (c *Conn) Use(mw ...Middleware) {
+	c.mustBeMade()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.use = append(c.use, mw...)
@@ -183,17 +191,24 @@ func (c *Conn) Use(mw ...Middleware) {
 }
 
 // Version returns the negotiated protocol version.
-func (c *Conn) Version() string { return c.version }
+func (c *Conn) Version() string {
+	c.mustBeMade()
+	return c.version
+}
 
 // Server returns what the server reported about itself when the connection was opened:
 // capabilities, instructions and, in its Meta, its identity.
-func (c *Conn) Server() *DiscoverResult { return c.server }
+func (c *Conn) Server() *DiscoverResult {
+	c.mustBeMade()
+	return c.server
+}
 
 // ServerInfo returns the identity of the server, nil if the server did not report any.
 // Programs must not depend on it.
 func (c *Conn) ServerInfo() *Implementation {
+	c.mustBeMade()
 	var info Implementation
-	if !c.Server().Meta.Get(MetaServerInfo, &info) {
+	if !c.server.Meta.Get(MetaServerInfo, &info) {
 		return nil
 	}
 	return &info
@@ -202,6 +217,7 @@ func (c *Conn) ServerInfo() *Implementation {
 // Close closes the connection. Pending calls fail with [ErrClosed]. Close returns within
 // a bound of the transport and may be called by the client's functions.
 func (c *Conn) Close() error {
+	c.mustBeMade()
 	var err error
 	c.close.Do(func() {
 		c.cancel(ErrClosed)
@@ -213,11 +229,15 @@ func (c *Conn) Close() error {
 
 // Done returns a channel that is closed when the connection has ended. Err then returns
 // the reason.
-func (c *Conn) Done() <-chan struct{} { return c.wire.Done() }
+func (c *Conn) Done() <-chan struct{} {
+	c.mustBeMade()
+	return c.wire.Done()
+}
 
 // Err returns why the connection ended: nil if it was closed by [Conn.Close] or has not
 // ended, [ErrNoAnswer] if the server did not answer pings.
 func (c *Conn) Err() error {
+	c.mustBeMade()
 	if c.noAnswer.Load() {
 		return ErrNoAnswer
 	}

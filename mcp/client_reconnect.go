@@ -67,8 +67,13 @@ func (o *ReconnectOptions) withDefaults(c *Client) ReconnectOptions {
 // connection. The Upstream lasts until ctx is done, [Upstream.Close] is called, or it
 // gives up. opts may be nil.
 //
-// Set [ClientOptions].KeepAlive, so that a server which stops answering is noticed.
+// Set [ClientOptions].KeepAlive, so that a server which stops answering is noticed. Maintain
+// panics if t is nil.
 func (c *Client) Maintain(ctx context.Context, t transport.Transport, opts *ReconnectOptions) *Upstream {
+	c.mustBeMade()
+	if t == nil {
+		panic("mcp: Maintain: the transport is nil; " + makeTransport)
+	}
 	u := &Upstream{client: c, transport: t, opts: opts.withDefaults(c), ended: make(chan struct{}), changed: make(chan struct{})}
 	u.state.Since = time.Now()
 	u.reports = newSerialQueue(maxReports, func(v any) { _ = logPanic(u.opts.Logger, v) })

@@ -9,9 +9,12 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+
+	"github.com/go-psi/psi/internal/made"
 )
 
-// A Subscription receives the changes at a server.
+// A Subscription receives the changes at a server. [Conn.Listen] and [Conn.Subscribe] make
+// it.
 type Subscription struct {
 	// Accepted is the part of the filter that the server accepts.
 	Accepted SubscriptionFilter
@@ -28,7 +31,13 @@ type Subscription struct {
 // in the connection, fn is called for everything that may have changed meanwhile. Listen
 // may be called in fn, and in the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
+	c.mustBeMade()
 	return listenTo(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)
+}
+
+// mustBeMade panics if Listen did not return the subscription.
+func (s *Subscription) mustBeMade() {
+	made.Check(s != nil && s.done != nil, "mcp: a Subscription", "Conn.Listen or Conn.Subscribe")
 }
 
 // listenTo subscribes to changes at h; see [Conn.Listen].
@@ -96,14 +105,21 @@ func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (
 }
 
 // Close ends the subscription. It may be called in the subscription's function.
-func (s *Subscription) Close() { s.cancel(ErrClosed) }
+func (s *Subscription) Close() {
+	s.mustBeMade()
+	s.cancel(ErrClosed)
+}
 
 // Done is closed when the subscription has ended. Err then returns the reason.
-func (s *Subscription) Done() <-chan struct{} { return s.done }
+func (s *Subscription) Done() <-chan struct{} {
+	s.mustBeMade()
+	return s.done
+}
 
 // Err returns why the subscription ended, nil if the client or the server closed it. It
 // must not be called before Done is closed.
 func (s *Subscription) Err() error {
+	s.mustBeMade()
 	if errors.Is(s.err, ErrClosed) || errors.Is(s.err, context.Canceled) {
 		return nil
 	}

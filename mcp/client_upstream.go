@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -54,8 +55,14 @@ type UpstreamState struct {
 	Closed bool
 }
 
+// mustBeMade panics if Maintain did not return the Upstream.
+func (u *Upstream) mustBeMade() {
+	made.Check(u != nil && u.client != nil, "mcp: an Upstream", "Client.Maintain")
+}
+
 // State returns the state of the moment, for example for a health check.
 func (u *Upstream) State() UpstreamState {
+	u.mustBeMade()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.state
@@ -66,6 +73,7 @@ func (u *Upstream) State() UpstreamState {
 // the reason, or [ErrClosed] after Close. Do not keep the connection: call Conn again for
 // the next call. Close the Upstream, not the connection.
 func (u *Upstream) Conn(ctx context.Context) (*Conn, error) {
+	u.mustBeMade()
 	return u.await(ctx, false)
 }
 
@@ -84,6 +92,7 @@ func (u *Upstream) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 }
 
 func (u *Upstream) serve(ctx context.Context, req *Request) (Result, error) {
+	u.mustBeMade()
 	if req.Method == MethodListen {
 		return u.listen(ctx, req)
 	}
@@ -97,6 +106,7 @@ func (u *Upstream) serve(ctx context.Context, req *Request) (Result, error) {
 // Close ends the connection and all attempts to make one. Calls fail with [ErrClosed]. It
 // returns within the bounds of the transport, with the error of closing the connection.
 func (u *Upstream) Close() error {
+	u.mustBeMade()
 	u.cancel(ErrClosed)
 	<-u.ended
 	return u.closing
@@ -104,7 +114,10 @@ func (u *Upstream) Close() error {
 
 // Done returns a channel that is closed when the Upstream has ended: it was closed, its
 // context is done, or it gave up. Err then returns the reason.
-func (u *Upstream) Done() <-chan struct{} { return u.ended }
+func (u *Upstream) Done() <-chan struct{} {
+	u.mustBeMade()
+	return u.ended
+}
 
 // Err returns why the Upstream ended. It is nil if it has not, or was closed by Close.
 func (u *Upstream) Err() error {

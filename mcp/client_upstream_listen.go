@@ -15,6 +15,7 @@ import (
 // changed. The changes of all lists are accepted, and if there is no connection, a
 // subscription to lists is acknowledged at once: fn is then called as soon as there is one.
 func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
+	u.mustBeMade()
 	return listenTo(ctx, HandlerFunc(u.serve), ID{}, filter, fn, u.opts.Logger)
 }
 
@@ -67,7 +68,7 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 		},
 		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c: {}}) },
 	}
-	_, err := serve(contextWithRequest(ctx, inner), HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
+	_, err := serve(ctx, HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
 	if time.Since(start) >= maxPause {
 		l.delay = firstPause
 	}

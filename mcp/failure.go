@@ -21,11 +21,16 @@ import (
 // message.
 type PrivateError struct {
 	Public string // the text for peers; empty means "internal error"
-	Err    error  // must not be nil
+	Err    error
 }
 
-// Error returns the text of Err.
-func (e *PrivateError) Error() string { return e.Err.Error() }
+// Error returns the text of Err, or what peers read if Err is nil.
+func (e *PrivateError) Error() string {
+	if e.Err == nil {
+		return cmp.Or(e.Public, internalError)
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns Err.
 func (e *PrivateError) Unwrap() error { return e.Err }
@@ -84,6 +89,9 @@ type failure struct {
 // of text: the text of err, or what a [*PrivateError] or [*Error] in it has for peers.
 // [CallToolResult.Err] returns err.
 func ErrorResult(err error) *CallToolResult {
+	if err == nil {
+		err = &PrivateError{Err: errors.New("mcp: ErrorResult of a nil error")}
+	}
 	text := Text(asError(err).Message)
 	return &CallToolResult{Content: Contents{text}, IsError: true, failure: &failure{err, text}}
 }

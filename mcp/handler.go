@@ -30,6 +30,9 @@ type HandlerFunc func(ctx context.Context, req *Request) (Result, error)
 
 // ServeMCP calls f.
 func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	if f == nil {
+		panic("mcp: the HandlerFunc is nil")
+	}
 	return f(ctx, req)
 }
 

@@ -59,7 +59,7 @@ func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, lis
 }
 
 func (a *mountRequest) run(ctx context.Context, req *Request) {
-	res, err := serveSafely(contextWithRequest(ctx, req), a.mount.serve, req, a.mount.parent.opts.Logger)
+	res, err := serveSafely(ctx, a.mount.serve, req, a.mount.parent.opts.Logger)
 	a.answer <- outcome{res, err}
 }
 

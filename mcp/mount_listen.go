@@ -156,7 +156,7 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	listenAgain(ctx, func(bool) error {
 		req := ls.req.derive(MethodListen, params)
 		req.ID = ls.req.ID
-		_, err := serve(contextWithRequest(ctx, req), m.serve, req, notifier, ls.registry.opts.Logger)
+		_, err := serve(ctx, m.serve, req, notifier, ls.registry.opts.Logger)
 		report(mountAck{mount: m, ended: true})
 		return err
 	})

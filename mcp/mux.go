@@ -6,13 +6,13 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -151,14 +151,14 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	return &Mux{registry: g}
 }
 
-// errZeroMux is the error of a Mux that was not made by [NewMux].
-var errZeroMux = errors.New("mcp: a Mux must be made by NewMux")
+// mustBeMade panics if NewMux did not make the Mux.
+func (m *Mux) mustBeMade() {
+	made.Check(m != nil && m.registry != nil, "mcp: a Mux", "NewMux")
+}
 
 // ServeMCP implements [Handler].
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	if m.registry == nil {
-		return nil, errZeroMux
-	}
+	m.mustBeMade()
 	req.sharedCall().serverInfo.CompareAndSwap(nil, &m.infoJSON)
 	ctx = contextWithRequest(ctx, req)
 	res, err := (*m.chain.Load())().ServeMCP(ctx, req)
@@ -191,6 +191,7 @@ func (m *Mux) Use(mw ...Middleware) {
 // [Resource.Subscribe], and otherwise reads. It does not see the lists in which the item
 // itself stands: middleware of [Mux.Use] can hide it there.
 func (m *Mux) With(mw ...Middleware) *Mux {
+	m.mustBeMade()
 	mustBeMiddleware("Mux.With", mw)
 	return &Mux{registry: m.registry, view: true, inline: slices.Concat(m.around(), mw), draft: m.draft}
 }
@@ -203,7 +204,10 @@ func (m *Mux) around() []Middleware {
 }
 
 // Group calls fn with a new view of the mux, to which fn can add middleware.
-func (m *Mux) Group(fn func(g *Mux)) { fn(m.With()) }
+func (m *Mux) Group(fn func(g *Mux)) {
+	mustBeFunc("Mux.Group", fn == nil)
+	fn(m.With())
+}
 
 // Tool registers a tool. If h is a [Describer], the tool is listed.
 func (m *Mux) Tool(name string, h Handler) { must(m.register("tool", name, h)) }
@@ -248,5 +252,7 @@ func (m *Mux) ResourceUpdated(uri string) {
 // template; or it is the method of [Mux.Handle], with an empty name. Mounted handlers that
 // are not a Mux are skipped.
 func (m *Mux) Walk(fn func(method, name string, h Handler) error) error {
+	m.mustBeMade()
+	mustBeFunc("Mux.Walk", fn == nil)
 	return m.walk(fn)
 }

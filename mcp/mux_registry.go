@@ -174,13 +174,6 @@ func callSite() string {
 	}
 }
 
-// mustBeMade panics if the Mux was not made by [NewMux].
-func (g *registry) mustBeMade() {
-	if g == nil {
-		panic(errZeroMux)
-	}
-}
-
 // add returns the edit that adds an entry.
 func (g *registry) add(e *entry) edit {
 	return func(a *announcement) (undo func(), err error) {
@@ -327,7 +320,6 @@ func (m *Mux) remove(kind string, names []string) error {
 }
 
 func (g *registry) load() *snapshot {
-	g.mustBeMade()
 	if s := g.snap.Load(); s != nil {
 		return s
 	}

@@ -177,7 +177,7 @@ func (g *registry) maySubscribe(ctx context.Context, req *Request, uri string) b
 	}
 	inner := req.derive(method, mustMarshal(&ReadResourceParams{URI: uri}))
 	inner.ID, inner.path = req.ID, path
-	res, err := serve(contextWithRequest(ctx, inner), e.handler, inner, nil, g.opts.Logger)
+	res, err := serve(ctx, e.handler, inner, nil, g.opts.Logger)
 	_, asks := res.(*InputRequired) // a subscription cannot ask the user
 	return err == nil && !asks
 }

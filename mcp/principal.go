@@ -11,7 +11,7 @@ import (
 
 // A Principal is the authenticated caller of a request. The authentication middleware of
 // the transport sets it. State that outlives a request (sealed state, sessions, caches) is
-// bound to issuer and subject.
+// bound to issuer and subject. A nil Principal is a caller that is not authenticated.
 type Principal struct {
 	Issuer  string         // the authority that names Subject; may be empty
 	Subject string         // the caller, unique at the issuer
@@ -34,7 +34,14 @@ func (p *Principal) Is(other *Principal) bool {
 	return p.Issuer == other.Issuer && p.Subject == other.Subject
 }
 
-// PrincipalFromContext returns the caller of the request that ctx belongs to, or nil.
+// PrincipalFromContext returns the caller of the request that ctx belongs to. It is nil if
+// nobody authenticated the caller, as over stdio and in process, or if ctx belongs to no
+// request. HasScope and Is work on nil; check for nil before reading a field:
+//
+//	p := mcp.PrincipalFromContext(ctx)
+//	if p == nil {
+//		return nil, errors.New("log in first")
+//	}
 func PrincipalFromContext(ctx context.Context) *Principal {
 	if req := RequestFromContext(ctx); req != nil {
 		return req.Principal

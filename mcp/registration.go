@@ -42,6 +42,7 @@ func must(err error) {
 // before. Other panics of fn are not recovered.
 func (m *Mux) Update(fn func(m *Mux)) error {
 	m.mustBeMade()
+	mustBeFunc("Mux.Update", fn == nil)
 	d := &draft{}
 	if err := d.collect(fn, &Mux{registry: m.registry, view: true, inline: m.around(), draft: d}); err != nil {
 		return err

@@ -24,10 +24,10 @@ func mustBeHandler(function string, h Handler) {
 	}
 }
 
-// mustBeFunc panics if the function that a constructor makes a handler of is nil.
-func mustBeFunc(constructor string, isNil bool) {
+// mustBeFunc panics if the function that another one is called with is nil.
+func mustBeFunc(function string, isNil bool) {
 	if isNil {
-		panic(registrationErrorf("%s at %s: the function is nil", constructor, callSite()))
+		panic(registrationErrorf("%s at %s: the function is nil", function, callSite()))
 	}
 }
 

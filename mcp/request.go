@@ -235,7 +235,8 @@ func contextWithRequest(ctx context.Context, req *Request) context.Context {
 	return &requestContext{ctx, req}
 }
 
-// RequestFromContext returns the request that a handler serves with ctx, or nil.
+// RequestFromContext returns the request that a handler serves with ctx, with or without a
+// [Mux] around it. It is nil if ctx belongs to no request.
 func RequestFromContext(ctx context.Context) *Request {
 	req, _ := ctx.Value(requestKey{}).(*Request)
 	return req

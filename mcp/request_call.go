@@ -127,14 +127,14 @@ func serve(ctx context.Context, h Handler, req *Request, n notifier, logger *slo
 	return serveSafely(ctx, h, req, logger)
 }
 
-// serveSafely calls h and recovers from its panics.
+// serveSafely calls h, with req in the context, and recovers from its panics.
 func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logger) (res Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, panicked(ctx, req, v, logger)
 		}
 	}()
-	res, err = h.ServeMCP(ctx, req)
+	res, err = h.ServeMCP(contextWithRequest(ctx, req), req)
 	if res == nil && err == nil && !req.IsNotification() {
 		err = errNoOutcome(req.Method)
 	}

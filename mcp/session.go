@@ -6,6 +6,8 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/go-psi/psi/internal/made"
 )
 
 // A Session is a connection to a client of an older revision, which starts with initialize.
@@ -24,7 +26,18 @@ type session interface {
 	Done() <-chan struct{}
 }
 
-// SessionFromContext returns the session of the request that ctx belongs to, or nil.
+// mustBeMade panics if psi did not make the session. SessionFromContext returns nil for
+// requests without one, so this mistake is easily made.
+func (s *Session) mustBeMade() {
+	if s == nil {
+		panic("mcp: the Session is nil: requests of the newest revision have none")
+	}
+	made.Check(s.impl != nil, "mcp: a Session", "psi")
+}
+
+// SessionFromContext returns the session of the request that ctx belongs to. It is nil if
+// the request is one of the newest revision, which has no sessions, or if ctx belongs to no
+// request. The methods of a nil Session panic.
 func SessionFromContext(ctx context.Context) *Session {
 	if req := RequestFromContext(ctx); req != nil {
 		return req.sharedCall().session
@@ -33,25 +46,41 @@ func SessionFromContext(ctx context.Context) *Session {
 }
 
 // ID returns the id of the session, "" on transports whose connection is the session.
-func (s *Session) ID() string { return s.impl.ID() }
+func (s *Session) ID() string {
+	s.mustBeMade()
+	return s.impl.ID()
+}
 
 // Version returns the negotiated protocol version.
-func (s *Session) Version() string { return s.impl.Version() }
+func (s *Session) Version() string {
+	s.mustBeMade()
+	return s.impl.Version()
+}
 
 // ClientInfo returns the name and version that the client gives, or nil. It is unverified.
-func (s *Session) ClientInfo() *Implementation { return s.impl.ClientInfo() }
+func (s *Session) ClientInfo() *Implementation {
+	s.mustBeMade()
+	return s.impl.ClientInfo()
+}
 
 // Principal returns the caller who opened the session, or nil.
-func (s *Session) Principal() *Principal { return s.impl.Principal() }
+func (s *Session) Principal() *Principal {
+	s.mustBeMade()
+	return s.impl.Principal()
+}
 
 // Ping sends a ping to the client and waits for the response, which may be an error. It
 // returns [ErrNotDelivered] if the client has no stream open for messages that belong to
 // no request.
-func (s *Session) Ping(ctx context.Context) error { return s.impl.Ping(ctx) }
+func (s *Session) Ping(ctx context.Context) error {
+	s.mustBeMade()
+	return s.impl.Ping(ctx)
+}
 
 // Notify sends a notification that belongs to no request; params are as in [NewRequest]. It
 // returns [ErrNotDelivered] if the client has no stream open for such messages.
 func (s *Session) Notify(ctx context.Context, method string, params any) error {
+	s.mustBeMade()
 	raw, err := notificationParams(method, params)
 	if err != nil {
 		return err
@@ -61,7 +90,13 @@ func (s *Session) Notify(ctx context.Context, method string, params any) error {
 
 // Close ends the session: its requests are cancelled with [ErrClosed], and the client
 // must initialize again. It does not wait for them.
-func (s *Session) Close() { s.impl.Close() }
+func (s *Session) Close() {
+	s.mustBeMade()
+	s.impl.Close()
+}
 
 // Done returns a channel that is closed when the session has ended.
-func (s *Session) Done() <-chan struct{} { return s.impl.Done() }
+func (s *Session) Done() <-chan struct{} {
+	s.mustBeMade()
+	return s.impl.Done()
+}

@@ -6,7 +6,6 @@ package mcp_test
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -30,30 +29,5 @@ func TestZeroRequest(t *testing.T) {
 	}
 	if caps := req.ClientCapabilities(); caps == nil || req.Version() != "" || req.ClientInfo() != nil {
 		t.Errorf("the peer is %v, %q, %v", caps, req.Version(), req.ClientInfo())
-	}
-}
-
-// A Mux that was not made by NewMux says so.
-func TestZeroMux(t *testing.T) {
-	var mux mcp.Mux
-	if _, err := mux.ServeMCP(t.Context(), &mcp.Request{Method: "tools/list"}); err == nil || !strings.Contains(err.Error(), "NewMux") {
-		t.Errorf("ServeMCP returned %v", err)
-	}
-	for name, f := range map[string]func(){
-		"Tool":   func() { mux.Tool("t", says("")) },
-		"Use":    func() { mux.Use() },
-		"Mount":  func() { mux.Mount("m_", says("")) },
-		"Remove": func() { mux.RemoveTool("t") },
-		"Walk":   func() { _ = mux.Walk(nil) },
-		"Update": func() { mux.ResourceUpdated("r:1") },
-	} {
-		func() {
-			defer func() {
-				if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "NewMux") {
-					t.Errorf("%s: got %v", name, err)
-				}
-			}()
-			f()
-		}()
 	}
 }

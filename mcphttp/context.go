@@ -18,8 +18,9 @@ type (
 	challengeKey struct{}
 )
 
-// RequestFromContext returns the HTTP request that carried the MCP request of ctx, or
-// nil. Its body has been read.
+// RequestFromContext returns the HTTP request that carried the MCP request of ctx. Its body
+// has been read. It is nil if the MCP request came over another transport, such as stdio or
+// [mcp.InProcess]: check for that before reading a field.
 func RequestFromContext(ctx context.Context) *http.Request {
 	if v := valuesFrom(ctx); v != nil {
 		return v.http

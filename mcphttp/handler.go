@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
@@ -75,8 +76,14 @@ func (a *abortHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Resu
 	return a.Handler.ServeMCP(ctx, req)
 }
 
+// mustBeMade panics if NewHandler did not make the Handler.
+func (h *Handler) mustBeMade() {
+	made.Check(h != nil && h.sessions != nil, "mcphttp: a Handler", "NewHandler")
+}
+
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mustBeMade()
 	h.deadlines.check(w, r, h.opts.Logger)
 	w = limitTime(w, r, &h.opts)
 	if h.closing.Err() != nil && !h.mayServeLate(r) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -25,6 +26,7 @@ type RouterOptions struct {
 // A Router is an [http.Handler] with the endpoints of one server: streamable HTTP at /mcp,
 // HTTP+SSE at /sse, and a health check at /healthz, which answers 200 until Shutdown is
 // called. For other paths, mount [NewHandler] and [NewSSEHandler] on a router of your own.
+// It must be made by [NewRouter].
 type Router struct {
 	// MCP is the handler at /mcp, and SSE the one at /sse.
 	MCP *Handler
@@ -54,12 +56,23 @@ func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 	return r
 }
 
+// mustBeMade panics if NewRouter did not make the Router.
+func (r *Router) mustBeMade() {
+	made.Check(r != nil && r.routes != nil, "mcphttp: a Router", "NewRouter")
+}
+
 // Handle adds a handler for a path, without Middleware. The pattern is one of chi's. Call
 // it before the first request is served.
-func (r *Router) Handle(pattern string, h http.Handler) { r.routes.Handle(pattern, h) }
+func (r *Router) Handle(pattern string, h http.Handler) {
+	r.mustBeMade()
+	r.routes.Handle(pattern, h)
+}
 
 // ServeHTTP implements [http.Handler].
-func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.routes.ServeHTTP(w, req) }
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mustBeMade()
+	r.routes.ServeHTTP(w, req)
+}
 
 func (r *Router) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	if r.MCP.closing.Err() != nil {
@@ -72,6 +85,7 @@ func (r *Router) serveHealth(w http.ResponseWriter, _ *http.Request) {
 
 // Shutdown shuts both handlers down; see [Handler.Shutdown].
 func (r *Router) Shutdown(ctx context.Context) error {
+	r.mustBeMade()
 	ended := make(chan error, 1)
 	go func() { ended <- r.SSE.Shutdown(ctx) }()
 	return errors.Join(r.MCP.Shutdown(ctx), <-ended)

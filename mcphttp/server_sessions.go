@@ -260,6 +260,7 @@ func (ss *sessions) endListeners() {
 // Sessions yields the sessions of the legacy era that are open in this process at the
 // moment of the call, in no order.
 func (h *Handler) Sessions() iter.Seq[*mcp.Session] {
+	h.mustBeMade()
 	all := h.sessions.all()
 	return func(yield func(*mcp.Session) bool) {
 		for _, s := range all {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -20,6 +21,7 @@ import (
 // An SSEHandler serves HTTP+SSE, the transport of 2024-11-05: the client opens an event
 // stream with GET, on which the server sends everything, and posts its messages to a URL
 // that the first event names. The specification has deprecated it; it is for old clients.
+// It must be made by [NewSSEHandler].
 //
 // One SSEHandler serves both methods on one path. A session ends with its stream, and the
 // stream with the authentication of its caller, if that time is known.
@@ -83,8 +85,14 @@ func (s *sseSession) beat() {
 	}
 }
 
+// mustBeMade panics if NewSSEHandler did not make the handler.
+func (h *SSEHandler) mustBeMade() {
+	made.Check(h != nil && h.sessions != nil, "mcphttp: an SSEHandler", "NewSSEHandler")
+}
+
 // ServeHTTP implements [http.Handler].
 func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mustBeMade()
 	h.deadlines.check(w, r, h.opts.Logger)
 	w = limitTime(w, r, &h.opts)
 	body, ok := receive(w, r, &h.guard, &h.opts)
@@ -109,6 +117,7 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Sessions yields the sessions that are open at the moment of the call, in no order.
 func (h *SSEHandler) Sessions() iter.Seq[*mcp.Session] {
+	h.mustBeMade()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make([]*mcp.Session, 0, len(h.sessions))
@@ -256,6 +265,7 @@ func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, accep
 // Shutdown ends all sessions and waits for their requests to end. If ctx is done before
 // that, it returns ctx's error.
 func (h *SSEHandler) Shutdown(ctx context.Context) error {
+	h.mustBeMade()
 	drained := h.requests.drain()
 	h.kill(mcp.ErrClosed)
 	select {

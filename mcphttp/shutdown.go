@@ -22,6 +22,7 @@ var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down
 // Call it before http.Server.Shutdown, or at the same time, which would otherwise wait
 // for streams forever. It may be called more than once.
 func (h *Handler) Shutdown(ctx context.Context) error {
+	h.mustBeMade()
 	drained := h.requests.drain()
 	h.close(mcp.ErrClosed)
 	h.sessions.endListeners()

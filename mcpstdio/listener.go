@@ -59,6 +59,9 @@ type ListenerOptions struct {
 // anything else, such as an HTTP request from a web page, is closed at the first byte
 // other than white space that shows it. Nothing after that byte is read.
 func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
+	if l == nil {
+		return errors.New("mcpstdio: ServeListener: the listener is nil; make one with net.Listen")
+	}
 	if isNilHandler(h) {
 		_ = l.Close()
 		return errNilHandler

@@ -46,6 +46,9 @@ type StreamOptions struct {
 // within DrainTimeout, closes the stream and returns nil after the end of the stream,
 // otherwise the reason.
 func ServeStream(ctx context.Context, h mcp.Handler, stream transport.Stream, opts *StreamOptions) error {
+	if stream == nil {
+		return errors.New("mcpstdio: ServeStream: the stream is nil; make one with NewStream or transport.Pipe")
+	}
 	defer stream.Close()
 	if isNilHandler(h) {
 		return errNilHandler

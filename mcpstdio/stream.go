@@ -38,6 +38,9 @@ type LineOptions struct {
 // so that a burst of requests is answered with few writes and a single request at once. A
 // peer that does not read blocks writers, but never the reader.
 func NewStream(r io.Reader, w io.Writer, opts *LineOptions) transport.Stream {
+	if r == nil || w == nil {
+		panic("mcpstdio: NewStream: the reader and the writer must not be nil")
+	}
 	s := &stream{w: w}
 	if opts != nil {
 		s.opts = *opts

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/lru"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -20,10 +21,10 @@ type CacheOptions struct {
 }
 
 // A Cache keeps results of a client's requests for as long as the server allows
-// (server/utilities/caching): discovery, lists and resources. Private results are kept
-// per principal; requests without a principal share one entry. Results without a TTL,
-// and answers to requests that retry a question, are not kept. It is safe for
-// concurrent use.
+// (server/utilities/caching): discovery, lists and resources. Private results are kept per
+// principal; requests without a principal share one entry. Results without a TTL, and
+// answers to requests that retry a question, are not kept. It is safe for concurrent use.
+// It must be made by [NewCache].
 //
 // Use its Middleware on one [mcp.Conn] or several: each has results of its own, and all
 // share MaxEntries. Subscribe to changes with [Cache.Changed], so that lists that have
@@ -62,8 +63,14 @@ func NewCache(opts *CacheOptions) *Cache {
 	return &Cache{entries: lru.New[cacheKey, cacheEntry](most), changes: map[string]int{}}
 }
 
+// mustBeMade panics if NewCache did not make the cache.
+func (c *Cache) mustBeMade() {
+	made.Check(c != nil && c.entries != nil, "middleware: a Cache", "NewCache")
+}
+
 // Middleware answers from the cache if it has a fresh result.
 func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
+	c.mustBeMade()
 	c.mu.Lock()
 	c.servers++
 	server := c.servers
@@ -98,6 +105,7 @@ type changesKey struct{}
 // flight are not kept, because they may be older than the change. If the Cache serves
 // several connections, Changed applies to all of them.
 func (c *Cache) Changed(change mcp.Change) {
+	c.mustBeMade()
 	all := func(cacheKey) bool { return true }
 	switch change.Method {
 	case mcp.NotificationToolsListChanged:

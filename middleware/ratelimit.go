@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/lru"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
@@ -238,7 +239,8 @@ type TokenBucketOptions struct {
 	MaxKeys int
 }
 
-// A TokenBucket is a [Limiter] in memory. It is safe for concurrent use.
+// A TokenBucket is a [Limiter] in memory. It is safe for concurrent use. It must be made by
+// [NewTokenBucket].
 type TokenBucket struct {
 	each  time.Duration // time after which one token comes back
 	depth time.Duration // time after which an empty bucket is full
@@ -268,6 +270,7 @@ func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBuc
 
 // Take implements [Limiter]. It never returns an error.
 func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error) {
+	made.Check(b != nil && b.each > 0, "middleware: a TokenBucket", "NewTokenBucket")
 	key = boundKey(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,6 +28,9 @@ func MarshalValue(v any) ([]byte, error) {
 // UnmarshalValue decodes into a program's own type what [MarshalValue] encodes. An integer is
 // one however it is written, as in JSON Schema: 1.0 and 1e2 fit an int.
 func UnmarshalValue(data []byte, v any) error {
+	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
+		return Unmarshal(data, v) // which says that v must be a pointer
+	}
 	unmarshal := Unmarshal
 	if hasText(reflect.TypeOf(v)) {
 		unmarshal = unmarshalText

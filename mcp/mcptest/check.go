@@ -15,7 +15,12 @@ import (
 // specification, for the revision that the connection speaks. A violation fails the
 // test; the message is passed on unchanged. [Connect], [Dial] and [Run] do this for
 // every connection.
-func Check(tb testing.TB, t transport.Transport) transport.Transport { return &checkedTransport{tb, t} }
+func Check(tb testing.TB, t transport.Transport) transport.Transport {
+	if t == nil {
+		panic("mcptest: the transport to check is nil")
+	}
+	return &checkedTransport{tb, t}
+}
 
 type checkedTransport struct {
 	tb   testing.TB

@@ -25,6 +25,9 @@ type Fault struct {
 // Faulty wraps a transport and calls fault for every message to the server. n counts the
 // messages of a connection from 1.
 func Faulty(t transport.Transport, fault func(n int, m *transport.Outgoing) Fault) transport.Transport {
+	if t == nil || fault == nil {
+		panic("mcptest: Faulty: the transport and the function must not be nil")
+	}
 	return faultyTransport{t, fault}
 }
 

@@ -41,6 +41,9 @@ func Paths() []Path {
 // Serve serves h until the test ends and returns the transport to it.
 func (p Path) Serve(tb testing.TB, h mcp.Handler) transport.Transport {
 	tb.Helper()
+	if p.serve == nil {
+		tb.Fatal("mcptest: this Path is a zero value; use those of Paths")
+	}
 	return p.serve(tb, new(Client), h)
 }
 

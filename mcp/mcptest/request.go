@@ -85,6 +85,9 @@ func allCapabilities() *mcp.ClientCapabilities {
 // server would log, such as the stack of a panic, is written to the output of the test.
 func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, error) {
 	tb.Helper()
+	if h == nil {
+		tb.Fatal("mcptest: Do: the handler is nil")
+	}
 	rec := new(Recorder)
 	res, err := core.Serve(tb.Context(), h, req, rec, logger(tb))
 	return res, rec, err

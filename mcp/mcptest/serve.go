@@ -32,6 +32,9 @@ func Serve(tb testing.TB, h http.Handler) (url string) {
 // publishes metadata.
 func ServeFunc(tb testing.TB, newHandler func(url string) http.Handler) (url string) {
 	tb.Helper()
+	if newHandler == nil {
+		tb.Fatal("mcptest: ServeFunc: the function is nil")
+	}
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	requests := &requestsInFlight{handler: newHandler(url), count: map[string]int{}}

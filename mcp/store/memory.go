@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/made"
 )
 
 // MemoryOptions configures a [Memory]. A zero field means the default.
@@ -56,9 +58,9 @@ func (o *MemoryOptions) withDefaults() MemoryOptions {
 	}
 }
 
-// Memory is a [Store] in the memory of one process. It starts no goroutines, so
-// there is nothing to close: what has expired is removed by later calls, a few
-// entries at a time.
+// Memory is a [Store] in the memory of one process. It starts no goroutines, so there is
+// nothing to close: what has expired is removed by later calls, a few entries at a time. It
+// must be made by [NewMemory].
 type Memory struct {
 	options MemoryOptions
 	topics  topics
@@ -87,6 +89,11 @@ func NewMemory(options *MemoryOptions) *Memory {
 		values:  map[string]*memoryValue{},
 		logs:    map[string]*memoryLog{},
 	}
+}
+
+// mustBeMade panics if NewMemory did not make the store.
+func (m *Memory) mustBeMade() {
+	made.Check(m != nil && m.values != nil, "store: a Memory", "NewMemory")
 }
 
 // memoryValue is a value with its key. An idle one costs its own size, a slot of
@@ -166,6 +173,7 @@ func (m *Memory) Take(ctx context.Context, key string) ([]byte, error) {
 // begin starts every method on values and logs. Without an error it leaves m
 // locked and returns the time.
 func (m *Memory) begin(ctx context.Context, key string) (now time.Duration, err error) {
+	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -179,6 +187,7 @@ func (m *Memory) begin(ctx context.Context, key string) (now time.Duration, err 
 }
 
 func (m *Memory) checkData(size int, ttl time.Duration) error {
+	m.mustBeMade()
 	if ttl < 0 {
 		return fmt.Errorf("%w: negative TTL %v", ErrInvalid, ttl)
 	}

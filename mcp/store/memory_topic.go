@@ -34,6 +34,7 @@ type memorySubscription struct {
 
 // Publish puts a message into the queues of a topic; see [Topics].
 func (m *Memory) Publish(ctx context.Context, topic string, message []byte) error {
+	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -55,6 +56,7 @@ func (m *Memory) Publish(ctx context.Context, topic string, message []byte) erro
 // Subscribe makes a queue for a topic; see [Topics]. It fails with [ErrFull] when
 // there are too many.
 func (m *Memory) Subscribe(ctx context.Context, topic string) (Subscription, error) {
+	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -142,6 +142,9 @@ const maxAttempts = 1000
 // should have no effects; its error ends Update, which returns it. Update gives up
 // with [ErrConflict] after a thousand attempts.
 func Update(ctx context.Context, values Values, key string, ttl time.Duration, change func(old []byte) ([]byte, error)) error {
+	if values == nil || change == nil {
+		return fmt.Errorf("%w: Update needs values and a function", ErrInvalid)
+	}
 	for range maxAttempts {
 		old, version, err := values.Get(ctx, key)
 		switch {

@@ -36,6 +36,7 @@ type BackgroundOptions struct {
 // message. [mcp.Elicit] and the like end the run until there are answers. Log messages for
 // the client are dropped.
 func (m *Manager) Background(opts *BackgroundOptions) mcp.Middleware {
+	m.mustBeMade()
 	var o BackgroundOptions
 	if opts != nil {
 		o = *opts

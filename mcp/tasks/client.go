@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
@@ -304,7 +305,7 @@ func get(ctx context.Context, h mcp.Handler, id string) (*GetResult, error) {
 }
 
 // A Handle is a task of a server, for programs that handle tasks themselves. It is safe for
-// concurrent use.
+// concurrent use. [Start] and [Attach] make it.
 type Handle struct {
 	ID   string
 	conn *mcp.Conn
@@ -325,7 +326,7 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 	case *mcp.CallToolResult:
 		return nil, r, nil
 	case *mcp.InputRequired:
-		return nil, nil, &mcp.InputRequiredError{InputRequired: r}
+		return nil, nil, &mcp.InputRequiredError{InputRequired: *r}
 	}
 	task, err := created(res)
 	if err != nil {
@@ -338,6 +339,11 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 // of the same caller.
 func Attach(c *mcp.Conn, id string) *Handle { return &Handle{id, c} }
 
+// mustBeMade panics if there is no connection to ask.
+func (h *Handle) mustBeMade() {
+	made.Check(h != nil && h.conn != nil, "tasks: a Handle", "Start, or Attach with a connection")
+}
+
 // sender sends requests through the middleware of the connection.
 func (h *Handle) sender() mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, h.conn, req) })
@@ -345,6 +351,7 @@ func (h *Handle) sender() mcp.Handler {
 
 // Get returns the state of the task (tasks/get).
 func (h *Handle) Get(ctx context.Context) (*DetailedTask, error) {
+	h.mustBeMade()
 	t, err := get(ctx, h.sender(), h.ID)
 	if err != nil {
 		return nil, err
@@ -354,12 +361,14 @@ func (h *Handle) Get(ctx context.Context) (*DetailedTask, error) {
 
 // Update answers questions of the task, by the keys of its InputRequests (tasks/update).
 func (h *Handle) Update(ctx context.Context, answers map[string]json.RawMessage) error {
+	h.mustBeMade()
 	_, err := send(ctx, h.sender(), MethodUpdate, &UpdateParams{TaskID: h.ID, InputResponses: answers})
 	return err
 }
 
 // Cancel asks the server to cancel the task (tasks/cancel). The task may end otherwise.
 func (h *Handle) Cancel(ctx context.Context) error {
+	h.mustBeMade()
 	_, err := send(ctx, h.sender(), MethodCancel, &CancelParams{TaskID: h.ID})
 	return err
 }
@@ -367,6 +376,7 @@ func (h *Handle) Cancel(ctx context.Context) error {
 // Wait waits for the end of the task and returns its result. It answers the task's questions
 // with the functions of the client. If ctx is done, the task is cancelled.
 func (h *Handle) Wait(ctx context.Context) (*mcp.CallToolResult, error) {
+	h.mustBeMade()
 	req, err := mcp.NewRequest(mcp.MethodCallTool, nil)
 	if err != nil {
 		return nil, err

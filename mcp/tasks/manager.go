@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
@@ -80,7 +81,7 @@ func (o *Options) withDefaults() Options {
 }
 
 // A Manager keeps tasks, runs them and answers questions about them. It is safe for
-// concurrent use.
+// concurrent use. It must be made by [New].
 //
 // Lock order: that by which a run is created, mu, then that of a watcher.
 type Manager struct {
@@ -123,11 +124,17 @@ func New(name string, opts *Options) *Manager {
 	return m
 }
 
+// mustBeMade panics if New did not make the manager.
+func (m *Manager) mustBeMade() {
+	made.Check(m != nil && m.store != nil, "tasks: a Manager", "New")
+}
+
 // Register has mux serve the methods of tasks and declare the extension. A manager can be
 // registered on one mux only, on which also all tools behind [Manager.Background] must be:
 // when a task is run again, its request goes through that mux and its middleware. Register
 // starts to take over tasks that other processes have left, until [Manager.Shutdown].
 func (m *Manager) Register(mux *mcp.Mux) {
+	m.mustBeMade()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.handler != nil {
@@ -148,6 +155,7 @@ var errShutdown = errors.New("tasks: the server shuts down; another one continue
 // handlers have returned or not, so that another replica, or this server after a restart,
 // runs them again at once. New calls are served without tasks.
 func (m *Manager) Shutdown(ctx context.Context) error {
+	m.mustBeMade()
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()

@@ -42,6 +42,9 @@ func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
 // that of a request that could not be read. Data of the error that is not JSON is
 // replaced by an internal error that says so.
 func AppendError(dst []byte, id ID, e *Error) []byte {
+	if e == nil {
+		e = &Error{Code: codeInternalError, Message: "internal error"}
+	}
 	code, message, data := e.Code, e.Message, e.Data
 	if data != nil && jsonscan.Valid(data, 0) != nil {
 		message = "the data of an error is not JSON; the error: " + message + " (code " + strconv.Itoa(code) + ")"

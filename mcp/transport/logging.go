@@ -26,6 +26,9 @@ import (
 // names, and those in strings that are not JSON, such as URIs, error messages and the output
 // of tools. Protect the log as you protect the messages.
 func WithLogging(t Transport, logger *slog.Logger) Transport {
+	if t == nil {
+		panic("transport: WithLogging: the transport is nil")
+	}
 	if logger == nil {
 		logger = slog.Default()
 	}

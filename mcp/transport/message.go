@@ -78,7 +78,12 @@ type MessageError struct {
 }
 
 // Error implements the error interface.
-func (e *MessageError) Error() string { return e.Err.Error() }
+func (e *MessageError) Error() string {
+	if e.Err == nil {
+		return "mcp: a message cannot be read"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns e.Err.
 func (e *MessageError) Unwrap() error { return e.Err }

@@ -15,6 +15,9 @@ import (
 // FromStream returns a Transport that connects with a function that opens a [Stream], for
 // example to a process or a socket.
 func FromStream(open func(ctx context.Context) (Stream, error)) Transport {
+	if open == nil {
+		panic("transport: FromStream: the function is nil")
+	}
 	return &streamTransport{open}
 }
 
@@ -31,8 +34,15 @@ func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Conn, 
 }
 
 // NewConn returns a Conn on a stream. A goroutine of the Conn reads the stream until it
-// ends, and calls receive. Closing the Conn closes the stream.
+// ends, and calls receive; nil drops what is not a response. Closing the Conn closes the
+// stream.
 func NewConn(stream Stream, receive Receiver) Conn {
+	if stream == nil {
+		panic("transport: NewConn: the stream is nil")
+	}
+	if receive == nil {
+		receive = func(Message, ID) {}
+	}
 	c := &streamConn{stream: stream, receive: receive, done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	go c.readStream()

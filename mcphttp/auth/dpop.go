@@ -23,6 +23,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -69,7 +70,7 @@ type DPoPOptions struct {
 
 // A DPoP is a [Verifier] of access tokens that are bound to a key of the client, which
 // proves with each request that it has the key (RFC 9449). A stolen token is useless
-// without the key. A DPoP is safe for concurrent use.
+// without the key. A DPoP is safe for concurrent use. It must be made by [NewDPoP].
 type DPoP struct {
 	tokens     TokenVerifier
 	origin     string // "https://mcp.example.com"
@@ -120,8 +121,14 @@ func (d *DPoP) urlOf(r *http.Request) string {
 	return d.origin + path
 }
 
+// mustBeMade panics if NewDPoP did not make the verifier.
+func (d *DPoP) mustBeMade() {
+	made.Check(d != nil && d.tokens != nil, "auth: a DPoP", "NewDPoP")
+}
+
 // Challenges implements [Challenger].
 func (d *DPoP) Challenges() []string {
+	d.mustBeMade()
 	names := make([]string, len(d.algorithms))
 	for i, a := range d.algorithms {
 		names[i] = string(a)
@@ -138,6 +145,7 @@ func (d *DPoP) stamp(h http.Header, r *http.Request) {
 
 // Verify implements [Verifier].
 func (d *DPoP) Verify(r *http.Request) (*mcp.Principal, error) {
+	d.mustBeMade()
 	token, err := credentialsOf(r, schemeDPoP)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 )
@@ -76,10 +77,10 @@ type IntrospectionOptions struct {
 	Client *http.Client
 }
 
-// An Introspection verifies access tokens by asking the authorization server (RFC
-// 7662). It supports tokens of any form. Revocation takes effect as soon as the cached
-// answer expires. As a [Verifier] it reads bearer tokens, as [Bearer] does. It is safe
-// for concurrent use.
+// An Introspection verifies access tokens by asking the authorization server (RFC 7662). It
+// supports tokens of any form. Revocation takes effect as soon as the cached answer
+// expires. As a [Verifier] it reads bearer tokens, as [Bearer] does. It is safe for
+// concurrent use. It must be made by [NewIntrospection].
 //
 // The answer must say that the token is active, its audience and its subject. exp, nbf
 // and iat are checked. All claims are in [mcp.Principal.Claims].
@@ -119,8 +120,16 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 	return i
 }
 
+// mustBeMade panics if NewIntrospection did not make the verifier.
+func (i *Introspection) mustBeMade() {
+	made.Check(i != nil && i.opts.Source != nil, "auth: an Introspection", "NewIntrospection")
+}
+
 // Verify implements [Verifier].
-func (i *Introspection) Verify(r *http.Request) (*mcp.Principal, error) { return bearer{i}.Verify(r) }
+func (i *Introspection) Verify(r *http.Request) (*mcp.Principal, error) {
+	i.mustBeMade()
+	return bearer{i}.Verify(r)
+}
 
 func (o *IntrospectionOptions) withDefaults() IntrospectionOptions {
 	var opts IntrospectionOptions
@@ -141,6 +150,7 @@ func (o *IntrospectionOptions) withDefaults() IntrospectionOptions {
 
 // VerifyToken implements [TokenVerifier].
 func (i *Introspection) VerifyToken(ctx context.Context, token string) (*mcp.Principal, error) {
+	i.mustBeMade()
 	return i.verify(ctx, nil, token)
 }
 

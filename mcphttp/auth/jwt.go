@@ -15,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -61,9 +62,9 @@ var asymmetric = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// A JWT verifies access tokens that are signed JSON Web Tokens (RFC 7519, RFC 9068),
-// with the keys that their issuer publishes. As a [Verifier] it reads bearer tokens, as
-// [Bearer] does. It is safe for concurrent use.
+// A JWT verifies access tokens that are signed JSON Web Tokens (RFC 7519, RFC 9068), with
+// the keys that their issuer publishes. As a [Verifier] it reads bearer tokens, as [Bearer]
+// does. It is safe for concurrent use. It must be made by [NewJWT].
 //
 // A token must be signed by a key of the issuer with an accepted algorithm, name the
 // issuer and the audience, and have a subject and an expiry (exp). nbf and iat are
@@ -103,8 +104,16 @@ func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 	}
 }
 
+// mustBeMade panics if NewJWT did not make the verifier.
+func (j *JWT) mustBeMade() {
+	made.Check(j != nil && j.keys != nil, "auth: a JWT", "NewJWT")
+}
+
 // Verify implements [Verifier].
-func (j *JWT) Verify(r *http.Request) (*mcp.Principal, error) { return bearer{j}.Verify(r) }
+func (j *JWT) Verify(r *http.Request) (*mcp.Principal, error) {
+	j.mustBeMade()
+	return bearer{j}.Verify(r)
+}
 
 func (o *JWTOptions) withDefaults() JWTOptions {
 	var opts JWTOptions
@@ -154,6 +163,7 @@ func mustAlgorithms(names []string) []jose.SignatureAlgorithm {
 
 // VerifyToken implements [TokenVerifier].
 func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, error) {
+	j.mustBeMade()
 	if len(token) > maxToken {
 		return nil, Invalid("the token is longer than %d bytes", maxToken)
 	}

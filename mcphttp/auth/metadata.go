@@ -64,6 +64,9 @@ func metadataPath(u *url.URL) string { return wellKnown + strings.TrimSuffix(u.E
 // outside of [Require], at [MetadataPath]. It panics if the metadata has no authorization
 // server, or if its resource is not as in [Options].
 func MetadataHandler(m *Metadata) http.Handler {
+	if m == nil {
+		panic("auth: MetadataHandler wants metadata")
+	}
 	mustResource(m.Resource)
 	if len(m.AuthorizationServers) == 0 {
 		panic(fmt.Sprintf("auth: the metadata of %q must name an authorization server", m.Resource))

@@ -32,7 +32,12 @@ type Verifier interface {
 type VerifierFunc func(r *http.Request) (*mcp.Principal, error)
 
 // Verify calls f.
-func (f VerifierFunc) Verify(r *http.Request) (*mcp.Principal, error) { return f(r) }
+func (f VerifierFunc) Verify(r *http.Request) (*mcp.Principal, error) {
+	if f == nil {
+		panic("auth: the VerifierFunc is nil")
+	}
+	return f(r)
+}
 
 // A TokenVerifier verifies access tokens, however they were sent. Its errors are like
 // those of a [Verifier]. It checks that a token was issued for this server. The Verifier

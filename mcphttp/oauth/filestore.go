@@ -13,20 +13,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/go-psi/psi/internal/made"
 )
 
 // A FileStore keeps every value in a file of its own, readable only by its owner, in a
 // directory that only the owner can enter. Files are replaced atomically, so that several
 // processes of one user may share the directory. Values are not encrypted: for that, wrap
-// the store.
+// the store. It must be made by [NewFileStore].
 //
 // On Unix, it rejects files and directories of users other than the current one and root,
 // files that others can access, and directories in which others can replace files.
 type FileStore struct{ dir string }
 
 // NewFileStore returns a store in dir, which is created when a value is saved. An
-// existing directory must belong to the store alone.
-func NewFileStore(dir string) *FileStore { return &FileStore{dir} }
+// existing directory must belong to the store alone. NewFileStore panics if dir is empty.
+func NewFileStore(dir string) *FileStore {
+	if dir == "" {
+		panic("oauth: NewFileStore: the directory is empty; use one such as that of os.UserConfigDir")
+	}
+	return &FileStore{dir}
+}
+
+// mustBeMade panics if NewFileStore did not make the store.
+func (s *FileStore) mustBeMade() {
+	made.Check(s != nil && s.dir != "", "oauth: a FileStore", "NewFileStore")
+}
 
 // maxFile is the maximum size of a file.
 const maxFile = 1 << 20
@@ -38,6 +50,7 @@ func (s *FileStore) path(key StoreKey) string {
 
 // Load implements [Store]. It rejects files that others can read, write or replace.
 func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
+	s.mustBeMade()
 	path := s.path(key)
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the name is a hash
 	switch {
@@ -88,6 +101,7 @@ func (s *FileStore) checkDir() error {
 
 // Save implements [Store].
 func (s *FileStore) Save(_ context.Context, key StoreKey, value []byte) error {
+	s.mustBeMade()
 	if value == nil {
 		if err := os.Remove(s.path(key)); !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -39,6 +39,9 @@ type Redirect interface {
 // NewRedirector returns a Redirector with a constant redirect URI whose Redirects call
 // authorize: for programs that serve the redirect URI themselves.
 func NewRedirector(redirectURI string, authorize func(ctx context.Context, authorizationURL string) (url.Values, error)) Redirector {
+	if authorize == nil {
+		panic("oauth: NewRedirector: the function is nil")
+	}
 	return &fixed{redirectURI, authorize}
 }
 

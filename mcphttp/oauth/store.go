@@ -33,14 +33,14 @@ type Store interface {
 }
 
 // A MemoryStore keeps values in memory, until the program ends. Several transports may
-// share one.
+// share one. The zero MemoryStore is empty and ready to use.
 type MemoryStore struct {
 	mu     sync.Mutex
 	values map[StoreKey][]byte
 }
 
 // NewMemoryStore returns an empty store.
-func NewMemoryStore() *MemoryStore { return &MemoryStore{values: map[StoreKey][]byte{}} }
+func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
 // maxKept bounds the number of values in a MemoryStore. If there are more, it drops some.
 const maxKept = 10_000
@@ -59,6 +59,9 @@ func (s *MemoryStore) Save(_ context.Context, key StoreKey, value []byte) error 
 	if value == nil {
 		delete(s.values, key)
 		return nil
+	}
+	if s.values == nil {
+		s.values = map[StoreKey][]byte{}
 	}
 	for k := range s.values {
 		if len(s.values) < maxKept {

@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
 )
 
-// A Transport authorizes the requests to one MCP server. It is an http.RoundTripper,
-// safe for concurrent use.
+// A Transport authorizes the requests to one MCP server. It is an http.RoundTripper, safe
+// for concurrent use. It must be made by [NewTransport].
 //
 // Requests to the server's origin get its token. All others are passed on unchanged, and
 // so are requests that already have an Authorization header, and requests that a redirect
@@ -91,9 +92,15 @@ func NewTransport(server string, opts *Options) *Transport {
 	return t
 }
 
+// mustBeMade panics if NewTransport did not make the transport.
+func (t *Transport) mustBeMade() {
+	made.Check(t != nil && t.end != nil, "oauth: a Transport", "NewTransport")
+}
+
 // Close ends background work, such as a user's authorization. After Close, requests that
 // need a new token fail. Close does not close Options.Base.
 func (t *Transport) Close() error {
+	t.mustBeMade()
 	t.end(errClosed)
 	return nil
 }
@@ -102,6 +109,7 @@ func (t *Transport) Close() error {
 // use it to have the user log in before connecting. It returns when there is a token, or
 // when ctx is done; the user may then still continue.
 func (t *Transport) Authorize(ctx context.Context) error {
+	t.mustBeMade()
 	if t.invalid != nil {
 		return t.invalid
 	}
@@ -126,6 +134,7 @@ func (t *Transport) errInsecure() error {
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.mustBeMade()
 	if t.invalid != nil {
 		closeRequest(req)
 		return nil, t.invalid

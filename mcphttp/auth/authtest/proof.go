@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/go-psi/psi/internal/made"
 )
 
 // A ProofKey is the key of a client whose tokens are bound to it (DPoP, RFC 9449). It must
@@ -25,16 +27,23 @@ func NewProofKey() *ProofKey {
 	return &ProofKey{k}
 }
 
+// mustBeMade panics if NewProofKey did not make the key.
+func (k *ProofKey) mustBeMade() {
+	made.Check(k != nil && k.key.Key != nil, "authtest: a ProofKey", "NewProofKey")
+}
+
 // Confirmation returns the claim cnf of a token that is bound to the key:
 //
 //	token := issuer.Token(authtest.Claims{"cnf": key.Confirmation()})
 func (k *ProofKey) Confirmation() Claims {
+	k.mustBeMade()
 	return Claims{"jkt": encode(must(k.key.Thumbprint(crypto.SHA256)))}
 }
 
 // Proof returns the value of the header DPoP for a request with a token, with changes to
 // the claims jti, htm, htu, iat and ath.
 func (k *ProofKey) Proof(method, url, token string, changes Claims) string {
+	k.mustBeMade()
 	sum := sha256.Sum256([]byte(token))
 	c := Claims{"jti": rand.Text(), "htm": method, "htu": url, "iat": time.Now().Unix(), "ath": encode(sum[:])}
 	maps.Copy(c, changes)
@@ -45,6 +54,7 @@ func (k *ProofKey) Proof(method, url, token string, changes Claims) string {
 // Client returns an HTTP client that sends every request with the token and a new proof
 // for resource, the URL of the server under test as its options name it.
 func (k *ProofKey) Client(resource, token string) *http.Client {
+	k.mustBeMade()
 	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "DPoP "+token)

@@ -1,0 +1,113 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mistakes_test
+
+import (
+	"reflect"
+
+	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/storetest"
+	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
+	"github.com/go-psi/psi/mcphttp/oauth"
+	"github.com/go-psi/psi/mcpstdio"
+	"github.com/go-psi/psi/middleware"
+)
+
+// exportedTypes are the types that programs can make a zero value of.
+var exportedTypes = []reflect.Type{
+	of[auth.DPoPOptions](), of[auth.DPoP](), of[auth.Error](), of[auth.IntrospectionOptions](), of[auth.Introspection](),
+	of[auth.JWTOptions](), of[auth.JWT](), of[auth.KeyHash](), of[auth.KeyOptions](), of[auth.Metadata](), of[auth.Options](),
+	of[auth.VerifierFunc](),
+	of[authtest.Claims](), of[authtest.Issuer](), of[authtest.ProofKey](),
+	of[jsonschema.Finding](), of[jsonschema.Options](), of[jsonschema.Problem](), of[jsonschema.Profile](), of[jsonschema.Rule](),
+	of[jsonschema.Schema](), of[jsonschema.ValidationError](),
+	of[mcp.AcknowledgedParams](), of[mcp.Annotations](), of[mcp.ArgumentsError](), of[mcp.AudioContent](), of[mcp.Cacheable](),
+	of[mcp.CallToolParams](), of[mcp.CallToolResult](), of[mcp.CancelError](), of[mcp.CancelledParams](), of[mcp.Change](),
+	of[mcp.ClientCapabilities](), of[mcp.ClientLogOptions](), of[mcp.ClientOptions](), of[mcp.Client](), of[mcp.CompleteArgument](),
+	of[mcp.CompleteContext](), of[mcp.CompleteParams](), of[mcp.CompleteRef](), of[mcp.CompleteResult](), of[mcp.Completer](),
+	of[mcp.Completion](), of[mcp.Conn](), of[mcp.Contents](), of[mcp.CreateMessageParams](), of[mcp.CreateMessageResult](),
+	of[mcp.DiscoverResult](), of[mcp.ElicitParams](), of[mcp.ElicitResult](), of[mcp.ElicitationCapability](),
+	of[mcp.EmbeddedResource](), of[mcp.EmptyResult](), of[mcp.Error](), of[mcp.Extensions](), of[mcp.Extra](),
+	of[mcp.FileServerOptions](), of[mcp.GetPromptParams](), of[mcp.GetPromptResult](), of[mcp.HandlerFunc](), of[mcp.Icon](),
+	of[mcp.ImageContent](), of[mcp.Implementation](), of[mcp.InputRequest](), of[mcp.InputRequiredError](), of[mcp.InputRequired](),
+	of[mcp.ListCapability](), of[mcp.ListParams](), of[mcp.ListPromptsResult](), of[mcp.ListResourceTemplatesResult](),
+	of[mcp.ListResourcesResult](), of[mcp.ListRootsResult](), of[mcp.ListToolsResult](), of[mcp.ListenParams](),
+	of[mcp.ListenResult](), of[mcp.LoggingLevel](), of[mcp.LoggingMessageParams](), of[mcp.Meta](), of[mcp.Middleware](),
+	of[mcp.ModelHint](), of[mcp.ModelPreferences](), of[mcp.MuxOptions](), of[mcp.Mux](), of[mcp.OutputError](), of[mcp.Page](),
+	of[mcp.Principal](), of[mcp.PrivateError](), of[mcp.ProgressParams](), of[mcp.PromptArgument](), of[mcp.PromptMessage](),
+	of[mcp.Prompt](), of[mcp.ReadResourceParams](), of[mcp.ReadResourceResult](), of[mcp.ReconnectOptions](), of[mcp.Request](),
+	of[mcp.ResourceContents](), of[mcp.ResourceLink](), of[mcp.ResourceTemplate](), of[mcp.ResourceUpdatedParams](),
+	of[mcp.Resource](), of[mcp.ResourcesCapability](), of[mcp.ResultBase](), of[mcp.Retry](), of[mcp.Role](), of[mcp.Root](),
+	of[mcp.RootsCapability](), of[mcp.SamplingCapability](), of[mcp.SamplingContent](), of[mcp.SamplingMessage](),
+	of[mcp.ScopeError](), of[mcp.ServerCapabilities](), of[mcp.Session](), of[mcp.SubscriptionFilter](), of[mcp.Subscription](),
+	of[mcp.TextContent](), of[mcp.TimeoutError](), of[mcp.ToolAnnotations](), of[mcp.ToolChoice](), of[mcp.ToolError](),
+	of[mcp.ToolResultContent](), of[mcp.ToolUseContent](), of[mcp.Tool](), of[mcp.UnknownContent](), of[mcp.UpstreamState](),
+	of[mcp.Upstream](),
+	of[mcphttp.Handler](), of[mcphttp.Options](), of[mcphttp.RouterOptions](), of[mcphttp.Router](), of[mcphttp.SSEHandler](),
+	of[mcphttp.StatusError](), of[mcphttp.TransportOptions](),
+	of[mcpstdio.CommandOptions](), of[mcpstdio.ExitError](), of[mcpstdio.LineOptions](), of[mcpstdio.ListenerOptions](),
+	of[mcpstdio.Server](), of[mcpstdio.StreamOptions](),
+	of[mcptest.Client](), of[mcptest.Fault](), of[mcptest.Notification](), of[mcptest.Path](), of[mcptest.Recorder](),
+	of[middleware.AuditOptions](), of[middleware.AuditRecord](), of[middleware.CacheOptions](), of[middleware.Cache](),
+	of[middleware.KeyFunc](), of[middleware.Kind](), of[middleware.Label](), of[middleware.MetricsOptions](),
+	of[middleware.RequestIDOptions](), of[middleware.RetryOptions](), of[middleware.TokenBucketOptions](),
+	of[middleware.TokenBucket](),
+	of[oauth.AuthorizationCode](), of[oauth.AuthorizationServer](), of[oauth.ClientCredentials](), of[oauth.Client](),
+	of[oauth.EnterpriseGrant](), of[oauth.Error](), of[oauth.FileStore](), of[oauth.IdentityProvider](), of[oauth.Key](),
+	of[oauth.Loopback](), of[oauth.MemoryStore](), of[oauth.Options](), of[oauth.Registration](), of[oauth.StoreKey](),
+	of[oauth.SubjectToken](), of[oauth.Transport](), of[oauth.WorkloadIdentity](),
+	of[store.MemoryOptions](), of[store.Memory](), of[store.Record](), of[store.Retention](),
+	of[tasks.BackgroundOptions](), of[tasks.CreateResult](), of[tasks.DetailedTask](), of[tasks.GetParams](), of[tasks.GetResult](),
+	of[tasks.Handle](), of[tasks.Manager](), of[tasks.NotificationParams](), of[tasks.Options](), of[tasks.Status](),
+	of[tasks.Task](), of[tasks.UpdateParams](),
+	of[transport.Error](), of[transport.HeaderParam](), of[transport.ID](), of[transport.MessageError](), of[transport.Message](),
+	of[transport.Outgoing](), of[transport.Receiver](),
+}
+
+func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// exportedFuncs are the functions that every program can call. TestZeroValuesAreComplete
+// says what is missing.
+var exportedFuncs = []any{
+	auth.APIKeys, auth.Bearer, auth.FirstOf, auth.HashKey, auth.HashedAPIKeys, auth.Invalid, auth.LookupAPIKeys,
+	auth.MetadataHandler, auth.MetadataPath, auth.MetadataURL, auth.MutualTLS, auth.NewDPoP, auth.NewIntrospection, auth.NewJWT,
+	auth.ParseKeyHash, auth.Require,
+	authtest.NewIssuer, authtest.NewProofKey,
+	jsonschema.CheckType, jsonschema.Compile, jsonschema.ForType, jsonschema.For[none], jsonschema.Lint, jsonschema.Marshal,
+	jsonschema.Unmarshal,
+	mcp.Ask, mcp.AssistantMessage, mcp.CacheFor, mcp.Call[none], mcp.Chain, mcp.ClientLogger, mcp.CodeOf, mcp.CompleteFrom,
+	mcp.Describe, mcp.ElicitQuestion[none], mcp.ElicitSchemaQuestion, mcp.ElicitURL, mcp.ElicitURLQuestion, mcp.Elicit[none],
+	mcp.ErrorResult, mcp.Errorf, mcp.FileServerFS, mcp.FileServerRoot, mcp.InProcess, mcp.IntID, mcp.IsMethod, mcp.LegacyVersions,
+	mcp.ModernVersions, mcp.NewClient, mcp.NewClientLogHandler, mcp.NewInsufficientScopeError, mcp.NewMethodNotFoundError,
+	mcp.NewMiddleware, mcp.NewMux, mcp.NewRateLimitedError, mcp.NewRequest, mcp.NewResourceNotFoundError, mcp.NewUnknownNameError,
+	mcp.Once[none], mcp.PrincipalFromContext, mcp.Progress, mcp.PromptFunc[none, none], mcp.RequestFromContext,
+	mcp.ResourceFunc[none, none], mcp.RetryAfter, mcp.Roots, mcp.RootsQuestion, mcp.Sample, mcp.SampleQuestion,
+	mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcp.WithProgress,
+	mcphttp.CORS, mcphttp.CloseStream, mcphttp.NewHandler, mcphttp.NewRouter, mcphttp.NewSSEHandler, mcphttp.NewSSETransport,
+	mcphttp.NewTransport, mcphttp.PrincipalFromContext, mcphttp.RequestFromContext, mcphttp.WithChallenge, mcphttp.WithPrincipal,
+	mcpstdio.Environ, mcpstdio.NewCommand, mcpstdio.NewSocket, mcpstdio.NewStream, mcpstdio.Serve, mcpstdio.ServeListener,
+	mcpstdio.ServeStream,
+	mcptest.Accept, mcptest.As, mcptest.Check, mcptest.Connect, mcptest.Dial, mcptest.Do, mcptest.Faulty, mcptest.NewRequest,
+	mcptest.NoLeaks, mcptest.Paths, mcptest.Serve, mcptest.ServeFunc,
+	middleware.Allow, middleware.Audit, middleware.AuditLog, middleware.ByAddress, middleware.ByAll, middleware.ByPrincipal,
+	middleware.ByTool, middleware.Concurrency, middleware.Deny, middleware.Logger, middleware.MaxResult, middleware.Metrics,
+	middleware.NewCache, middleware.NewTokenBucket, middleware.RateLimit, middleware.Recover, middleware.Rename,
+	middleware.RenameFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.RequireScopes, middleware.RequireScopesBy,
+	middleware.RequireScopesFor, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
+	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
+	storetest.Tests,
+	store.CheckKey, store.NewMemory, store.Update, storetest.Tests,
+	tasks.Attach, tasks.Client, tasks.New, tasks.Start,
+	transport.AppendCancelled, transport.AppendError, transport.AppendHead, transport.AppendNotification, transport.AppendRequest,
+	transport.AppendResult, transport.DecodeHeaderValue, transport.EncodeHeaderValue, transport.FromStream, transport.IntID,
+	transport.IsBatch, transport.Messages, transport.NewConn, transport.ParseID, transport.ParseMessage, transport.Pipe,
+	transport.SplitBatch, transport.StringID, transport.Unreadable, transport.UnreadableMessage, transport.WithLogging,
+}
