@@ -342,7 +342,7 @@ func TestCredentialsOfAnother(t *testing.T) {
 		return "jwt", nil
 	}
 	for name, grant := range map[string]oauth.Grant{
-		"code":     &oauth.AuthorizationCode{Clients: []oauth.Client{client}, NoRegistration: true, Redirector: oauth.NewRedirector("https://app.example/", nil)},
+		"code":     &oauth.AuthorizationCode{Clients: []oauth.Client{client}, NoRegistration: true, Redirector: oauth.NewRedirector("https://app.example/", unused)},
 		"client":   &oauth.ClientCredentials{Client: client},
 		"workload": &oauth.WorkloadIdentity{Issuer: client.Issuer, Assertion: assert},
 		"enterprise": &oauth.EnterpriseGrant{Client: client, Subject: func(context.Context) (oauth.SubjectToken, error) {

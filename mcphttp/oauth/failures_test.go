@@ -105,7 +105,7 @@ func TestFailureSaysWhy(t *testing.T) {
 			w.login.answers = func(_ url.Values, answer map[string]any) { answer["token_type"] = "DPoP" }
 		}, "the key is unplugged"},
 		"no redirect":                          {opts: oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: closedRedirector{}}}, want: "oauth: there is no browser"},
-		"a name that is no text":               {opts: oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("https://app.example/cb", nil), Registration: oauth.Registration{Name: "\xff"}}}, want: "UTF-8"},
+		"a name that is no text":               {opts: oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("https://app.example/cb", unused), Registration: oauth.Registration{Name: "\xff"}}}, want: "UTF-8"},
 		"no PKCE":                              {setup: metadata("code_challenge_methods_supported", nil), want: "does not promise PKCE"},
 		"no token endpoint":                    {setup: metadata("token_endpoint", ""), want: `"https://login.example" has no token_endpoint`},
 		"a malformed token endpoint":           {setup: metadata("token_endpoint", "https://["), want: `"https://[" is malformed`},
@@ -246,3 +246,6 @@ func TestLogOfAuthorization(t *testing.T) {
 		t.Errorf("logged %s", got)
 	}
 }
+
+// unused is the function of a Redirector that no test comes to.
+func unused(context.Context, string) (url.Values, error) { return nil, errors.ErrUnsupported }
