@@ -21,7 +21,16 @@ func (s *session) call(ctx context.Context, m *transport.Outgoing) (*transport.M
 		return s.describe(m.ID, s.ping(ctx))
 	case m.Method == methodListen:
 		return s.listen(ctx, m)
-	case s.conn.opts.Forward && mayAsk(m.Method):
+	case s.hasTasks():
+		return s.callWithTasks(ctx, m)
+	}
+	return s.callForwarding(ctx, m)
+}
+
+// callForwarding sends a request. Questions that the client does not answer become its
+// result.
+func (s *session) callForwarding(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	if s.conn.opts.Forward && mayAsk(m.Method) {
 		return s.forward(ctx, m)
 	}
 	return s.callInSession(ctx, m)

@@ -9,6 +9,7 @@ import "github.com/go-psi/psi/internal/revision"
 const (
 	methodDiscover      = "server/discover"
 	methodListen        = "subscriptions/listen"
+	methodListTools     = "tools/list"
 	methodCallTool      = "tools/call"
 	methodGetPrompt     = "prompts/get"
 	methodReadResource  = "resources/read"
@@ -36,6 +37,7 @@ const (
 
 const (
 	codeInvalidRequest     = -32600
+	codeMethodNotFound     = -32601
 	codeInvalidParams      = -32602
 	codeInternalError      = -32603
 	codeHeaderMismatch     = -32020

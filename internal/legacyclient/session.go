@@ -16,6 +16,7 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -44,6 +45,9 @@ type session struct {
 	listeners  map[transport.ID]*listener     // by the ID of subscriptions/listen
 	subscribed map[string]*remoteSubscription // by URI
 	pending    map[transport.ID]*pendingCall  // calls whose questions are passed on
+	tools      map[string]string              // whether they can be called as tasks, by name
+	listed     bool                           // tools has all tools
+	streams    map[string]*taskStream         // of questions, by task
 	checker    sessionChecker
 }
 
@@ -66,6 +70,7 @@ type capabilities struct {
 	Prompts   listCapability  `json:"prompts"`
 	Resources listCapability  `json:"resources"`
 	Logging   json.RawMessage `json:"logging"`
+	Tasks     json.RawMessage `json:"tasks"`
 }
 
 type listCapability struct {
@@ -78,6 +83,7 @@ func newSession(c *Conn) *session {
 		conn: c, connected: make(chan struct{}), ready: make(chan struct{}),
 		questions: map[transport.ID]*question{}, listeners: map[transport.ID]*listener{},
 		subscribed: map[string]*remoteSubscription{}, pending: map[transport.ID]*pendingCall{},
+		tools: map[string]string{}, streams: map[string]*taskStream{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
@@ -204,7 +210,7 @@ func parseServer(result json.RawMessage) (*server, error) {
 func (res *initializeResult) asDiscovery() json.RawMessage {
 	d := []byte(`{"resultType":"complete","supportedVersions":[`)
 	d = append(jsonscan.AppendString(d, res.ProtocolVersion), ']')
-	d = append(jsonscan.AppendKey(d, "capabilities"), res.Capabilities...)
+	d = append(jsonscan.AppendKey(d, "capabilities"), res.capabilities()...)
 	if len(res.Instructions) > 0 && res.Instructions[0] == '"' {
 		d = append(jsonscan.AppendKey(d, "instructions"), res.Instructions...)
 	}
@@ -218,6 +224,22 @@ func (res *initializeResult) asDiscovery() json.RawMessage {
 		d = append(d, '}')
 	}
 	return append(d, '}')
+}
+
+// capabilities returns the capabilities of the server as the newest revision has them.
+func (res *initializeResult) capabilities() json.RawMessage {
+	tasks := jsonscan.Member(res.Capabilities, "tasks")
+	if !callsTasks(res.ProtocolVersion, tasks) {
+		return res.Capabilities
+	}
+	extensions := append(jsonscan.AppendKey([]byte{'{'}, tasking.Extension), "{}"...)
+	if given := jsonscan.Member(res.Capabilities, "extensions"); isObject(given) {
+		extensions = jsonscan.AppendMembers(extensions, given, tasking.Extension)
+	} else {
+		extensions = append(extensions, '}')
+	}
+	caps := append(jsonscan.AppendKey([]byte{'{'}, "extensions"), extensions...)
+	return jsonscan.AppendMembers(caps, res.Capabilities, "tasks", "extensions")
 }
 
 func isObject(raw json.RawMessage) bool { return raw != nil && jsonscan.IsObject(raw) }
@@ -365,6 +387,9 @@ func (s *session) setLost(generation int) {
 	s.lost = true
 	for _, q := range s.questions {
 		q.cancel(s.conn.client.Withdrawn("the session is lost"))
+	}
+	for _, stream := range s.streams {
+		clear(stream.open)
 	}
 }
 

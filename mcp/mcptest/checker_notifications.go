@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -29,6 +31,8 @@ func (c *checker) checkNotificationLocked(note *mcp.Request, about mcp.ID) error
 		return c.checkAcknowledgedLocked(note)
 	case mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationResourceUpdated:
 		return c.checkChangeLocked(note)
+	case tasking.NotificationTask, revision.TaskStatus:
+		return checkTaskNotification(note, c.session == nil)
 	case methodInitialized, mcp.NotificationRootsListChanged:
 		return errors.New("it is a notification of clients")
 	}

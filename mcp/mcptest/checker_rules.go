@@ -13,6 +13,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -143,12 +144,14 @@ type result struct {
 	InputRequests map[string]mcp.InputRequest `json:"inputRequests"`
 	RequestState  *string                     `json:"requestState"`
 	Others        object                      `json:",embed"`
+
+	all object
 }
 
 // checkResult checks a result that answers a request.
 func checkResult(req *mcp.Request, modern bool, raw json.RawMessage) error {
 	var res result
-	if err := jsonv2.Unmarshal(raw, &res); err != nil {
+	if err := errors.Join(jsonv2.Unmarshal(raw, &res), jsonv2.Unmarshal(raw, &res.all)); err != nil {
 		return err
 	}
 	switch kind := res.ResultType; {
@@ -160,6 +163,8 @@ func checkResult(req *mcp.Request, modern bool, raw json.RawMessage) error {
 		return checkInputRequired(req, &res)
 	case len(req.ClientCapabilities().Extensions) == 0:
 		return fmt.Errorf("the client declared no extension with results of the type %q", *kind)
+	case *kind == tasking.ResultTask && modern:
+		return checkTask(res.all, "ttlMs")
 	}
 	return nil
 }
@@ -181,6 +186,14 @@ func checkComplete(req *mcp.Request, modern bool, res *result) error {
 		}
 		if res.CacheScope != mcp.CachePublic && res.CacheScope != mcp.CachePrivate {
 			return fmt.Errorf("cacheScope is %q; want public or private", res.CacheScope)
+		}
+	}
+	switch {
+	case modern && req.Method == tasking.MethodGet:
+		return checkNewerTask(res.all)
+	case !modern:
+		if isTask, err := checkOlderResult(req, res); isTask || err != nil {
+			return err
 		}
 	}
 	return checkMembers(res.Others, resultMembers[req.Method])

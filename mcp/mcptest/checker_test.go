@@ -32,6 +32,10 @@ const (
 	changed   = `server {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`
 	content   = `"content":[{"type":"text","text":"a"}]`
 
+	task      = `"taskId":"t","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z"`
+	getTask   = `call {"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"t",` + meta + `}}}`
+	olderCall = `legacy call {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","task":{}}}`
+
 	initialize  = `legacy call {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"v1"}}}`
 	welcome     = `answer {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"logging":{},"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"v1"}}}`
 	initialized = `legacy send {"jsonrpc":"2.0","method":"notifications/initialized"}`
@@ -95,6 +99,15 @@ func TestCheckerFindsViolations(t *testing.T) {
 		lines []string // the last breaks it
 	}{
 		{"malformed JSON", []string{`server {"jsonrpc":"2.0","method":"a"`}},
+		{"the member result is missing", []string{getTask, answer(`{"resultType":"complete",` + task + `,"status":"completed","ttlMs":null}`)}},
+		{"ttlMs is neither", []string{getTask, answer(`{"resultType":"complete",` + task + `,"status":"working"}`)}},
+		{"status is", []string{getTask, answer(`{"resultType":"complete",` + task + `,"status":"lost","ttlMs":1}`)}},
+		{"the member inputRequests is missing", []string{note("notifications/tasks", `{`+task+`,"status":"working","ttlMs":1}`), note("notifications/tasks", `{`+task+`,"status":"input_required","ttlMs":1}`)}},
+		{"a notification of the other era", []string{note("notifications/tasks/status", `{`+task+`,"status":"working","ttl":1}`)}},
+		{"ttl is neither", []string{initialize, welcome, initialized, note("notifications/tasks/status", `{`+task+`,"status":"working","ttl":1}`), note("notifications/tasks/status", `{`+task+`,"status":"working"}`)}},
+		{"ttl is neither", []string{initialize, welcome, initialized, olderCall, answer(`{"task":{` + task + `,"status":"working","ttl":"1"}}`)}},
+		{"related-task is missing", []string{initialize, welcome, initialized, strings.Replace(olderCall, "tools/call", "tasks/result", 1), answer(`{` + content + `}`)}},
+		{"the member status is missing", []string{initialize, welcome, initialized, strings.Replace(olderCall, "tools/call", "tasks/list", 1), answer(`{"tasks":[{` + task + `}]}`)}},
 		{"servers of the modern era send no requests", []string{callTool, listRoots}},
 		{"has no resultType", []string{callTool, answer(`{` + content + `}`)}},
 		{"no extension with results of the type", []string{callTool, answer(`{"resultType":"task",` + content + `}`)}},

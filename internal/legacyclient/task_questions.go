@@ -1,0 +1,201 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyclient
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// A taskStream receives the questions of one task: a server of 2025-11-25 asks them while it
+// serves tasks/result. The lock of the session guards it.
+type taskStream struct {
+	capabilities json.RawMessage // of the latest caller that has asked for the task
+	open         map[string]taskQuestion
+	added        chan struct{} // receives when there is a new question; has one place
+	done         chan struct{} // closed when tasks/result has been answered
+	cancel       context.CancelFunc
+	expiry       *time.Timer
+}
+
+// A taskQuestion is a question that is not answered yet.
+type taskQuestion struct {
+	id      transport.ID // of the server's request
+	request inputRequest
+}
+
+// firstQuestion bounds how long tasks/get waits for the questions of a task that has some.
+const firstQuestion = time.Second
+
+// addQuestions adds the questions of a task that is under way. If the task waits for answers,
+// its questions are received from then on.
+func (s *session) addQuestions(ctx context.Context, n *newerTask, waits bool, capabilities json.RawMessage) {
+	stream := s.streamOf(n.TaskID, waits, capabilities)
+	if stream == nil {
+		return
+	}
+	if s.openQuestions(stream) == nil && waits {
+		timer := time.NewTimer(firstQuestion)
+		defer timer.Stop()
+		select {
+		case <-stream.added:
+		case <-stream.done:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if open := s.openQuestions(stream); open != nil {
+		n.Status, n.InputRequests = statusInputRequired, open
+	}
+}
+
+// openQuestions returns the questions that are not answered, nil if there are none.
+func (s *session) openQuestions(stream *taskStream) (open map[string]inputRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, q := range stream.open {
+		if open == nil {
+			open = map[string]inputRequest{}
+		}
+		open[key] = q.request
+	}
+	return open
+}
+
+// streamOf returns the stream of a task, nil if there is none. If start is true, it starts
+// one, unless there are too many.
+func (s *session) streamOf(id string, start bool, capabilities json.RawMessage) *taskStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stream := s.streams[id]
+	if stream == nil && start && len(s.streams) < maxPending {
+		stream = s.startStreamLocked(id)
+	}
+	if stream != nil {
+		stream.capabilities = capabilities
+		stream.expiry.Reset(pendingTime)
+	}
+	return stream
+}
+
+// startStreamLocked starts a stream in a goroutine. It ends when the server answers, or when
+// nobody has asked for the task for some time.
+func (s *session) startStreamLocked(id string) *taskStream {
+	ctx, cancel := context.WithCancel(s.ctx)
+	stream := &taskStream{
+		open: map[string]taskQuestion{}, added: make(chan struct{}, 1), done: make(chan struct{}),
+		cancel: cancel, expiry: time.AfterFunc(pendingTime, cancel),
+	}
+	s.streams[id] = stream
+	go func() {
+		defer close(stream.done)
+		defer s.removeStream(id, stream)
+		_, err := s.requestInSession(ctx, revision.TaskResult, taskParams(id)) // tasks/get asks for the outcome
+		if err != nil {
+			s.conn.opts.Logger.DebugContext(ctx, "mcp: the questions of a task are not received any more", "error", err)
+		}
+	}()
+	return stream
+}
+
+// endStream ends the stream of a task, if there is one.
+func (s *session) endStream(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stream := s.streams[id]; stream != nil {
+		stream.cancel()
+	}
+}
+
+func (s *session) removeStream(id string, stream *taskStream) {
+	stream.cancel()
+	stream.expiry.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, id)
+}
+
+// addTaskQuestion adds a question to the task that it belongs to, and reports whether there
+// is a stream for it.
+func (s *session) addTaskQuestion(m *transport.Message) bool {
+	meta := jsonscan.Member(m.Params, "_meta")
+	id := text(jsonscan.Member(jsonscan.Member(meta, revision.MetaRelatedTask), "taskId"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stream := s.streams[id]
+	if id == "" || stream == nil {
+		return false
+	}
+	refused := s.conn.client.MayAsk(stream.capabilities, m.Method, m.Params)
+	if refused == nil && len(stream.open) >= s.conn.opts.MaxQuestions {
+		refused = tooMany(s.conn.opts.MaxQuestions)
+	}
+	if refused != nil {
+		go s.reply(s.ctx, m.ID, nil, refused)
+		return true
+	}
+	params := m.Params
+	if meta = jsonscan.AppendMembers([]byte{'{'}, meta, revision.MetaRelatedTask); string(meta) == "{}" {
+		params = jsonscan.AppendMembers([]byte{'{'}, params, "_meta")
+	} else {
+		params = jsonscan.AppendMembers(append(jsonscan.AppendKey([]byte{'{'}, "_meta"), meta...), params, "_meta")
+	}
+	stream.open[rand.Text()[:12]] = taskQuestion{m.ID, inputRequest{m.Method, params}}
+	select {
+	case stream.added <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// withdrawTaskQuestionLocked removes a question that the server has withdrawn.
+func (s *session) withdrawTaskQuestionLocked(id transport.ID) {
+	for _, stream := range s.streams {
+		for key, q := range stream.open {
+			if q.id.Canonical() == id.Canonical() {
+				delete(stream.open, key)
+			}
+		}
+	}
+}
+
+// updateTask serves tasks/update: it sends the answers to the server. Answers to other
+// questions than those that are open are ignored.
+func (s *session) updateTask(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	var p struct {
+		InputResponses map[string]json.RawMessage `json:"inputResponses"`
+	}
+	if strictjson.Unmarshal(jsonscan.Member(m.Body, "params"), &p) != nil || p.InputResponses == nil {
+		return errorResponse(m.ID, &transport.Error{Code: codeInvalidParams, Message: "params.inputResponses must be an object of answers"}), nil
+	}
+	stream := s.streamOf(taskOf(m), false, callerCapabilities(m))
+	if stream == nil {
+		if r, t, err := s.taskState(ctx, taskOf(m)); err != nil || t == nil {
+			return withID(r, m.ID), err
+		}
+		return acknowledgement(m.ID), nil
+	}
+	for key, answer := range p.InputResponses {
+		s.mu.Lock()
+		q, ok := stream.open[key]
+		delete(stream.open, key)
+		s.mu.Unlock()
+		if ok {
+			s.reply(ctx, q.id, answer, nil)
+		}
+	}
+	return acknowledgement(m.ID), nil
+}
+
+// callerCapabilities returns the capabilities of the sender of a request.
+func callerCapabilities(m *transport.Outgoing) json.RawMessage {
+	return jsonscan.Member(jsonscan.Member(jsonscan.Member(m.Body, "params"), "_meta"), metaCapabilities)
+}

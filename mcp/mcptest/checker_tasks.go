@@ -1,0 +1,110 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcptest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/tasking"
+	"github.com/go-psi/psi/mcp"
+)
+
+// taskStates are the states of a task, in both eras.
+var taskStates = []string{"working", "input_required", "completed", "failed", "cancelled"}
+
+// checkTask checks the members that every task has. The TTL has another name in each era.
+func checkTask(o object, ttl string) error {
+	var state string
+	var created, updated time.Time
+	if err := checkMembers(o, []string{"taskId", "status", "createdAt", "lastUpdatedAt"}); err != nil {
+		return err
+	}
+	if jsonv2.Unmarshal(o["status"], &state) != nil || !slices.Contains(taskStates, state) {
+		return fmt.Errorf("status is %s", o["status"])
+	}
+	if err := errors.Join(jsonv2.Unmarshal(o["createdAt"], &created), jsonv2.Unmarshal(o["lastUpdatedAt"], &updated)); err != nil {
+		return err
+	}
+	var ms *int64
+	if raw, ok := o[ttl]; !ok || jsonv2.Unmarshal(raw, &ms) != nil {
+		return fmt.Errorf("%s is neither a number of milliseconds nor null", ttl)
+	}
+	return nil
+}
+
+// checkOlderTask checks a task of 2025-11-25.
+func checkOlderTask(raw json.RawMessage) error {
+	var o object
+	if err := jsonv2.Unmarshal(raw, &o); err != nil {
+		return err
+	}
+	return checkTask(o, "ttl")
+}
+
+// checkOlderResult checks a result about a task of 2025-11-25, and reports whether it is one.
+func checkOlderResult(req *mcp.Request, res *result) (isTask bool, err error) {
+	switch req.Method {
+	case mcp.MethodCallTool:
+		var params object
+		if req.Decode(&params) != nil || params["task"] == nil || res.Others["task"] == nil {
+			return false, nil
+		}
+		return true, checkOlderTask(res.Others["task"])
+	case revision.TaskGet, revision.TaskCancel:
+		return true, checkTask(res.Others, "ttl")
+	case revision.TaskResult:
+		if res.Meta[revision.MetaRelatedTask] == nil {
+			return true, fmt.Errorf("_meta: %s is missing", revision.MetaRelatedTask)
+		}
+		return true, nil
+	case revision.TaskList:
+		var tasks []json.RawMessage
+		if err := jsonv2.Unmarshal(res.Others["tasks"], &tasks); err != nil {
+			return true, fmt.Errorf("tasks: %w", err)
+		}
+		for _, t := range tasks {
+			err = errors.Join(err, checkOlderTask(t))
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// taskMembers are the members that a task of the extension has in a state.
+var taskMembers = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
+
+// checkNewerTask checks the result of tasks/get, or the params of notifications/tasks.
+func checkNewerTask(o object) error {
+	if err := checkTask(o, "ttlMs"); err != nil {
+		return err
+	}
+	var state string
+	_ = jsonv2.Unmarshal(o["status"], &state) // checked
+	if member := taskMembers[state]; member != "" && o[member] == nil {
+		return fmt.Errorf("the member %s is missing", member)
+	}
+	return nil
+}
+
+// checkTaskNotification checks a notification about a task.
+func checkTaskNotification(note *mcp.Request, modern bool) error {
+	var o object
+	if err := note.Decode(&o); err != nil {
+		return err
+	}
+	switch {
+	case note.Method == tasking.NotificationTask && modern:
+		return checkNewerTask(o)
+	case note.Method == revision.TaskStatus && !modern:
+		return checkTask(o, "ttl")
+	}
+	return errors.New("it is a notification of the other era")
+}
