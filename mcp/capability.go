@@ -97,14 +97,14 @@ func (c *ClientCapabilities) HasExtension(id string) bool {
 	return ok
 }
 
-// declare adds an extension without settings, unless it is declared already.
-func (c *ClientCapabilities) declare(id string) {
-	if c.HasExtension(id) {
-		return
+// declare adds an extension, unless it is declared already. Extensions are copied.
+func (c *ClientCapabilities) declare(x ClientExtension) {
+	settings := x.Settings()
+	if settings == nil {
+		settings = json.RawMessage("{}")
 	}
-	extensions := Extensions{id: json.RawMessage("{}")}
-	maps.Copy(extensions, c.Extensions)
-	c.Extensions = extensions
+	c.Extensions = maps.Clone(c.Extensions)
+	c.Extensions.declare(x.ID(), settings)
 }
 
 // ServerCapabilities are the capabilities that a server declares. A nil field is not declared.

@@ -6,6 +6,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -112,6 +113,8 @@ type ClientOptions struct {
 type ClientExtension interface {
 	// ID returns the identifier of the extension, such as "io.modelcontextprotocol/tasks".
 	ID() string
+	// Settings returns the settings that the client declares, a JSON object; nil means none.
+	Settings() json.RawMessage
 	// Middleware returns middleware for the requests of a connection. It sees each request
 	// after the middleware of [Conn.Use], and before the server can ask questions about it.
 	Middleware(c *Conn) Middleware
@@ -179,7 +182,7 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 		caps.Roots = &RootsCapability{}
 	}
 	for _, x := range o.Extensions {
-		caps.declare(x.ID())
+		caps.declare(x)
 	}
 	return caps
 }

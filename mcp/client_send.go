@@ -161,7 +161,7 @@ func (c *Conn) forwardable(req *Request) json.RawMessage {
 	forwarded.Extensions = maps.Clone(caps.Extensions)
 	delete(forwarded.Extensions, extensionTasks)
 	for _, x := range c.client.opts.Extensions {
-		forwarded.declare(x.ID())
+		forwarded.declare(x)
 	}
 	return mustMarshal(&forwarded)
 }

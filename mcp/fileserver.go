@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/go-psi/psi/internal/filetype"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -242,10 +243,10 @@ func (s *fileServer) readFile(name string, f fs.File, size int64, part *Resource
 		return s.tooLarge(part.URI)
 	}
 	data := content.Bytes()
-	if part.MIMEType = typeByName(name); part.MIMEType == "" {
-		part.MIMEType = typeOf(data)
+	if part.MIMEType = filetype.ByName(name); part.MIMEType == "" {
+		part.MIMEType = filetype.Of(data)
 	}
-	if isText(part.MIMEType, data) {
+	if filetype.IsText(part.MIMEType, data) {
 		part.Text = string(data)
 	} else {
 		part.Blob = data
@@ -278,7 +279,7 @@ func (s *fileServer) readDirectory(name string, f fs.File, part *ResourceContent
 		}
 		text.WriteByte('\n')
 	}
-	part.Text, part.MIMEType = text.String(), typeDirectory
+	part.Text, part.MIMEType = text.String(), filetype.Directory
 	return nil
 }
 

@@ -4,19 +4,18 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"mime"
 	"path"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-psi/psi/internal/filetype"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -131,7 +130,7 @@ func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.File
 	if !ok {
 		return nil
 	}
-	r := &Resource{URI: uri, Name: name, MIMEType: typeByName(name), Size: new(info.Size())}
+	r := &Resource{URI: uri, Name: name, MIMEType: filetype.ByName(name), Size: new(info.Size())}
 	if r.MIMEType == "" {
 		r.MIMEType = s.sniff(name)
 	}
@@ -149,12 +148,12 @@ func (s *fileServer) sniff(name string) string {
 		return ""
 	}
 	defer f.Close()
-	head := make([]byte, sniffLength)
+	head := make([]byte, filetype.SniffLength)
 	n, err := io.ReadFull(f, head)
 	if err == nil { // there may be more, and the last character may be cut
-		return typeOf(withoutCutRune(head))
+		return filetype.Of(filetype.WithoutCutRune(head))
 	}
-	return typeOf(head[:n])
+	return filetype.Of(head[:n])
 }
 
 // entries returns the served entries of an open directory, by name.
@@ -238,108 +237,4 @@ func (s *fileServer) complete(_ context.Context, p *CompleteParams) ([]string, e
 		}
 	}
 	return found, nil
-}
-
-const (
-	typeDirectory = "inode/directory" // of the shared MIME-info database (server/resources)
-	typePlain     = "text/plain"
-	typeBinary    = "application/octet-stream"
-)
-
-// sniffLength is the number of bytes that are used to guess a type.
-const sniffLength = 512
-
-// knownTypes come before the table of the operating system, which is missing on
-// some machines, and has surprises for source code.
-var knownTypes = map[string]string{
-	".c": "text/x-c", ".cc": "text/x-c++", ".cpp": "text/x-c++", ".h": "text/x-c",
-	".conf": typePlain, ".css": "text/css", ".csv": "text/csv", ".diff": "text/x-diff",
-	".gif": "image/gif", ".go": "text/x-go", ".gz": "application/gzip",
-	".htm": "text/html", ".html": "text/html", ".ini": typePlain,
-	".java": "text/x-java", ".jpeg": "image/jpeg", ".jpg": "image/jpeg",
-	".js": "text/javascript", ".json": "application/json", ".jsonl": "application/jsonl",
-	".jsx": "text/javascript", ".log": typePlain, ".md": "text/markdown",
-	".mjs": "text/javascript", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
-	".patch": "text/x-diff", ".pdf": "application/pdf", ".png": "image/png",
-	".proto": "text/x-protobuf", ".py": "text/x-python", ".rb": "text/x-ruby",
-	".rs": "text/x-rust", ".sh": "text/x-shellscript", ".sql": "application/sql",
-	".svg": "image/svg+xml", ".tar": "application/x-tar", ".toml": "application/toml",
-	".ts": "text/x-typescript", ".tsv": "text/tab-separated-values", ".tsx": "text/x-typescript",
-	".txt": typePlain, ".wasm": "application/wasm", ".wav": "audio/wav",
-	".webp": "image/webp", ".xml": "application/xml", ".yaml": "application/yaml",
-	".yml": "application/yaml", ".zip": "application/zip",
-}
-
-// typeByName returns the type of the extension of a name, or "".
-func typeByName(name string) string {
-	ext := strings.ToLower(path.Ext(name))
-	if known, ok := knownTypes[ext]; ok {
-		return known
-	}
-	found, _, _ := strings.Cut(mime.TypeByExtension(ext), ";")
-	return found
-}
-
-// signatures begin files of the types that clients can show.
-var signatures = []struct{ head, kind string }{
-	{"\x89PNG\r\n\x1a\n", "image/png"},
-	{"\xff\xd8\xff", "image/jpeg"},
-	{"GIF8", "image/gif"},
-	{"%PDF-", "application/pdf"},
-	{"PK\x03\x04", "application/zip"},
-	{"\x1f\x8b", "application/gzip"},
-	{"OggS", "application/ogg"},
-	{"ID3", "audio/mpeg"},
-	{"\x00asm", "application/wasm"},
-}
-
-// typeOf guesses the type of data.
-func typeOf(data []byte) string {
-	for _, s := range signatures {
-		if bytes.HasPrefix(data, []byte(s.head)) {
-			return s.kind
-		}
-	}
-	switch {
-	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	case isUTF8Text(data):
-		return typePlain
-	}
-	return typeBinary
-}
-
-// isText reports whether data of the type is sent as text.
-func isText(kind string, data []byte) bool { return !isBinaryType(kind) && isUTF8Text(data) }
-
-func isUTF8Text(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
-
-// isBinaryType reports whether a type is never text, even if some file of it
-// happens to be UTF-8.
-func isBinaryType(kind string) bool {
-	if strings.HasSuffix(kind, "+xml") || strings.HasSuffix(kind, "+json") {
-		return false
-	}
-	switch family, _, _ := strings.Cut(kind, "/"); family {
-	case "image", "audio", "video", "font":
-		return true
-	}
-	switch kind {
-	case typeBinary, "application/pdf", "application/zip", "application/gzip", "application/x-tar", "application/wasm", "application/ogg":
-		return true
-	}
-	return false
-}
-
-// withoutCutRune drops the beginning of a character at the end of data.
-func withoutCutRune(data []byte) []byte {
-	for i := len(data) - 1; i >= max(0, len(data)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(data[i]) {
-			if !utf8.FullRune(data[i:]) {
-				return data[:i]
-			}
-			break
-		}
-	}
-	return data
 }

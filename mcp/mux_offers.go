@@ -73,6 +73,11 @@ func (g *registry) offers() offer {
 func (g *registry) capabilities() *ServerCapabilities {
 	caps := *orEmpty(g.opts.Capabilities)
 	caps.Extensions = maps.Clone(caps.Extensions)
+	for _, extensions := range []Extensions{g.load().ofMethods, g.extensions()} {
+		for id, settings := range extensions {
+			caps.Extensions.declare(id, settings)
+		}
+	}
 	o := g.offers()
 	if caps.Tools == nil && o&offerTools != 0 {
 		caps.Tools = &ListCapability{ListChanged: true}

@@ -53,6 +53,7 @@ type entry struct {
 	sealer     *sealer // of the questions of the handler
 	site       string  // where it was registered
 	described  Description
+	extension  extension
 
 	tool     *Tool
 	headers  []paramHeader
@@ -79,6 +80,8 @@ type snapshot struct {
 	promptList   []*Prompt
 	resourceList []*Resource
 	templateList []*ResourceTemplate
+	extensions   Extensions // of tools, prompts and resources
+	ofMethods    Extensions
 }
 
 func (g *registry) init() {
@@ -108,7 +111,7 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	case isNilHandler(h):
 		return e.errorf("the handler is nil")
 	}
-	e.described = descriptionOf(h)
+	e.described, e.extension = descriptionOf(h), extensionOf(h)
 	if err := m.describe(e, h); err != nil {
 		return err
 	}
@@ -162,13 +165,22 @@ func (e *entry) noteTasks(h Handler) {
 	}
 }
 
-// callSite returns the place outside of this package that called the registration.
+// registeringPackages are those whose functions register handlers for their callers.
+var registeringPackages = []string{"mcp.", "mcp/skills.", "mcp/apps."}
+
+// isCaller reports whether a function is one of a program, which registers something.
+func isCaller(function string) bool {
+	name, ours := strings.CutPrefix(function, "github.com/go-psi/psi/")
+	return !ours || !slices.ContainsFunc(registeringPackages, func(pkg string) bool { return strings.HasPrefix(name, pkg) })
+}
+
+// callSite returns the place outside of this module's packages that called the registration.
 func callSite() string {
 	pcs := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	for {
 		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "github.com/go-psi/psi/mcp.") || !more {
+		if isCaller(f.Function) || !more {
 			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 	}
@@ -352,6 +364,10 @@ func (g *registry) snapshot() *snapshot {
 			s.listers = append(s.listers, e)
 		}
 	}
+	for _, entries := range []map[string]*entry{g.tools, g.prompts, g.resources, g.templates} {
+		s.extensions.declareAll(entries)
+	}
+	s.ofMethods.declareAll(g.methods)
 	return s
 }
 

@@ -140,10 +140,12 @@ client_leg 2025-03-26 2 --suite all --spec-version 2025-03-26
 client_leg 2025-06-18 5 --suite all --spec-version 2025-06-18
 client_leg 2025-11-25 25 --requirements 2025-11-25
 client_leg 2026-07-28 39 --requirements 2026-07-28
+client_leg all 48 --suite all
 start
 leg 2025-03-26 1 --suite all --spec-version 2025-03-26
 leg 2025-06-18 27 --suite all --spec-version 2025-06-18
 leg 2025-11-25 33 --requirements 2025-11-25
 leg 2026-07-28 50 --requirements 2026-07-28
+leg all 65 --suite all
 stop
 "$results/report" -accepted internal/conformance/accepted.txt "$results" "${legs[@]}"

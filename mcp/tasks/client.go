@@ -28,6 +28,9 @@ type extension struct{}
 // ID implements [mcp.ClientExtension].
 func (extension) ID() string { return Extension }
 
+// Settings implements [mcp.ClientExtension].
+func (extension) Settings() json.RawMessage { return nil }
+
 // Middleware implements [mcp.ClientExtension].
 func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {

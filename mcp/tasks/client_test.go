@@ -141,6 +141,8 @@ type flaky func(*mcp.Request) error
 
 func (flaky) ID() string { return "com.example/flaky" }
 
+func (f flaky) Settings() json.RawMessage { return nil }
+
 func (f flaky) Middleware(*mcp.Conn) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {

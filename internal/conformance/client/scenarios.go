@@ -26,6 +26,10 @@ var scenarios = map[string]func(ctx context.Context, c *mcp.Conn) error{
 	"http-standard-headers":               useEverything,
 	"http-custom-headers":                 callFromContext,
 	"http-invalid-tool-headers":           callWithRegion,
+	"sep-2640-client-no-prefetch":         listSkills,
+	"sep-2640-client-verify-digest":       useSkills,
+	"sep-2640-client-verify-size":         useSkills,
+	"sep-2640-client-verify-frontmatter":  useSkills,
 }
 
 func tools(ctx context.Context, c *mcp.Conn) ([]*mcp.Tool, error) {

@@ -25,6 +25,7 @@ func newMux() (*mcp.Mux, *tasks.Manager) {
 	addChanges(mux)
 	addPrompts(mux)
 	addResources(mux)
+	addSkills(mux)
 	return mux, addTasks(mux)
 }
 

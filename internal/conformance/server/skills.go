@@ -1,0 +1,29 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"embed"
+	"io/fs"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/skills"
+)
+
+//go:embed skills
+var skillFiles embed.FS
+
+// addSkills adds two skills, one of which has a directory. A page has one skill, so that
+// there is a second page.
+func addSkills(mux *mcp.Mux) {
+	directory, err := fs.Sub(skillFiles, "skills")
+	if err != nil {
+		panic(err)
+	}
+	catalog, err := skills.FS(directory, &skills.Options{PageSize: 1})
+	if err != nil {
+		panic(err)
+	}
+	catalog.Register(mux)
+}

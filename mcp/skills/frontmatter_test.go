@@ -1,0 +1,82 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package skills_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp/skills"
+)
+
+func TestParseFrontmatter(t *testing.T) {
+	for text, want := range map[string]string{
+		"---\nname: a\n---\n":                                          `{"name":"a"}`,
+		"---\r\nname: a\r\n---\r\nbody":                                `{"name":"a"}`,
+		"\ufeff---\nname: a\n---":                                      `{"name":"a"}`,
+		"---\nname: a\n--- \n---\n":                                    `{"name":"a"}`,
+		"---\na: yes\nb: true\nc: ~\nd: 2026-01-01\n---\n":             `{"a":"yes","b":true,"c":null,"d":"2026-01-01"}`,
+		"---\na: 0x10\nb: 1.5\nc: '1'\nd: 12345678901234567890\n---\n": `{"a":16,"b":1.5,"c":"1","d":12345678901234567890}`,
+		"---\na: |\n  x\n  y\nb: &r {c: 1}\nd: *r\n---\n":              `{"a":"x\ny\n","b":{"c":1},"d":{"c":1}}`,
+		"---\n1: one\ntrue: two\n---\n":                                `{"1":"one","true":"two"}`,
+		"---\na: [x, {y: z}]\n---\n":                                   `{"a":["x",{"y":"z"}]}`,
+	} {
+		f, err := skills.ParseFrontmatter([]byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got, err := json.Marshal(f); err != nil || string(got) != want {
+			t.Errorf("%q: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestBadFrontmatter(t *testing.T) {
+	bomb := "---\na: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+		"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d]\n---\n"
+	for text, want := range map[string]string{
+		"":                     "there is no front matter",
+		"name: a\n---\n":       "there is no front matter",
+		" ---\nname: a\n---\n": "there is no front matter",
+		"---\nname: a\n":       "has no end",
+		"---\nname: a\n----\n": "has no end",
+		"---\n" + strings.Repeat("# x\n", 20_000): "longer than 65536 bytes",
+		"---\n---\n":                   "no documents",
+		"---\ntext\n---\n":             "has no fields",
+		"---\nname: a\nname: b\n---\n": "",
+		"---\nx: {a: 1, a: 2}\n---\n":  "",
+		"---\n? [a]\n: b\n---\n":       "the name of a field is not a text",
+		"---\na: !!binary aGk=\n---\n": "the tag !!binary is not one of JSON's types",
+		"---\na: !mine x\n---\n":       "the tag !mine is not one of JSON's types",
+		"---\na: .inf\n---\n":          "JSON has no such number",
+		"---\na: \xff\n---\n":          "not valid UTF-8",
+		"---\na: *b\n---\n":            "not YAML",
+		bomb:                           "more than 10000 values",
+		"---\na: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n---\n": "nested more than 32 levels deep",
+	} {
+		if f, err := skills.ParseFrontmatter([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: got %v, %v, want %q", text, f, err, want)
+		}
+	}
+}
+
+// Whatever a server sends, the parser returns fields with JSON values, or an error.
+func FuzzParseFrontmatter(f *testing.F) {
+	for _, text := range []string{refunds, "---\na: &a [*a]\n---\n", "---\n<<: {a: b}\n---\n", "---\n!!map {}: x\n---", "---\na: 0b1\nb: 1_000\n---\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fields, err := skills.ParseFrontmatter(text)
+		if err != nil {
+			return
+		}
+		for field, value := range fields {
+			if !json.Valid(value) {
+				t.Errorf("%s: %s", field, value)
+			}
+		}
+	})
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package skills_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/skills"
+)
+
+const refunds = `---
+name: refunds
+description: Decides about refunds. Use it when a customer wants money back.
+license: MIT
+metadata: {version: "1.0", reviewed: 2026-03-01}
+---
+
+Read references/fees.md first.
+`
+
+// files are the files of two skills, one of which is in another.
+func files() fstest.MapFS {
+	return fstest.MapFS{
+		"refunds/SKILL.md":                 &fstest.MapFile{Data: []byte(refunds)},
+		"refunds/references/fees.md":       &fstest.MapFile{Data: []byte("No fees.\n")},
+		"refunds/references/logo.png":      &fstest.MapFile{Data: []byte("\x89PNG\r\n\x1a\n\x00")},
+		"refunds/abroad/SKILL.md":          &fstest.MapFile{Data: []byte("---\nname: abroad\ndescription: Refunds to other countries.\n---\n")},
+		"refunds/.git/HEAD":                &fstest.MapFile{Data: []byte("secret")},
+		"shop/letters/SKILL.md":            &fstest.MapFile{Data: []byte("---\nname: letters\ndescription: Writes letters.\n---\n")},
+		"shop/letters/100% sure/no yes.md": &fstest.MapFile{Data: []byte("Dear customer")},
+		"README.md":                        &fstest.MapFile{Data: []byte("not part of a skill")},
+	}
+}
+
+func catalog(t *testing.T, fsys fstest.MapFS, opts *skills.Options) *skills.Catalog {
+	t.Helper()
+	o := skills.Options{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c, err := skills.FS(fsys, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func serve(t *testing.T, fsys fstest.MapFS, opts *skills.Options) *mcp.Mux {
+	t.Helper()
+	mux := mcp.NewMux("shop", "v1.0.0", nil)
+	catalog(t, fsys, opts).Register(mux)
+	return mux
+}
+
+// list returns all skills of a server by their names.
+func list(t *testing.T, c *mcp.Conn) map[string]*skills.Skill {
+	t.Helper()
+	all := map[string]*skills.Skill{}
+	for s, err := range skills.List(t.Context(), c) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[s.Frontmatter.Name()] = s
+	}
+	return all
+}
+
+func names(all map[string]*skills.Skill) string {
+	return strings.Join(slices.Sorted(maps.Keys(all)), " ")
+}
+
+// readDirectory reads all pages of a directory.
+func readDirectory(t *testing.T, h mcp.Handler, uri string) (children []string, err error) {
+	t.Helper()
+	p := &skills.ReadDirectoryParams{URI: uri}
+	for range 100 {
+		res, _, err := mcptest.Do(t, h, mcptest.NewRequest(skills.MethodReadDirectory, p))
+		if err != nil {
+			return nil, err
+		}
+		page := res.(*skills.ReadDirectoryResult)
+		for _, r := range page.Resources {
+			children = append(children, r.URI+" "+r.Name+" "+r.MIMEType)
+		}
+		if page.NextCursor == nil {
+			return children, nil
+		}
+		p.Cursor = page.NextCursor
+	}
+	t.Fatal("the directory has no end")
+	return nil, nil
+}
+
+// A tamperer is middleware of a server that changes what is sent, and counts what is read.
+type tamperer struct {
+	mu     sync.Mutex
+	reads  []string
+	change func(uri, text string) string
+}
+
+func (m *tamperer) wrap(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		res, err := next.ServeMCP(ctx, req)
+		read, ok := res.(*mcp.ReadResourceResult)
+		if err != nil || !ok {
+			return res, err
+		}
+		m.mu.Lock()
+		m.reads = append(m.reads, req.Name())
+		m.mu.Unlock()
+		if m.change == nil {
+			return res, nil
+		}
+		part := *read.Contents[0]
+		part.Text = m.change(part.URI, part.Text)
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{&part}}, nil
+	})
+}
+
+// count returns how many files were read.
+func (m *tamperer) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.reads)
+}
+
+// tampered returns a connection to a server whose results m changes.
+func tampered(t *testing.T, m *tamperer) *mcp.Conn {
+	t.Helper()
+	mux := serve(t, files(), nil)
+	mux.Use(m.wrap)
+	return mcptest.Connect(t, mux)
+}
+
+// forged returns a connection to a server with one skill, whose entry is as given.
+func forged(t *testing.T, entry string) *mcp.Conn {
+	t.Helper()
+	mux := mcp.NewMux("forger", "v1.0.0", &mcp.MuxOptions{Capabilities: &mcp.ServerCapabilities{
+		Extensions: mcp.Extensions{skills.Extension: json.RawMessage("{}")},
+	}})
+	mux.Handle(skills.MethodList, mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		res := &mcp.EmptyResult{}
+		res.Extra = mcp.Extra{"skills": json.RawMessage("[" + entry + "]"), "ttlMs": json.RawMessage("0"), "cacheScope": json.RawMessage(`"private"`)}
+		return res, nil
+	}))
+	return mcptest.Connect(t, mux)
+}
+
+func wantVerification(t *testing.T, err error, reason string) {
+	t.Helper()
+	if v, ok := errors.AsType[*skills.VerificationError](err); !ok || !strings.Contains(err.Error(), reason) {
+		t.Errorf("got %v (%T), want a VerificationError that says %q", err, v, reason)
+	}
+}
+
+// eventually returns the next change. It is for bubbles, where time passes by itself.
+func eventually(t *testing.T, changed <-chan mcp.Change) mcp.Change {
+	t.Helper()
+	select {
+	case c := <-changed:
+		return c
+	case <-time.After(time.Hour):
+		t.Fatal("nothing was announced")
+		return mcp.Change{}
+	}
+}

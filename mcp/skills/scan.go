@@ -1,0 +1,259 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/filetype"
+)
+
+// A snapshot is a directory of skills as it was when it was read. It is not changed.
+type snapshot struct {
+	skills map[string]*Skill  // by the URI
+	sorted []*Skill           // by the URI
+	files  map[string]*file   // of skills, by the URI
+	dirs   map[string][]child // by the URI, sorted by name
+	prints map[string]stamp   // of all files, by the path
+}
+
+// A file is a file of a skill.
+type file struct {
+	File
+
+	path string // in the file system
+	kind string // MIME type
+	of   *Skill // if it is the SKILL.md of the skill
+}
+
+// A child is a file or a directory in a directory.
+type child struct {
+	name string
+	uri  string
+	file *file // nil for a directory
+}
+
+// A stamp changes when a file is written, unless it is written within the resolution of the
+// clock and keeps its size.
+type stamp struct {
+	size     int64
+	modified time.Time
+}
+
+const (
+	scheme = "skill://"
+	// maxEntries bounds the files and directories that are looked at.
+	maxEntries = 65_536
+	// maxDirectories bounds the depth of a directory.
+	maxDirectories = 32
+)
+
+// stamps returns the stamps of all regular files below the root. Names that begin with a dot
+// are left out, and so is what is neither a directory nor a regular file, such as a link.
+func stamps(fsys fs.FS) (map[string]stamp, error) {
+	found := map[string]stamp{}
+	entries := 0
+	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case strings.HasPrefix(e.Name(), "."):
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case strings.Count(name, "/") > maxDirectories:
+			return fmt.Errorf("%s: it is more than %d directories deep", name, maxDirectories)
+		case !e.Type().IsRegular():
+			entries++
+			return nil
+		}
+		if entries++; entries > maxEntries {
+			return fmt.Errorf("there are more than %d files and directories", maxEntries)
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		found[name] = stamp{info.Size(), info.ModTime()}
+		return nil
+	})
+	return found, err
+}
+
+// scan reads the skills below the root of a file system. The prefix is the beginning of their
+// URIs. All mistakes are reported at once.
+func scan(fsys fs.FS, prefix string) (*snapshot, error) {
+	prints, err := stamps(fsys)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{skills: map[string]*Skill{}, files: map[string]*file{}, dirs: map[string][]child{}, prints: prints}
+	paths := slices.Sorted(maps.Keys(prints))
+	read := map[string]*file{}
+	var problems []error
+	for _, name := range paths {
+		if path.Base(name) != manifest {
+			continue
+		}
+		if err := s.addSkill(fsys, prefix, path.Dir(name), paths, read); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	s.sorted = slices.SortedFunc(maps.Values(s.skills), func(a, b *Skill) int { return strings.Compare(a.URI, b.URI) })
+	problems = append(problems, s.checkUnique()...)
+	s.sortChildren()
+	return s, errors.Join(problems...)
+}
+
+// addSkill adds the skill in a directory.
+func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read map[string]*file) error {
+	if dir == "." {
+		return fmt.Errorf("a skill must be in a directory that has its name, such as refunds/%s", manifest)
+	}
+	text, err := readFile(fsys, path.Join(dir, manifest))
+	if err != nil {
+		return err
+	}
+	skill := &Skill{URI: uriOf(prefix, path.Join(dir, manifest))}
+	if skill.Frontmatter, err = ParseFrontmatter(text); err != nil {
+		return err
+	}
+	if err := skill.Frontmatter.checkOwn(path.Base(dir)); err != nil {
+		return err
+	}
+	first, _ := slices.BinarySearch(paths, dir+"/")
+	for _, name := range paths[first:] {
+		if !strings.HasPrefix(name, dir+"/") {
+			break
+		}
+		if len(skill.Files) == MaxFiles {
+			return fmt.Errorf("it has more than %d files", MaxFiles)
+		}
+		if read[name] == nil {
+			if read[name], err = describe(fsys, prefix, name); err != nil {
+				return err
+			}
+		}
+		skill.Files = append(skill.Files, read[name].File)
+	}
+	if err := skill.check(MaxFiles, MaxBytes); err != nil {
+		return err
+	}
+	s.skills[skill.URI] = skill
+	read[path.Join(dir, manifest)].of = skill
+	for _, f := range skill.Files {
+		name, _ := skill.nameOf(f)
+		s.addFile(prefix, read[path.Join(dir, name)])
+	}
+	return nil
+}
+
+// checkOwn is check for a skill that is served.
+func (f Frontmatter) checkOwn(dir string) error {
+	var metadata map[string]any
+	f.Get("metadata", &metadata)
+	for key := range metadata {
+		if strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			return fmt.Errorf("the key %q of metadata is reserved for extensions of the protocol", key)
+		}
+	}
+	return f.check(dir)
+}
+
+// addFile adds a file of a skill, which may be one of another skill as well.
+func (s *snapshot) addFile(prefix string, f *file) {
+	if s.files[f.URI] == nil {
+		s.files[f.URI] = f
+		s.addChild(prefix, f.path, f)
+	}
+}
+
+// addChild adds a file to its directory, and the directory to the one above.
+func (s *snapshot) addChild(prefix, name string, f *file) {
+	full := path.Join(prefix, name)
+	for {
+		dir, base := path.Split(full)
+		if dir == "" {
+			return // what is above has no URI
+		}
+		dir = path.Clean(dir)
+		siblings, known := s.dirs[uriOf("", dir)]
+		s.dirs[uriOf("", dir)] = append(siblings, child{base, uriOf("", full), f})
+		if known {
+			return
+		}
+		full, f = dir, nil
+	}
+}
+
+func (s *snapshot) sortChildren() {
+	for _, children := range s.dirs {
+		slices.SortFunc(children, func(a, b child) int { return strings.Compare(a.name, b.name) })
+	}
+}
+
+// checkUnique returns an error for every name that two skills have.
+func (s *snapshot) checkUnique() (problems []error) {
+	first := map[string]*Skill{}
+	for _, skill := range s.sorted {
+		name := skill.Frontmatter.Name()
+		if other := first[name]; other != nil {
+			problems = append(problems, fmt.Errorf("%s: %s has the name %q as well; a host could not tell them apart", skill.URI, other.URI, name))
+			continue
+		}
+		first[name] = skill
+	}
+	return problems
+}
+
+// describe reads and describes a file.
+func describe(fsys fs.FS, prefix, name string) (*file, error) {
+	data, err := readFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{File: File{URI: uriOf(prefix, name), Digest: digestOf(data), Size: int64(len(data))}, path: name, kind: filetype.ByName(name)}
+	if f.kind == "" {
+		f.kind = filetype.Of(data)
+	}
+	return f, nil
+}
+
+// uriOf returns the URI of a path.
+func uriOf(prefix, name string) string {
+	name = path.Join(prefix, name)
+	if name == "." {
+		name = ""
+	}
+	return scheme + (&url.URL{Path: name}).EscapedPath()
+}
+
+// readFile reads a file that is not larger than a skill may be.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file any more", name))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err == nil && len(data) > MaxBytes {
+		err = fmt.Errorf("%s is larger than %d bytes", name, MaxBytes)
+	}
+	return data, err
+}
