@@ -4,12 +4,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,10 +21,27 @@ import (
 
 const module = "github.com/go-psi/psi/"
 
-// library lists the packages that users import. An older commit may lack some.
-var library = []string{
-	"mcp", "mcp/transport", "mcphttp", "mcpstdio", "middleware", "jsonschema", "mcphttp/auth", "mcphttp/oauth",
-	"mcphttp/oauth/storetest", "mcp/store", "mcp/store/storetest", "mcp/mcptest",
+// libraryAt returns the packages of the module at dir that users import: all but examples
+// and internal packages. Nested modules are not in it.
+func libraryAt(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(dir, path)
+		if err = errors.Join(err, relErr); err != nil || name == "." {
+			return err
+		}
+		if entry.IsDir() {
+			_, notNested := os.Stat(filepath.Join(path, "go.mod"))
+			if strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"internal", "examples", "testdata"}, entry.Name()) || notNested == nil {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if pkg := filepath.ToSlash(filepath.Dir(name)); strings.HasSuffix(name, ".go") && !slices.Contains(names, pkg) {
+			names = append(names, pkg)
+		}
+		return nil
+	})
+	return names, err
 }
 
 // size holds the figures of packages. Methods are the exported methods of exported
@@ -40,6 +60,10 @@ func printPackages(w io.Writer, dir string) error {
 		fmt.Fprintf(w, "%-28s %7d %7d %10d %8d %8d\n", name, s.files, s.lines, s.topLevel, s.methods, s.options)
 	}
 	var internal, total size
+	library, err := libraryAt(dir)
+	if err != nil {
+		return err
+	}
 	names := slices.Clone(library)
 	for i := 0; i < len(names); i++ { // names grows
 		s, imports, err := measurePackage(dir, names[i])
