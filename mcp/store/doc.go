@@ -47,8 +47,9 @@
 //
 // # Engines
 //
-// Package [github.com/go-psi/psi/mcp/store/natsstore] uses NATS JetStream, and is a
-// module of its own.
+// Package [github.com/go-psi/psi/mcp/store/natsstore] uses NATS JetStream, and package
+// [github.com/go-psi/psi/mcp/store/redisstore] uses Redis or Valkey. They are modules of
+// their own.
 //
 // # Writing an adapter
 //

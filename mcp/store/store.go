@@ -105,8 +105,8 @@ type Retention struct {
 
 // Topics carries messages from publishers to whoever has subscribed. It stores
 // nothing: a message is gone when all subscribers have received it. Messages are
-// hints to look at values and logs, so they are small, and one may be lost when
-// a connection is.
+// hints to look at values and logs, so they are small, and one may be lost, or come
+// twice, when a connection breaks. The loss is reported.
 type Topics interface {
 	// Publish sends a message to the subscriptions that exist now. It does not wait
 	// for subscribers, however slow, and does not report how many there are.

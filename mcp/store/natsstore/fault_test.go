@@ -4,89 +4,30 @@
 package natsstore_test
 
 import (
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/go-psi/psi/mcp/store/internal/cutproxy"
 	"github.com/go-psi/psi/mcp/store/natsstore"
 	"github.com/go-psi/psi/mcp/store/storetest"
 )
 
-// A proxy passes connections on to a server, until they are cut.
-type proxy struct {
-	listener net.Listener
-	target   string
-
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-}
-
-func newProxy(t testing.TB, target string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{listener: l, target: strings.TrimPrefix(target, "nats://"), conns: map[net.Conn]struct{}{}}
-	t.Cleanup(func() { l.Close(); p.cut() })
-	go p.serve()
-	return p
-}
-
-func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
-
-func (p *proxy) serve() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		backend, err := net.Dial("tcp", p.target)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		p.mu.Lock()
-		p.conns[client], p.conns[backend] = struct{}{}, struct{}{}
-		p.mu.Unlock()
-		go p.copy(client, backend)
-		go p.copy(backend, client)
-	}
-}
-
-func (p *proxy) copy(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range []net.Conn{to, from} {
-		c.Close()
-		delete(p.conns, c)
-	}
-}
-
-// cut breaks all connections.
-func (p *proxy) cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		c.Close()
-	}
-}
-
 func wait(d time.Duration) { <-time.After(d) }
 
 func TestCutConnections(t *testing.T) {
-	p := newProxy(t, single(t).ClientURL())
-	s := open(t, connect(t, p.url()), nil)
+	p, err := cutproxy.New(strings.TrimPrefix(single(t).ClientURL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s := open(t, connect(t, "nats://"+p.Address()), nil)
 	failed := storetest.Disturb(t, s, func() {
 		for range 20 {
 			wait(100 * time.Millisecond)
-			p.cut()
+			p.Cut()
 		}
 	})
 	if failed > 0.01 { // a write of which the next one hides the traces

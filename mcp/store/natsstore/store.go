@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/internal/hints"
 )
 
 // Options configure a [Store]. Nil means the zero Options.
@@ -85,9 +86,9 @@ type Store struct {
 	status chan nats.Status
 	down   atomic.Pointer[time.Time] // since when there is no connection; nil if there is one
 
-	outgoing outgoing
+	publisher hints.Publisher
 
-	mu        sync.Mutex             // locked before that of a subscription
+	mu        sync.Mutex             // locked before that of a queue
 	tails     *lru.Map[string, tail] // of logs to which this process has appended, by subject
 	listening map[*subscription]struct{}
 }
@@ -156,7 +157,7 @@ func (s *Store) watch() {
 		}
 		s.mu.Lock()
 		for sub := range s.listening {
-			sub.lose()
+			sub.Lose()
 		}
 		s.mu.Unlock()
 	}

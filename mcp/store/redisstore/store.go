@@ -1,0 +1,220 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// Options configure a [Store]. Nil means the zero Options.
+type Options struct {
+	// Namespace separates servers that share one Redis. The replicas of one server have the
+	// same. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
+	Namespace string
+	// MaxValue bounds a value, record or message, in bytes. 0 means 1 MiB.
+	MaxValue int
+	// Log is what a log keeps at most, and by default. A zero field means 1024 records, 1 MiB
+	// or one hour.
+	Log store.Retention
+	// MaxQueue is how many messages may wait in one subscription before it overflows. 0 means
+	// 1024.
+	MaxQueue int
+	// Timeout bounds every operation, including the time to reconnect. 0 means 10 seconds.
+	Timeout time.Duration
+}
+
+var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func (o *Options) withDefaults() (Options, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if min(opts.MaxValue, opts.MaxQueue, opts.Log.Records, opts.Log.Bytes) < 0 || min(opts.Timeout, opts.Log.TTL) < 0 {
+		return opts, fmt.Errorf("redisstore: an option is negative: %+v", opts)
+	}
+	opts.Namespace = cmp.Or(opts.Namespace, "psi")
+	if !namespacePattern.MatchString(opts.Namespace) {
+		return opts, fmt.Errorf("redisstore: the namespace %q must have 1 to 64 letters, digits, dashes and underscores", opts.Namespace)
+	}
+	opts.MaxValue = cmp.Or(opts.MaxValue, 1<<20)
+	opts.MaxQueue = cmp.Or(opts.MaxQueue, 1024)
+	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
+	opts.Log = store.Retention{
+		Records: cmp.Or(opts.Log.Records, 1024),
+		Bytes:   cmp.Or(opts.Log.Bytes, 1<<20),
+		TTL:     cmp.Or(opts.Log.TTL, time.Hour),
+	}
+	return opts, nil
+}
+
+// A Store is a [store.Store] in Redis. It is safe for concurrent use.
+type Store struct {
+	client rueidis.Client
+	opts   Options
+	down   atomic.Pointer[time.Time] // since when all operations fail; nil if the last one did not
+
+	mu     sync.Mutex
+	topics map[string]*topic // that have subscriptions, by channel
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open returns a store that uses a client. opts may be nil. Close the store before the
+// client.
+//
+// It fails if the server does not answer, or drops data when its memory is full. Where the
+// user may not ask for that (INFO), it is not checked.
+func Open(ctx context.Context, client rueidis.Client, opts *Options) (*Store, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{client: client, opts: o, topics: map[string]*topic{}}
+	if err := s.try(ctx, func(ctx context.Context, _ bool) error {
+		return client.Do(ctx, client.B().Ping().Build()).Error()
+	}); err != nil {
+		return nil, err
+	}
+	info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
+	if err != nil {
+		return s, nil // the user may not ask
+	}
+	for line := range strings.Lines(info) {
+		policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:")
+		if ok && policy != "noeviction" {
+			return nil, fmt.Errorf("redisstore: the server drops data when its memory is full (maxmemory-policy %s): set it to noeviction", policy)
+		}
+	}
+	return s, nil
+}
+
+// Close ends all subscriptions. It does not close the client.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	var open []*subscription
+	for _, t := range s.topics {
+		for sub := range t.subscriptions {
+			open = append(open, sub)
+		}
+	}
+	s.mu.Unlock()
+	for _, sub := range open {
+		_ = sub.Close()
+	}
+	return nil
+}
+
+// The time to wait for the first answer, which doubles with each attempt, and between two
+// attempts.
+const (
+	firstAttempt = time.Second
+	retryDelay   = 50 * time.Millisecond
+)
+
+// try calls step until it gets an answer, and tells it whether it is repeated. It gives up
+// after Options.Timeout, and after one attempt if nothing has worked for that long.
+func (s *Store) try(ctx context.Context, step func(ctx context.Context, again bool) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	for wait, again := firstAttempt, false; ; wait, again = 2*wait, true {
+		attempt, stop := context.WithTimeout(bounded, wait)
+		err := step(attempt, again)
+		stop()
+		if err == nil || !isTransient(err) {
+			s.down.Store(nil)
+			return contractError(err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if since := s.noteDown(); since > s.opts.Timeout || pause.For(bounded, retryDelay) != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("redisstore: no answer from Redis for %v: %w", since.Round(time.Millisecond), err)
+		}
+	}
+}
+
+// noteDown notes that an attempt failed, and returns for how long all have.
+func (s *Store) noteDown() time.Duration {
+	now := time.Now()
+	if s.down.CompareAndSwap(nil, &now) {
+		return 0
+	}
+	if since := s.down.Load(); since != nil {
+		return now.Sub(*since)
+	}
+	return 0
+}
+
+// isTransient reports whether a repetition may help: there was no answer, or the server is
+// starting or being replaced.
+func isTransient(err error) bool {
+	if e, ok := rueidis.IsRedisErr(err); ok {
+		return e.IsLoading() || e.IsClusterDown() || e.IsTryAgain() || strings.HasPrefix(e.Error(), "MASTERDOWN")
+	}
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, rueidis.ErrClosing) && !isAnswer(err)
+}
+
+// isAnswer reports whether an error was made from an answer.
+func isAnswer(err error) bool {
+	return rueidis.IsRedisNil(err) || errors.Is(err, errUnknown) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrTrimmed)
+}
+
+// contractError returns an error that wraps one of package store, if there is one for it.
+func contractError(err error) error {
+	e, ok := rueidis.IsRedisErr(err)
+	switch {
+	case rueidis.IsRedisNil(err):
+		return store.ErrNotFound
+	case err == nil, isAnswer(err):
+		return err
+	case !ok:
+		return fmt.Errorf("redisstore: %w", err)
+	case strings.HasPrefix(e.Error(), "OOM"):
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case strings.HasPrefix(e.Error(), "READONLY"), strings.HasPrefix(e.Error(), "MISCONF"):
+		return fmt.Errorf("redisstore: the server takes no writes: %w", err)
+	}
+	return fmt.Errorf("redisstore: %w", err)
+}
+
+// errUnknown is the error of a write of which the answer was lost, and later writes hide
+// whether it was made.
+var errUnknown = errors.New("redisstore: the connection broke during a write, and it is not known whether that was made")
+
+// check checks what is common to all methods.
+func (s *Store) check(ctx context.Context, key string, size int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if size > s.opts.MaxValue {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", store.ErrTooLarge, size, s.opts.MaxValue)
+	}
+	return store.CheckKey(key)
+}
+
+// name returns the key of a kind of thing. All names that begin with it are in the same
+// slot of a cluster: that of the text between the braces, which is never empty.
+func (s *Store) name(kind, key string) string {
+	return s.opts.Namespace + ":{" + kind + ":" + key + "}"
+}
