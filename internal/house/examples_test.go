@@ -27,7 +27,7 @@ func missingExamples(tree []source) []finding {
 	}
 	var found []finding
 	for _, s := range tree {
-		if s.isTest() || s.file.Name.Name == "main" || below(s.dir(), "internal") {
+		if s.isTest() || s.file.Name.Name == "main" || strings.Contains("/"+s.dir()+"/", "/internal/") {
 			continue
 		}
 		for _, fn := range functions(s) {

@@ -18,7 +18,7 @@ func (s *Store) logSubject(log string) string { return s.opts.Namespace + ".logs
 
 // Append adds a record to a log; see [store.Logs].
 func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	if err := check(ctx, log); err != nil {
+	if err := s.check(ctx, log); err != nil {
 		return 0, err
 	}
 	if min(keep.Records, keep.Bytes) < 0 || keep.TTL < 0 {
@@ -100,7 +100,7 @@ const readSize = 1 << 20
 // Each record names the one before it, so that Read sees gaps, whatever has removed the
 // records there.
 func (s *Store) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	if err := check(ctx, log); err != nil {
+	if err := s.check(ctx, log); err != nil {
 		return nil, err
 	}
 	if limit < 0 {
@@ -144,7 +144,7 @@ func (s *Store) Read(ctx context.Context, log string, position uint64, limit int
 
 // Drop removes a log; see [store.Logs].
 func (s *Store) Drop(ctx context.Context, log string) error {
-	if err := check(ctx, log); err != nil {
+	if err := s.check(ctx, log); err != nil {
 		return err
 	}
 	subject := s.logSubject(log)

@@ -20,7 +20,7 @@ func (s *Store) topicSubject(topic string) string {
 
 // Publish sends a message and waits until a server has it; see [store.Topics].
 func (s *Store) Publish(ctx context.Context, topic string, message []byte) error {
-	if err := check(ctx, topic); err != nil {
+	if err := s.check(ctx, topic); err != nil {
 		return err
 	}
 	if most := s.nc.MaxPayload(); most > 0 && int64(len(message)+hints.PrefixSize) > most {
@@ -53,7 +53,7 @@ func (s *Store) flush(ctx context.Context) error {
 
 // Subscribe receives the messages of a topic; see [store.Topics].
 func (s *Store) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
-	if err := check(ctx, topic); err != nil {
+	if err := s.check(ctx, topic); err != nil {
 		return nil, err
 	}
 	sub := &subscription{Queue: hints.NewQueue(s.opts.MaxQueue), store: s}

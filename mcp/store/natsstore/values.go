@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) valueSubject(key string) string { return "$KV." + s.opts.Namespa
 
 // Get returns a value; see [store.Values].
 func (s *Store) Get(ctx context.Context, key string) (value []byte, version uint64, err error) {
-	if err := check(ctx, key); err != nil {
+	if err := s.check(ctx, key); err != nil {
 		return nil, 0, err
 	}
 	return s.get(ctx, s.valueSubject(key))
@@ -52,7 +53,7 @@ const maxRaces = 100
 
 // Put swaps a value; see [store.Values].
 func (s *Store) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
-	if err := check(ctx, key); err != nil {
+	if err := s.check(ctx, key); err != nil {
 		return 0, err
 	}
 	if ttl < 0 {
@@ -80,7 +81,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, version uint6
 
 // Take removes a value; see [store.Values].
 func (s *Store) Take(ctx context.Context, key string) ([]byte, error) {
-	if err := check(ctx, key); err != nil {
+	if err := s.check(ctx, key); err != nil {
 		return nil, err
 	}
 	subject := s.valueSubject(key)
@@ -113,7 +114,8 @@ func (s *Store) remove(ctx context.Context, version uint64) error {
 }
 
 // check checks what is common to all methods.
-func check(ctx context.Context, key string) error {
+func (s *Store) check(ctx context.Context, key string) error {
+	made.Check(s != nil && s.js != nil, "natsstore: a Store", "Open")
 	if err := ctx.Err(); err != nil {
 		return err
 	}

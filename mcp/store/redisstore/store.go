@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -204,6 +205,7 @@ var errUnknown = errors.New("redisstore: the connection broke during a write, an
 
 // check checks what is common to all methods.
 func (s *Store) check(ctx context.Context, key string, size int) error {
+	made.Check(s != nil && s.client != nil, "redisstore: a Store", "Open")
 	if err := ctx.Err(); err != nil {
 		return err
 	}
