@@ -1,0 +1,114 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// whoami returns the ID of the session, which no replica must lose.
+func whoami(ctx context.Context, _ struct{}) (string, error) {
+	if s := mcp.SessionFromContext(ctx); s != nil {
+		return s.ID(), nil
+	}
+	return "", nil
+}
+
+type orderIn struct {
+	Dish string `json:"dish"`
+}
+
+type drink struct {
+	Drink string `json:"drink"`
+}
+
+// order asks. The answer can come to any replica.
+func order(ctx context.Context, in orderIn) (string, error) {
+	d, err := mcp.Elicit[drink](ctx, "drink", "What do you drink with "+in.Dish+"?")
+	if err != nil {
+		return "", err
+	}
+	return in.Dish + " and " + d.Drink, nil
+}
+
+type renderIn struct {
+	Scenes int `json:"scenes"`
+}
+
+// render takes half a second for each scene. A scene that is done stays done, whatever
+// becomes of the replica.
+func render(ctx context.Context, in renderIn) (string, error) {
+	var film []string
+	for i := range in.Scenes {
+		scene, err := mcp.Once(ctx, fmt.Sprint("scene ", i), func() (string, error) {
+			select {
+			case <-time.After(500 * time.Millisecond):
+				return strconv.Itoa(i), nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		})
+		if err != nil {
+			return "", err
+		}
+		film = append(film, scene)
+		mcp.Progress(ctx, float64(i+1), float64(in.Scenes), "scene "+scene)
+	}
+	return strings.Join(film, " "), nil
+}
+
+const (
+	newsURI = "news://latest"
+	newsKey = "cluster/news"
+)
+
+type newsIn struct {
+	Number int `json:"number"`
+}
+
+// publish stores the latest news, and has all replicas tell their subscribers. Publishing the
+// same again changes nothing, so a client may repeat a call whose answer was lost.
+func (s *service) publish(ctx context.Context, in newsIn) (int, error) {
+	err := store.Update(ctx, s.shared, newsKey, time.Hour, func(old []byte) ([]byte, error) {
+		last, _ := strconv.Atoi(string(old)) // 0 at first
+		return strconv.AppendInt(nil, int64(max(last, in.Number)), 10), nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return in.Number, s.shared.Publish(ctx, newsKey, nil)
+}
+
+func (s *service) readNews(ctx context.Context, _ struct{}) (string, error) {
+	news, _, err := s.shared.Get(ctx, newsKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return "0", nil
+	}
+	return string(news), err
+}
+
+// hearNews tells the subscribers of this replica what was published at any. It also does if
+// messages may have been lost: subscribers read the news themselves.
+func (s *service) hearNews(ctx context.Context, mux *mcp.Mux) {
+	for ctx.Err() == nil {
+		sub, err := s.shared.Subscribe(ctx, newsKey)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		for err == nil || errors.Is(err, store.ErrOverflow) {
+			mux.ResourceUpdated(newsURI)
+			_, err = sub.Next(ctx)
+		}
+		_ = sub.Close()
+	}
+}
