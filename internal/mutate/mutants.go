@@ -81,31 +81,28 @@ type collector struct {
 	isConstant bool // in the declaration of a constant
 }
 
-// coveredLine is the line of a node in a coverage profile. What is not in a function is
-// in none; the conditions of a switch are in that of their own case, which may not be
-// executed when they are.
+// coveredLine is the line of a node in a coverage profile: that of its statement, because
+// profiles have no lines for what follows a function literal in one. What is not in a
+// function is in none; the conditions of a switch are in that of their own case, which may
+// not be executed when they are.
 func (c *collector) coveredLine(n ast.Node, stack []ast.Node) int {
 	if n == nil {
 		return 0
 	}
-	line, inFunc := 0, false
+	at := n
 	for i, parent := range slices.Backward(stack) {
 		switch parent := parent.(type) {
+		case *ast.AssignStmt, *ast.DeclStmt, *ast.DeferStmt, *ast.ExprStmt, *ast.GoStmt, *ast.ReturnStmt, *ast.SendStmt:
+			at = parent
 		case *ast.CaseClause:
-			if n.Pos() < parent.Colon && line == 0 {
-				line = c.at.Line(stack[i-2].Pos())
+			if n.Pos() < parent.Colon {
+				at = stack[i-2]
 			}
 		case *ast.FuncDecl, *ast.FuncLit:
-			inFunc = true
+			return c.at.Line(at.Pos())
 		}
 	}
-	switch {
-	case !inFunc:
-		return 0
-	case line > 0:
-		return line
-	}
-	return c.at.Line(n.Pos())
+	return 0
 }
 
 func isConstant(stack []ast.Node) bool {

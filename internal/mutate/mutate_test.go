@@ -84,6 +84,41 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// A coverage profile has the line where a statement begins, but none for what follows a
+// function literal in it.
+func TestCoveredLine(t *testing.T) {
+	found, err := mutantsOf("p", write(t, t.TempDir(), "p.go", `package p
+
+var size = 1
+
+func f(n int) config {
+	switch g(func() bool {
+		return false
+	}); {
+	case n == 2:
+	}
+	return config{
+		check: func() bool {
+			return true
+		},
+		size: 3,
+	}
+}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, m := range found {
+		got[m.source] = m.covered
+	}
+	for source, want := range map[string]int{"1": 0, "false": 7, "2": 6, "true": 13, "3": 11} {
+		if got[source] != want {
+			t.Errorf("%s is in line %d, want %d", source, got[source], want)
+		}
+	}
+}
+
 // A module with one mutant of each outcome.
 func TestMutate(t *testing.T) {
 	if testing.Short() {
