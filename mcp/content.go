@@ -180,7 +180,7 @@ func decodeContent(raw json.RawMessage) (Content, error) {
 		return &UnknownContent{Type: kind, Raw: append(json.RawMessage(nil), raw...)}, nil
 	}
 	if err := unmarshal(raw, block); err != nil {
-		return nil, fmt.Errorf("mcp: %s content: %w", kind, err)
+		return nil, fmt.Errorf("mcp: %s", decodeProblem(kind+" content", err))
 	}
 	return block, nil
 }

@@ -157,7 +157,11 @@ func addAskingTools(mux *mcp.Mux) {
 				return "", err
 			}
 			answer, err := ask(ctx)
-			return fmt.Sprint(n, answer), err
+			if err != nil {
+				return "", err
+			}
+			text, err := json.Marshal(answer)
+			return fmt.Sprintf("%d %s", n, text), err
 		}, nil))
 	}
 	form := func(ctx context.Context) (any, error) { return mcp.Elicit[yes](ctx, "k", "Sure?") }

@@ -5,11 +5,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strconv"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/go-psi/psi/internal/strictjson"
 )
@@ -38,27 +33,5 @@ func marshalValue(v any) ([]byte, error) { return strictjson.MarshalValue(v) }
 
 func decode(data []byte, v any) error { return strictjson.UnmarshalValue(data, v) }
 
-// decodeProblem tells a peer what of its value did not fit, without naming Go
-// types: a JSON pointer, and what stood there, or what the type's own decoder says.
-func decodeProblem(what string, err error) string {
-	var semantic *jsonv2.SemanticError
-	if !errors.As(err, &semantic) {
-		return what + ": malformed"
-	}
-	where := string(semantic.JSONPointer)
-	if where == "" {
-		where = "the value itself"
-	}
-	switch why := semantic.Err; {
-	case errors.Is(why, strconv.ErrRange):
-		return fmt.Sprintf("%s: %s is out of range", what, where)
-	case errors.Is(why, strconv.ErrSyntax) && semantic.JSONKind == '0':
-		return fmt.Sprintf("%s: %s must be an integer", what, where)
-	case why != nil:
-		return fmt.Sprintf("%s: %s: %v", what, where, why)
-	}
-	if kind := semantic.JSONKind; kind != 0 {
-		return fmt.Sprintf("%s: %s must not be a JSON %s", what, where, kind)
-	}
-	return fmt.Sprintf("%s: %s does not fit", what, where)
-}
+// decodeProblem tells a peer what of its value did not fit; see [strictjson.Problem].
+func decodeProblem(what string, err error) string { return what + ": " + strictjson.Problem(err) }

@@ -190,8 +190,11 @@ func (s *session) sendInitialize(ctx context.Context, version string) (*server, 
 
 func parseServer(result json.RawMessage) (*server, error) {
 	var res initializeResult
-	if err := strictjson.Unmarshal(result, &res); err != nil || res.ProtocolVersion == "" {
-		return nil, fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", errors.Join(transport.ErrNotUnderstood, err))
+	if err := strictjson.Unmarshal(result, &res); err != nil {
+		return nil, fmt.Errorf("mcp: the answer to initialize: %s: %w", strictjson.Problem(err), transport.ErrNotUnderstood)
+	}
+	if res.ProtocolVersion == "" {
+		return nil, fmt.Errorf("mcp: the answer to initialize has no protocol version: %w", transport.ErrNotUnderstood)
 	}
 	if revision.Parse(res.ProtocolVersion) == revision.None {
 		return nil, fmt.Errorf("mcp: the server speaks %q, which this client does not", res.ProtocolVersion)
@@ -201,7 +204,7 @@ func parseServer(result json.RawMessage) (*server, error) {
 	}
 	server := &server{version: res.ProtocolVersion, description: res.asDiscovery()}
 	if err := strictjson.Unmarshal(res.Capabilities, &server.capabilities); err != nil {
-		return nil, fmt.Errorf("mcp: the capabilities in the answer to initialize: %w", errors.Join(transport.ErrNotUnderstood, err))
+		return nil, fmt.Errorf("mcp: the capabilities in the answer to initialize: %s: %w", strictjson.Problem(err), transport.ErrNotUnderstood)
 	}
 	return server, nil
 }

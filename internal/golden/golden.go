@@ -1,0 +1,63 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package golden
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Check compares text with the golden file of a name in testdata.
+func Check(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file) //nolint:gosec // the name is the test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text == string(want) {
+		return
+	}
+	got, lines := strings.Split(text, "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(got), len(lines)) {
+		if got[i] != lines[i] {
+			t.Fatalf("%s:%d: got\n%s\nwant\n%s\nIf that is right, run the test with -update.", file, i+1, got[i], lines[i])
+		}
+	}
+	t.Fatalf("%s has %d lines, got %d", file, len(lines), len(got))
+}
+
+// WriteDifference writes what a variant of an input changes in its outcome, if it does:
+// the part that differs, or the whole outcome if that is shorter.
+func WriteDifference(w io.Writer, variant, expected, got string) {
+	if got == expected {
+		return
+	}
+	start, most := 0, min(len(expected), len(got))
+	for start < most && expected[start] == got[start] {
+		start++
+	}
+	end := 0
+	for end < most-start && expected[len(expected)-1-end] == got[len(got)-1-end] {
+		end++
+	}
+	start = strings.LastIndexAny(got[:start], ",{[:") + 1 // whole members
+	change := fmt.Sprintf("%s => %s", expected[start:len(expected)-end], got[start:len(got)-end])
+	if len(change) > len(got) {
+		change = got
+	}
+	_, _ = fmt.Fprintf(w, "    %s\n      %s\n", variant, change)
+}
