@@ -62,7 +62,7 @@ func (s *site) transcribe(method, body string, h header) string {
 		fmt.Fprintf(&b, "; %s: %s", name, strings.Join(res.Header[name], "; "))
 	}
 	text := make([]byte, 1<<16)
-	n := 0
+	var n int
 	if method == http.MethodGet && res.StatusCode == http.StatusOK {
 		n, _ = res.Body.Read(text) // the stream does not end
 	} else {
