@@ -203,8 +203,8 @@ func playHandshake(t *testing.T, text *bytes.Buffer, version string) {
 func playVariants(t *testing.T, text *bytes.Buffer, name, object string, play func(object string) string) {
 	expected := play(object)
 	fmt.Fprintf(text, "> %s %s\n  %s\n", name, object, expected)
-	for _, v := range variants(t, object) {
-		golden.WriteDifference(text, v.name, expected, play(v.text))
+	for _, v := range golden.Variants(t, object) {
+		golden.WriteDifference(text, v.Name, expected, play(v.Text))
 	}
 }
 

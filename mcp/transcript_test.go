@@ -5,13 +5,11 @@ package mcp_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,101 +19,6 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
-
-// A variant is JSON with one change.
-type variant struct {
-	name string // such as "arguments.int: null"
-	text string
-}
-
-// variants returns an object with one of its values changed or missing, for each value:
-// null, of another type, or empty.
-func variants(t *testing.T, object string) (all []variant) {
-	t.Helper()
-	parse := func() (v any) {
-		d := json.NewDecoder(strings.NewReader(object))
-		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			t.Fatalf("%s: %v", object, err)
-		}
-		return v
-	}
-	var visit func(path []string, v any)
-	visit = func(path []string, v any) {
-		if len(path) > 0 {
-			for _, odd := range oddFor(v) {
-				changed := parse()
-				setAt(changed, path, odd.value)
-				text, err := json.Marshal(changed)
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, variant{strings.Join(path, ".") + ": " + odd.name, string(text)})
-			}
-		}
-		switch v := v.(type) {
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				visit(append(slices.Clone(path), name), v[name])
-			}
-		case []any:
-			for i := range v {
-				visit(append(slices.Clone(path), strconv.Itoa(i)), v[i])
-			}
-		}
-	}
-	visit(nil, parse())
-	return all
-}
-
-type oddValue struct {
-	name  string
-	value any
-}
-
-// absent removes a member.
-type absent struct{}
-
-// oddFor returns what is put in the place of a value.
-func oddFor(v any) []oddValue {
-	odd := []oddValue{{"absent", absent{}}, {"null", nil}}
-	switch v.(type) {
-	case string:
-		return append(odd, oddValue{"1", json.Number("1")}, oddValue{`""`, ""})
-	case json.Number:
-		return append(odd, oddValue{`"x"`, "x"}, oddValue{"-1.5", json.Number("-1.5")})
-	case []any:
-		return append(odd, oddValue{"{}", map[string]any{}}, oddValue{"[]", []any{}})
-	case map[string]any:
-		return append(odd, oddValue{"[]", []any{}}, oddValue{"{}", map[string]any{}})
-	}
-	return append(odd, oddValue{`"x"`, "x"})
-}
-
-// setAt changes the value at a path.
-func setAt(v any, path []string, value any) {
-	last := path[len(path)-1]
-	for _, step := range path[:len(path)-1] {
-		switch at := v.(type) {
-		case map[string]any:
-			v = at[step]
-		case []any:
-			i, _ := strconv.Atoi(step)
-			v = at[i]
-		}
-	}
-	switch at := v.(type) {
-	case map[string]any:
-		if at[last] = value; value == any(absent{}) {
-			delete(at, last)
-		}
-	case []any:
-		i, _ := strconv.Atoi(last)
-		if at[i] = value; value == any(absent{}) {
-			at[i] = json.Number("0") // an array has no absent elements
-		}
-	}
-}
 
 // random is what differs each time.
 var random = regexp.MustCompile(`("requestState":|"nextCursor":|"id":)"[^"]*"`)
@@ -212,11 +115,11 @@ func TestTranscripts(t *testing.T) {
 				with(func(c *conversation) {
 					expected := outcomeOf(c.say(message))
 					fmt.Fprintf(&text, "> %s\n  %s\n", message, expected)
-					for _, v := range variants(t, message) {
-						if !full || i != 3 && (!strings.HasPrefix(v.name, "params.") || strings.HasPrefix(v.name, "params._meta")) {
+					for _, v := range golden.Variants(t, message) {
+						if !full || i != 3 && (!strings.HasPrefix(v.Name, "params.") || strings.HasPrefix(v.Name, "params._meta")) {
 							continue // the same for all
 						}
-						golden.WriteDifference(&text, v.name, expected, outcomeOf(c.say(v.text)))
+						golden.WriteDifference(&text, v.Name, expected, outcomeOf(c.say(v.Text)))
 					}
 				})
 			}
@@ -236,9 +139,9 @@ func playAnswers(c *conversation, text *bytes.Buffer, method, tool string) {
 	last := func(said []string) string { return outcomeOf(said[len(said)-1:]) }
 	expected := last(c.say(call))
 	fmt.Fprintf(text, "< %s %s\n  %s\n", method, usualAnswers[method], expected)
-	for _, v := range variants(c.t, usualAnswers[method]) {
-		c.answers[method] = v.text
-		golden.WriteDifference(text, v.name, expected, last(c.say(call)))
+	for _, v := range golden.Variants(c.t, usualAnswers[method]) {
+		c.answers[method] = v.Text
+		golden.WriteDifference(text, v.Name, expected, last(c.say(call)))
 	}
 }
 
