@@ -112,7 +112,8 @@ type httpWire struct {
 
 	mu      sync.Mutex
 	session *clientSession
-	old     *sseWire // the connection as HTTP+SSE; nil unless the server speaks only that
+	opening *clientSession // takes its place after the handshake; nil unless one is in progress
+	old     *sseWire       // the connection as HTTP+SSE; nil unless the server speaks only that
 }
 
 func newHTTPWire(p *peer, receive transport.Receiver) *httpWire {

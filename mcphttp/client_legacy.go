@@ -4,6 +4,7 @@
 package mcphttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,20 +44,42 @@ func (w *httpWire) newSession() *clientSession {
 	return s
 }
 
-// currentSession returns the session of the connection.
+// currentSession returns the session in which calls are made. During a handshake, that is
+// the session before, which the server does not know any more.
 func (w *httpWire) currentSession() *clientSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.session
 }
 
-// replaceSession forgets the session and returns a new one.
-func (w *httpWire) replaceSession() *clientSession {
+// newestSession returns the session that the handshake in progress opens, or the current
+// one.
+func (w *httpWire) newestSession() *clientSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.session.cancel()
-	w.session = w.newSession()
-	return w.session
+	return cmp.Or(w.opening, w.session)
+}
+
+// openSession returns a new session for a handshake.
+func (w *httpWire) openSession() *clientSession {
+	s := w.newSession()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.opening != nil {
+		w.opening.cancel()
+	}
+	w.opening = s
+	return s
+}
+
+// beginSession makes the session that was opened the current one.
+func (w *httpWire) beginSession(s *clientSession) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.opening == s {
+		w.session.cancel()
+		w.session, w.opening = s, nil
+	}
 }
 
 func (s *clientSession) setID(id string) {
@@ -112,9 +135,10 @@ func (s *clientSession) meaning(e *StatusError) (*mcp.Error, error) {
 	return e.asLegacy(s.hasID())
 }
 
-// initialize opens a session in place of the one before.
+// initialize opens a session. It takes the place of the one before at the end of the
+// handshake: calls must not be made in a session that is not open.
 func (w *httpWire) initialize(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
-	s := w.replaceSession()
+	s := w.openSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(""), m.Body)
 	if err != nil {
 		return nil, fmt.Errorf("mcphttp: %w", err)
@@ -202,12 +226,13 @@ func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Re
 // sendLegacy sends a notification or a response. The end of the handshake opens the
 // standalone stream of the session.
 func (w *httpWire) sendLegacy(scope *callScope, m *transport.Outgoing) error {
-	s := w.currentSession()
+	s := w.newestSession()
 	if err := w.peer.send(scope.ctx, w.peer.url, s.header(m.Version), m.Body, s.meaning); err != nil {
 		return err
 	}
 	if m.Method == methodInitialized {
 		s.setVersion(m.Version)
+		w.beginSession(s)
 		w.run(func() { w.listen(s) })
 		s.awaitStream(scope.ctx)
 	}
@@ -252,7 +277,7 @@ func (w *httpWire) listen(s *clientSession) {
 
 // deleteSession tells the server that the session is over.
 func (w *httpWire) deleteSession(ctx context.Context) {
-	s := w.currentSession()
+	s := w.newestSession()
 	if !s.hasID() {
 		return
 	}
