@@ -74,7 +74,8 @@ type Options struct {
 
 	// Store keeps sessions and the events of their streams where other replicas can
 	// continue them. Answers and cancellations find the replica that serves their
-	// request. A session is stored for up to twice SessionIdle, and other replicas notice
+	// request. A request whose replica was killed fails within a quarter of a minute for a
+	// client that resumes its stream. A session is stored for up to twice SessionIdle, and other replicas notice
 	// within SessionIdle/2 that it was ended. Nil means that sessions and events stay in
 	// the memory of this process.
 	Store store.Store

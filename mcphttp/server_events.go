@@ -59,7 +59,7 @@ func parseEventID(id string) (stream int64, position uint64, ok bool) {
 
 // The first byte of a record says what follows it.
 const (
-	recordPrime   = 'p' // nothing: the stream starts or is resumed here
+	recordPrime   = 'p' // no message: the stream starts or is resumed here; a streamOwner or nothing
 	recordMessage = 'm'
 	recordLast    = 'l' // a message after which the stream is done
 )

@@ -82,6 +82,7 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	out.beat() // sends the head
 	defer startHeartbeat(h.opts.Heartbeat, out).stop()
+	owner := s.events.ownerOf(ctx, s.id, number)
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	for err == nil && !done {
@@ -90,7 +91,9 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 		case <-ctx.Done():
 			return
 		}
-		position, done, err = s.events.replay(ctx, s.id, number, position, out)
+		if err = s.events.endIfAbandoned(ctx, s.id, number, owner); err == nil {
+			position, done, err = s.events.replay(ctx, s.id, number, position, out)
+		}
 	}
 }
 

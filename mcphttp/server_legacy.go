@@ -150,7 +150,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 		c.writeJSON(ctx, w, buf.B)
 		return
 	}
-	st := c.session.newStream(&h.opts, newEventWriter(w, r, h.opts.WriteTimeout))
+	st := c.session.newStream(&h.opts, c.message.ID, newEventWriter(w, r, h.opts.WriteTimeout))
 	c.values.stream = st
 	heartbeat := startHeartbeat(h.opts.Heartbeat, st)
 	defer heartbeat.stop() // also if the handler panics

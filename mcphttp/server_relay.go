@@ -191,8 +191,8 @@ func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {
 	return ss.opts.Store.Publish(ctx, relayTopic, note)
 }
 
-// startReceivingLocked starts the goroutine that receives what other replicas relay. It
-// runs while there are sessions in this process.
+// startReceivingLocked starts the goroutines that receive what other replicas relay, and
+// tell them that this one is alive. They run while there are sessions in this process.
 func (ss *sessions) startReceivingLocked() {
 	if ss.opts.Store == nil || ss.stopReceiving != nil {
 		return
@@ -200,6 +200,7 @@ func (ss *sessions) startReceivingLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ss.stopReceiving = cancel
 	go ss.receiveRelayed(ctx)
+	go ss.keepPresence(ctx)
 }
 
 func (ss *sessions) stopReceivingLocked() {

@@ -6,8 +6,11 @@ package mcphttp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +187,64 @@ func TestSharedAnswersAreKept(t *testing.T) {
 				}
 				one.close()
 				two.close()
+			})
+		})
+	}
+}
+
+// mortalStore is the store of a replica that can be killed: nothing it does reaches the
+// others after that.
+type mortalStore struct {
+	store.Store
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the replica is dead")
+
+func (s *mortalStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if s.dead.Load() {
+		return nil, 0, errDead
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *mortalStore) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	if s.dead.Load() {
+		return 0, errDead
+	}
+	return s.Store.Append(ctx, log, data, keep)
+}
+
+// A call whose replica was killed fails soon when its client resumes the stream at another
+// replica. A call whose replica is alive does not, however long it takes.
+func TestKilledReplicaFailsItsCalls(t *testing.T) {
+	for _, killed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("killed=%v", killed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := store.NewMemory(nil)
+				mortal := &mortalStore{Store: shared}
+				one := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: mortal}))
+				two := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
+				h := one.open("2025-11-25")
+				stream := read(t, one.post(call(7, "ask"), h))
+				stream.next()
+				question, _ := stream.next() // after which it waits
+				mortal.dead.Store(killed)
+				resumed := two.comeBack(h, question.LastEventID)
+				ended := make(chan string, 1)
+				go func() { ended <- resumed.message() }()
+				select {
+				case got := <-ended:
+					if !killed || !strings.Contains(got, `"id":7`) || !strings.Contains(got, "may have been executed") {
+						t.Errorf("the stream ended with %s", got)
+					}
+				case <-time.After(20 * time.Second):
+					if killed {
+						t.Error("the call hangs")
+					}
+					mortal.dead.Store(true) // so that the test ends
+					<-ended
+				}
 			})
 		})
 	}

@@ -27,6 +27,7 @@ import (
 type stream struct {
 	session *session
 	number  int64
+	request mcp.ID // that the stream answers; zero for the standalone stream and for a batch
 	opts    *Options
 
 	mu         sync.Mutex
@@ -39,11 +40,11 @@ type stream struct {
 }
 
 // newStream returns the next stream of the session, attached to a response.
-func (s *session) newStream(opts *Options, out *eventWriter) *stream {
+func (s *session) newStream(opts *Options, request mcp.ID, out *eventWriter) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastStream++
-	return &stream{session: s, number: s.lastStream, opts: opts, out: out}
+	return &stream{session: s, number: s.lastStream, request: request, opts: opts, out: out}
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
@@ -78,12 +79,14 @@ func (st *stream) registerLocked(ctx context.Context) {
 	st.primeLocked(ctx)
 }
 
-// primeLocked gives a client that knows no event of the stream an ID to resume it from.
+// primeLocked gives a client that knows no event of the stream an ID to resume it from, and
+// other replicas the owner of the stream.
 func (st *stream) primeLocked(ctx context.Context) {
-	if !st.isResumable() {
+	owner := st.ownerRecord()
+	if owner == nil && !st.isResumable() {
 		return
 	}
-	if id, err := st.keepLocked(ctx, recordPrime, nil); err == nil {
+	if id, err := st.keepLocked(ctx, recordPrime, owner); err == nil {
 		st.writePrimeLocked(id)
 	}
 }
