@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,10 +73,47 @@ func TestFindingU17HiddenHandlersAreReported(t *testing.T) {
 		t.Errorf("the log has %q", got)
 	}
 	log.Reset()
+	mux.Tool("v", struct{ mcp.Handler }{says("")})
+	if got := log.String(); !strings.Contains(got, "not listed") || !strings.Contains(got, "Chain") {
+		t.Errorf("of a type that hides a handler the log has %q", got)
+	}
+	log.Reset()
 	mux.With(denying).Tool("u", says(""))
+	mux.Tool("hidden", mcp.Describe(denying(nil), nil))
 	if log.Len() > 0 {
 		t.Errorf("of a tool with a description the log has %q", &log)
 	}
+}
+
+// Chain does not hide what plain functions wrap.
+func TestFindingU17ChainKeepsTheDescription(t *testing.T) {
+	var order []string
+	noting := func(name string) mcp.Middleware {
+		return func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				order = append(order, name)
+				return next.ServeMCP(ctx, req)
+			})
+		}
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", mcp.Chain(mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		_, err := mcp.Elicit[agreed](ctx, "k", "Sure?")
+		return "done", err
+	}, &mcp.Tool{Title: "Title"}), noting("outer"), noting("inner")))
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return mcptest.Accept(agreed{true}), nil
+	}}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil || len(list.Tools) != 1 || list.Tools[0].Title != "Title" {
+			t.Errorf("the tools are %+v, %v", list, err)
+		}
+		order = nil
+		if got := mustCall(t, c, "t", `{}`); got != "done" || !slices.Equal(order, []string{"outer", "inner", "outer", "inner"}) {
+			t.Errorf("the tool answers %q, after %q", got, order)
+		}
+	})
 }
 
 // The capability that a client lacks is named.

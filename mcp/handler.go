@@ -37,9 +37,9 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 }
 
 // Middleware wraps a Handler in another one. It can wrap a whole [Mux], one tool, or the
-// outgoing calls of a client. Around one tool, prompt or resource, use [Mux.With], or make
-// the middleware with [NewMiddleware]: otherwise the result hides what the handler is, and
-// is not listed.
+// outgoing calls of a client. Around one tool, prompt or resource, use [Mux.With] or
+// [Chain], or make the middleware with [NewMiddleware]. Otherwise, called directly, it
+// returns a handler that hides what it wraps: the mux does not list it, and logs a warning.
 type Middleware func(Handler) Handler
 
 // NewMiddleware returns a Middleware that wraps handlers with wrap and does not hide what
@@ -72,13 +72,26 @@ func unwrap(h Handler) (Handler, []Middleware) {
 	}
 }
 
-// Chain returns h wrapped in mw, outermost first. It panics if a middleware is nil.
+// Chain returns h wrapped in mw, outermost first. No middleware in mw hides what h is:
+// registering the result is registering h with [Mux.With](mw...), as if each had been made by
+// [NewMiddleware]. Chain panics if a middleware is nil.
 func Chain(h Handler, mw ...Middleware) Handler {
 	mustBeMiddleware("Chain", mw)
 	for _, m := range slices.Backward(mw) {
-		h = m(h)
+		h = wrapVisibly(h, m)
 	}
 	return h
+}
+
+// wrapVisibly returns m(h), as a handler through which a registration sees h. One that
+// describes itself stands for itself.
+func wrapVisibly(h Handler, m Middleware) Handler {
+	outer := m(h)
+	switch outer.(type) {
+	case *wrapped, Describer:
+		return outer
+	}
+	return &wrapped{outer, h, m}
 }
 
 // chain is Chain for a handler that is served and not registered.
@@ -94,7 +107,8 @@ func chain(h Handler, mw []Middleware) Handler {
 }
 
 // A Describer is a Handler that describes its tool, prompt or resource. A [Mux] lists the
-// registered handlers that are Describers; others can be called but are not listed.
+// registered handlers that are Describers; others can be called but are not listed, which
+// the mux logs.
 type Describer interface {
 	// Describe returns the item of tools/list and the other lists: a [*Tool], a [*Prompt]
 	// or a [*Resource]. It is called once, at registration.
@@ -109,7 +123,7 @@ func (*Prompt) description()   {}
 func (*Resource) description() {}
 
 // Describe returns h with a description, for a handler without one such as a
-// [HandlerFunc].
+// [HandlerFunc]. A nil description says that h is not to be listed on purpose.
 func Describe(h Handler, d Description) Handler {
 	mustBeHandler("Describe", h)
 	return described{h, d}

@@ -115,9 +115,9 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	if err := m.describe(e, h); err != nil {
 		return err
 	}
-	if _, isFunc := h.(HandlerFunc); isFunc && kind != "method" {
+	if _, describes := h.(Describer); !describes && kind != "method" {
 		m.opts.Logger.Warn("mcp: a "+kind+" is not listed, because its handler has no description", "name", name, "registered", e.site,
-			"remedy", "use Describe; if the function is middleware around a handler with a description, use Mux.With or NewMiddleware")
+			"remedy", "use Describe, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With, Chain or NewMiddleware")
 	}
 	m.wrapEntry(e, h, inside)
 	return m.edit(m.add(e))
