@@ -232,17 +232,21 @@ func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, vers
 		known := strings.Join(slices.Concat(ModernVersions(), LegacyVersions()), ", ")
 		return nil, fmt.Errorf("mcp: Connect: this client speaks %s: %w", known, newUnsupportedVersionError(version))
 	}
+	start := time.Now()
 	ctx, stop := withConnectTimeout(ctx, c.opts.ConnectTimeout)
 	defer stop()
 	conn := newConn(c)
 	if err := conn.open(ctx, t, version); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			err = noAnswerError(context.Cause(ctx), time.Since(start), "")
+		}
 		return nil, err
 	}
 	if err := conn.discover(ctx); err != nil {
-		_ = conn.Close() // the error to report is err
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			err = noAnswerError(context.Cause(ctx), time.Since(start), peerOf(conn.wire))
 		}
+		_ = conn.Close() // the error to report is err
 		return nil, err
 	}
 	conn.notes.start()

@@ -28,6 +28,20 @@ func (w privateWire) Err() error { return privateWireError(context.Background(),
 // Unwrap returns the wire of the transport.
 func (w privateWire) Unwrap() transport.Conn { return w.Conn }
 
+// peerOf returns what a wire says of the server; see [transport.Conn].
+func peerOf(w transport.Conn) string {
+	for {
+		switch v := w.(type) {
+		case interface{ Peer() string }:
+			return v.Peer()
+		case interface{ Unwrap() transport.Conn }:
+			w = v.Unwrap()
+		default:
+			return ""
+		}
+	}
+}
+
 const notAvailable = "the server behind this one is not available"
 
 // privateWireError returns the error of a wire as a PrivateError, unless it is an error

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,27 @@ func withConnectTimeout(ctx context.Context, timeout time.Duration) (_ context.C
 	if timeout < 0 {
 		return ctx, func() {}
 	}
-	ctx, _, stop = withClock(ctx, MethodDiscover+" or "+revision.Initialize, timeout)
+	ctx, _, stop = withClock(ctx, firstMethods, timeout)
 	return ctx, stop
 }
+
+// noAnswerError returns the error of connecting to a server that has not answered in time:
+// it wraps cause, and says what was tried, for how long, and what is known of the server. Any
+// other cause, such as a cancellation, is returned unchanged.
+func noAnswerError(cause error, after time.Duration, peer string) error {
+	if !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	peer = cmp.Or(peer, "the server")
+	if ours, ok := errors.AsType[*TimeoutError](cause); ok {
+		return &PrivateError{Public: notAvailable, Err: fmt.Errorf("%w from %s", ours, peer)}
+	}
+	err := fmt.Errorf("mcp: Connect: %w: no answer to %s in %v from %s", cause, firstMethods, after.Round(time.Millisecond), peer)
+	return &PrivateError{Public: notAvailable, Err: err}
+}
+
+// firstMethods are the methods with which a client begins.
+const firstMethods = MethodDiscover + " or " + revision.Initialize
 
 // withCallTimeout returns the context of a call, which ends after ClientOptions.CallTimeout.
 // Subscriptions have no timeout.

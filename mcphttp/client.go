@@ -116,6 +116,9 @@ type httpWire struct {
 	old     *sseWire       // the connection as HTTP+SSE; nil unless the server speaks only that
 }
 
+// Peer describes the server; see [transport.Conn].
+func (w *httpWire) Peer() string { return w.peer.Peer() }
+
 func newHTTPWire(p *peer, receive transport.Receiver) *httpWire {
 	w := &httpWire{clientConn: newClientConn(receive), peer: p}
 	w.session = w.newSession()

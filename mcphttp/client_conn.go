@@ -223,6 +223,12 @@ type peer struct {
 	ownsConnections bool // no other client uses the network connections
 }
 
+// Peer describes the server; see [transport.Conn]. It leaves out the query, in which some
+// URLs have a key.
+func (p *peer) Peer() string {
+	return "the server at " + p.url.Scheme + "://" + p.url.Host + p.url.Path
+}
+
 func newPeer(u *url.URL, opts *TransportOptions) *peer {
 	p := &peer{url: u, opts: opts}
 	var client http.Client

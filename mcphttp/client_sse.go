@@ -25,6 +25,9 @@ type sseWire struct {
 	calls    pending.Map[mcp.ID, *transport.Message]
 }
 
+// Peer describes the server; see [transport.Conn].
+func (w *sseWire) Peer() string { return w.peer.Peer() }
+
 // openSSEWire opens the stream and waits for its first event, until ctx is done. The
 // goroutine that reads the stream belongs to the connection.
 func openSSEWire(ctx context.Context, p *peer, c *clientConn) (*sseWire, error) {

@@ -59,7 +59,7 @@ func TestFindingI1U14NoSignOfAge(t *testing.T) {
 		serve http.HandlerFunc
 		text  string
 	}{
-		"silent":      {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer to server/discover or initialize within 2m0s"},
+		"silent":      {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer to server/discover or initialize within 2m0s from the server at http://"},
 		"cut off":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 		"429":         {answers(429, ""), "429 Too Many Requests"},
 		"502":         {answers(502, ""), "502 Bad Gateway"},

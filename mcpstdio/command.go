@@ -158,9 +158,11 @@ func (e *ExitError) Error() string {
 	if e.Stderr == "" {
 		return "mcpstdio: the server ended: " + status
 	}
-	stderr := strings.ReplaceAll(printable.Text(e.Stderr), "\n", "\n\t")
-	return "mcpstdio: the server ended: " + status + "; its last words:\n\t" + stderr
+	return "mcpstdio: the server ended: " + status + "; its last words:\n\t" + indented(e.Stderr)
 }
+
+// indented returns text for an error, whose further lines are indented.
+func indented(text string) string { return strings.ReplaceAll(printable.Text(text), "\n", "\n\t") }
 
 // Unwrap returns Err.
 func (e *ExitError) Unwrap() error { return e.Err }

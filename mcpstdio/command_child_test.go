@@ -74,6 +74,11 @@ var behaviours = map[string]func() int{
 		io.Copy(io.Discard, os.Stdin)
 		return 0
 	},
+	"waiting": func() int { // answers nothing
+		fmt.Fprintln(os.Stderr, "loading the model\n99 GB")
+		io.Copy(io.Discard, os.Stdin)
+		return 0
+	},
 	"halting": halting,
 	"old": func() int { // T61: exits when it does not know a method
 		return serveUnless("server/discover", func() { os.Exit(4) })

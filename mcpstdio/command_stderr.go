@@ -28,6 +28,15 @@ func (p *process) copyStderr() {
 	_, _ = io.Copy(to, p.stderr)
 }
 
+// Peer describes the process; see [transport.Conn].
+func (p *process) Peer() string {
+	stderr := p.tail.String()
+	if stderr == "" {
+		return "the command " + p.cmd.Path + ", which runs and has written nothing to its standard error"
+	}
+	return "the command " + p.cmd.Path + ", which runs; its last words:\n\t" + indented(stderr)
+}
+
 // tailSize is how many bytes of the standard error are kept for errors.
 const tailSize = 4 << 10
 

@@ -22,15 +22,20 @@ func NewSocket(network, address string) transport.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return &socket{in: newLineReader(conn, DefaultMaxMessage), out: newLineWriter(conn)}, nil
+		peer := "the server at the " + network + " socket " + address
+		return &socket{in: newLineReader(conn, DefaultMaxMessage), out: newLineWriter(conn), peer: peer}, nil
 	})
 }
 
 // A socket is the client's end of a connection.
 type socket struct {
-	in  *lineReader
-	out *lineWriter
+	in   *lineReader
+	out  *lineWriter
+	peer string
 }
+
+// Peer describes the server; see [transport.Conn].
+func (s *socket) Peer() string { return s.peer }
 
 // Read implements [transport.Stream]. Close interrupts it.
 func (s *socket) Read(context.Context) ([]byte, error) { return s.in.readMessage() }

@@ -29,8 +29,10 @@ type Receiver func(m Message, about ID)
 //
 // A Conn may have a method Ordered() bool, which reports whether it is a byte stream to
 // one server process, so that messages arrive one after the other: to a server that leaves
-// the first message unanswered another one can be sent. A Conn that wraps another may have
-// a method Unwrap() Conn, by which such methods of the other are found.
+// the first message unanswered another one can be sent. It may have a method Peer() string,
+// which describes the server for the error of a client that it leaves without an answer: how
+// it is reached, and what it last wrote to its standard error. A Conn that wraps another may
+// have a method Unwrap() Conn, by which such methods of the other are found.
 type Conn interface {
 	// Call sends a request and returns the server's response, which may be an error
 	// response. An error of Call is that of the connection: the request may or may not

@@ -152,6 +152,14 @@ func (c *streamConn) Close() error {
 
 func (c *streamConn) Done() <-chan struct{} { return c.done }
 
+// Peer returns what the stream says of its other end; see [Conn].
+func (c *streamConn) Peer() string {
+	if s, ok := c.stream.(interface{ Peer() string }); ok {
+		return s.Peer()
+	}
+	return ""
+}
+
 // Ordered reports that the connection is a byte stream; see [Conn].
 func (*streamConn) Ordered() bool { return true }
 
