@@ -77,7 +77,7 @@ func skipped(root fs.FS, name, base string) error {
 		return nil
 	}
 	_, err := fs.Stat(root, path.Join(name, "go.mod"))
-	if isModule := err == nil; isModule || strings.HasPrefix(base, ".") || name == "internal" || name == "examples" || base == "testdata" {
+	if isModule := err == nil; isModule || strings.HasPrefix(base, ".") || base == "internal" || name == "examples" || base == "testdata" {
 		return fs.SkipDir
 	}
 	return nil

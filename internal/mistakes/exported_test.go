@@ -9,6 +9,7 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/storetest"
 	"github.com/go-psi/psi/mcp/tasks"
@@ -64,6 +65,9 @@ var exportedTypes = []reflect.Type{
 	of[oauth.EnterpriseGrant](), of[oauth.Error](), of[oauth.FileStore](), of[oauth.IdentityProvider](), of[oauth.Key](),
 	of[oauth.Loopback](), of[oauth.MemoryStore](), of[oauth.Options](), of[oauth.Registration](), of[oauth.StoreKey](),
 	of[oauth.SubjectToken](), of[oauth.Transport](), of[oauth.WorkloadIdentity](),
+	of[skills.Catalog](), of[skills.File](), of[skills.Frontmatter](), of[skills.GetParams](), of[skills.GetResult](),
+	of[skills.ListResult](), of[skills.LoadOptions](), of[skills.Loaded](), of[skills.Options](),
+	of[skills.ReadDirectoryParams](), of[skills.ReadDirectoryResult](), of[skills.Skill](), of[skills.VerificationError](),
 	of[store.MemoryOptions](), of[store.Memory](), of[store.Record](), of[store.Retention](),
 	of[tasks.BackgroundOptions](), of[tasks.CreateResult](), of[tasks.DetailedTask](), of[tasks.GetParams](), of[tasks.GetResult](),
 	of[tasks.Handle](), of[tasks.Manager](), of[tasks.NotificationParams](), of[tasks.Options](), of[tasks.Status](),
@@ -104,6 +108,7 @@ var exportedFuncs = []any{
 	middleware.RequireScopesFor, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
+	skills.FS, skills.Get, skills.List, skills.Load, skills.ParseFrontmatter,
 	store.CheckKey, store.NewMemory, store.Update, storetest.Tests,
 	tasks.Attach, tasks.Client, tasks.New, tasks.Start,
 	transport.AppendCancelled, transport.AppendError, transport.AppendHead, transport.AppendNotification, transport.AppendRequest,

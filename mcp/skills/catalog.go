@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -101,13 +102,22 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
+// mustBeMade panics if FS did not make the catalog.
+func (c *Catalog) mustBeMade() {
+	made.Check(c != nil && c.fsys != nil, "skills: a Catalog", "FS")
+}
+
 // Skills returns the entries of the skills, by URI. They must not be changed.
-func (c *Catalog) Skills() []*Skill { return slices.Clone(c.current.Load().sorted) }
+func (c *Catalog) Skills() []*Skill {
+	c.mustBeMade()
+	return slices.Clone(c.current.Load().sorted)
+}
 
 // Reload reads the directory again. If a skill is not valid, it returns an error, and the
 // catalog stays as it is. Clients of the muxes on which the catalog is registered are told
 // what has changed: lists of resources, and resources that they subscribe to.
 func (c *Catalog) Reload() error {
+	c.mustBeMade()
 	c.reloading.Lock()
 	defer c.reloading.Unlock()
 	return c.reloadLocked()
@@ -165,6 +175,7 @@ func (c *Catalog) replace(next *snapshot) error {
 // announced even if no request comes. It logs why a changed directory is not valid. Every is
 // the time between two looks; 0 or less means ten seconds.
 func (c *Catalog) Watch(ctx context.Context, every time.Duration) {
+	c.mustBeMade()
 	if every <= 0 {
 		every = 10 * time.Second
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 )
@@ -61,6 +62,9 @@ type Loaded struct {
 //
 // It returns a [*VerificationError] if SKILL.md is not what the entry says.
 func Load(ctx context.Context, c *mcp.Conn, skill *Skill, opts *LoadOptions) (*Loaded, error) {
+	if skill == nil {
+		return nil, errors.New("skills: Load: the skill is nil; List and Get return skills")
+	}
 	l := &Loaded{conn: c, skill: skill, kept: map[string][]byte{}}
 	if opts != nil {
 		l.opts = *opts
@@ -91,16 +95,28 @@ func Load(ctx context.Context, c *mcp.Conn, skill *Skill, opts *LoadOptions) (*L
 	return l, nil
 }
 
+// mustBeMade panics if Load did not make the skill.
+func (l *Loaded) mustBeMade() {
+	made.Check(l != nil && l.skill != nil, "skills: a Loaded", "Load")
+}
+
 // Skill returns the entry of the skill.
-func (l *Loaded) Skill() *Skill { return l.skill }
+func (l *Loaded) Skill() *Skill {
+	l.mustBeMade()
+	return l.skill
+}
 
 // Instructions returns the text of SKILL.md, with its front matter.
-func (l *Loaded) Instructions() string { return l.instructions }
+func (l *Loaded) Instructions() string {
+	l.mustBeMade()
+	return l.instructions
+}
 
 // ReadFile reads and verifies a file, by its path in the directory of the skill, such as
 // "references/fees.md". A file that the entry does not have is a [*VerificationError], which
 // is an [fs.ErrNotExist]. The caller owns the data.
 func (l *Loaded) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	l.mustBeMade()
 	if !fs.ValidPath(name) || name == "." {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
 	}

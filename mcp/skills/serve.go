@@ -24,6 +24,7 @@ import (
 // A mux that mounts this one has the files, but not the methods: register the catalog there
 // as well if its clients shall list the skills.
 func (c *Catalog) Register(mux *mcp.Mux) {
+	c.mustBeMade()
 	c.reloading.Lock()
 	defer c.reloading.Unlock()
 	err := mux.Update(func(m *mcp.Mux) {
