@@ -120,6 +120,16 @@ type ClientExtension interface {
 	Middleware(c *Conn) Middleware
 }
 
+// An ExtensionResults is a [ClientExtension] that has types for its results. Without it,
+// results of methods and result types that package mcp does not know are kept in the Extra of
+// an [EmptyResult].
+type ExtensionResults interface {
+	ClientExtension
+	// NewResult returns a pointer to decode the result of a method into, nil if the result is
+	// not one of the extension. ResultType is "" if the result does not say.
+	NewResult(method, resultType string) Result
+}
+
 // A Client connects to servers of every revision. It is safe for concurrent use. It must be
 // made by [NewClient].
 type Client struct {

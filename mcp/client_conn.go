@@ -275,7 +275,7 @@ func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoin
 	if r.Error != nil {
 		return nil, fromWire(r.Error)
 	}
-	res, err := decodeResult(req.Method, r.Result)
+	res, err := decodeResult(req.Method, r.Result, c.client.opts.Extensions...)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: the answer to %s: %w", req.Method, err)
 	}

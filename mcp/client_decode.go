@@ -46,8 +46,9 @@ func newResult(method string) Result {
 }
 
 // decodeResult decodes the result of a request. A result of an unknown type is kept in the
-// Extra of an EmptyResult, because it may belong to an extension (basic/index).
-func decodeResult(method string, raw json.RawMessage) (Result, error) {
+// Extra of an EmptyResult, because it may belong to an extension (basic/index), unless one of
+// the extensions has a type for it.
+func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtension) (Result, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, errors.New("the result is not an object")
 	}
@@ -57,6 +58,9 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 			return nil, errors.New("the member resultType is not a string")
 		}
 		kind = string(jsonscan.Unquote(member))
+	}
+	if res := decodeExtension(method, kind, raw, extensions); res != nil {
+		return res, nil
 	}
 	res := newResult(method)
 	switch kind {
@@ -73,6 +77,19 @@ func decodeResult(method string, raw json.RawMessage) (Result, error) {
 		return nil, fmt.Errorf("%s", decodeProblem("the result", err))
 	}
 	return dropNulls(res), nil
+}
+
+// decodeExtension decodes a result of an extension. It returns nil if there is no type for it,
+// or if it does not fit its type: the extension then finds it in an EmptyResult.
+func decodeExtension(method, kind string, raw json.RawMessage, extensions []ClientExtension) Result {
+	for _, x := range extensions {
+		if typed, ok := x.(ExtensionResults); ok {
+			if res := typed.NewResult(method, kind); res != nil && unmarshal(raw, res) == nil {
+				return res
+			}
+		}
+	}
+	return nil
 }
 
 // mayAsk reports whether a server may ask the client questions about a request of the method

@@ -91,6 +91,16 @@ func (internals) Detach(req *Request) *Request {
 	return d
 }
 
+// DetachWithProgress returns a copy of req that is served by itself, as Detach does, and whose
+// sender wants progress.
+func (i internals) DetachWithProgress(req *Request) *Request {
+	d := i.Detach(req)
+	if d.params.progressToken.IsZero() {
+		d.params.progressToken = IntID(1)
+	}
+	return d
+}
+
 // MarshalResult encodes a result that is sent inside of another one.
 func (internals) MarshalResult(res Result) (json.RawMessage, error) {
 	if err := checkResult(res); err != nil {

@@ -39,6 +39,8 @@ func newOp(ctx context.Context, s *spec, impl *side.Side) (op, int, error) {
 		if c, err = impl.New(s.Options).Connect(ctx, mcp.LatestVersion); err == nil {
 			run = callOp(ctx, c, s.Op != "in process")
 		}
+	case "waiting task":
+		run, err = waitingOp(ctx, impl.New(s.Options))
 	case "client http":
 		var c side.Caller
 		parallel = 16
@@ -146,6 +148,19 @@ func callOp(ctx context.Context, c side.Caller, echo bool) op {
 		}
 		return err
 	}
+}
+
+// waitingOp starts tasks that wait for answers.
+func waitingOp(ctx context.Context, server side.Server) (op, error) {
+	c, err := server.Connect(ctx, mcp.LatestVersion)
+	if err != nil {
+		return nil, err
+	}
+	starter, ok := c.(side.TaskStarter)
+	if !ok {
+		return nil, errors.New("this side has no tasks")
+	}
+	return func(int) error { return starter.StartTask(ctx) }, nil
 }
 
 // runParallel does an op until the limit is reached, and returns how often.

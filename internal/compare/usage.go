@@ -18,6 +18,8 @@ type usage struct {
 	Mallocs  uint64
 	Bytes    uint64 // allocated
 	Resident int64  // bytes, at this moment
+
+	Goroutines int // at this moment
 }
 
 // used measures this process.
@@ -30,7 +32,7 @@ func used() (usage, error) {
 	u.CPU = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	u.Mallocs, u.Bytes = m.Mallocs, m.TotalAlloc
+	u.Mallocs, u.Bytes, u.Goroutines = m.Mallocs, m.TotalAlloc, runtime.NumGoroutine()
 	statm, err := os.ReadFile("/proc/self/statm") // in pages: all, resident, ...
 	if err != nil {
 		return u, err

@@ -25,6 +25,9 @@ const (
 	modules     measure = "modules linked"
 	extraCPU    measure = "more CPU, us"
 	extraAllocs measure = "more allocations"
+	timesCPU    measure = "times the CPU"
+	timesAllocs measure = "times the allocations"
+	goroutines  measure = "goroutines" // each
 )
 
 // A row is a line of the table: a measure of a workload, and what it must not

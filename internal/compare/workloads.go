@@ -16,7 +16,7 @@ import (
 // workloads are all that is measured. The bars are the project's; see
 // docs/performance.md.
 func workloads() []workload {
-	return slices.Concat(overHTTP(), overStdio(), inside(), clients(), held(), []workload{fanOut(), smallest(), middlewares()})
+	return slices.Concat(overHTTP(), overStdio(), inside(), clients(), held(), taskWorkloads(), []workload{fanOut(), smallest(), middlewares()})
 }
 
 func overHTTP() []workload {

@@ -167,7 +167,7 @@ func (r *run) awaitTask(ctx context.Context) (mcp.Result, error) {
 // serveUntil serves an ordinary call and, when it has taken long enough, makes it a task.
 func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	m := b.manager
-	r := &run{manager: m, replay: &replay.Run{}, original: req, poked: make(chan struct{}, 1)}
+	r := &run{manager: m, replay: &replay.Run{}, original: req}
 	running := r.contextFor(ctx)
 	stop := context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })
 	defer stop()

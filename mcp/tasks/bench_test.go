@@ -50,25 +50,44 @@ func BenchmarkCall(b *testing.B) {
 			polls := 0
 			defer func() { b.ReportMetric(float64(polls)/float64(b.N), "polls/op") }()
 			for b.Loop() {
-				res, _, err := mcptest.Do(b, mux, client.NewRequest(mcp.MethodCallTool, args))
-				if err != nil {
-					b.Fatal(err)
-				}
-				if created, ok := res.(*tasks.CreateResult); ok {
-					for {
-						polls++
-						res, _, err := mcptest.Do(b, mux, client.NewRequest(tasks.MethodGet, map[string]any{"taskId": created.ID}))
-						if err != nil {
-							b.Fatal(err)
-						}
-						if res.(*tasks.GetResult).Status == tasks.Completed {
-							break
-						}
-						runtime.Gosched()
-					}
-				}
+				polls += callOrTask(b, mux, client, args)
 			}
 		})
+	}
+}
+
+// callOrTask calls a tool, and polls its task, if it is one, to the end.
+func callOrTask(tb testing.TB, mux *mcp.Mux, client *mcptest.Client, args map[string]any) (polls int) {
+	tb.Helper()
+	res, _, err := mcptest.Do(tb, mux, client.NewRequest(mcp.MethodCallTool, args))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	created, ok := res.(*tasks.CreateResult)
+	if !ok {
+		return 0
+	}
+	for ended := false; !ended; polls++ {
+		res, _, err := mcptest.Do(tb, mux, client.NewRequest(tasks.MethodGet, map[string]any{"taskId": created.ID}))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		ended = res.(*tasks.GetResult).Status == tasks.Completed
+		runtime.Gosched()
+	}
+	return polls
+}
+
+// A task that ends at once, with its poll, costs at most three times a call.
+func TestBudget(t *testing.T) {
+	mux, _ := newBench(t, true)
+	client := sender(nil, true)
+	allocs := func(tool string) float64 {
+		args := map[string]any{"name": tool, "arguments": map[string]any{}}
+		return testing.AllocsPerRun(200, func() { callOrTask(t, mux, client, args) })
+	}
+	if call, task := allocs("ordinary"), allocs("task"); task > 3.2*call { // the rest is for what else runs
+		t.Errorf("a call makes %v allocations, a task that ends at once %v", call, task)
 	}
 }
 

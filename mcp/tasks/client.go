@@ -18,9 +18,10 @@ import (
 
 // Client returns the client's side of the extension, for [mcp.ClientOptions].Extensions.
 // With it, [mcp.Conn.CallTool] and [mcp.Call] return the result of a tool that runs in the
-// background as they return that of any other: they poll the task, or listen to it
-// if the server pushes its state, answer its questions with the functions of the client, report its status messages as progress ([mcp.WithProgress]),
-// and cancel it if their context is done. Use [Start] to get the task itself.
+// background as they return that of any other: they poll the task, or listen to it if the
+// server pushes its state, answer its questions with the functions of the client, report its
+// status messages as progress ([mcp.WithProgress]), and cancel it if their context is done.
+// Use [Start] to get the task itself.
 func Client() mcp.ClientExtension { return extension{} }
 
 type extension struct{}
@@ -49,6 +50,17 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 	}
 }
 
+// NewResult implements [mcp.ExtensionResults].
+func (extension) NewResult(method, resultType string) mcp.Result {
+	switch {
+	case method == MethodGet:
+		return new(GetResult)
+	case method == mcp.MethodCallTool && resultType == ResultTask:
+		return new(CreateResult)
+	}
+	return nil
+}
+
 // startKey marks the context of calls whose task is wanted instead of the result.
 type startKey struct{}
 
@@ -58,9 +70,12 @@ func isTask(req *mcp.Request, res mcp.Result) bool {
 
 // created returns the task with which a server has answered a call.
 func created(res mcp.Result) (Task, error) {
-	var c CreateResult
-	if err := convert(res, &c); err != nil {
-		return Task{}, err
+	c, ok := res.(*CreateResult)
+	if !ok {
+		c = new(CreateResult)
+		if err := convert(res, c); err != nil {
+			return Task{}, err
+		}
 	}
 	if c.ResultType != ResultTask || c.ID == "" {
 		return Task{}, fmt.Errorf("tasks: the server's answer to %s is neither a result nor a task: %w", mcp.MethodCallTool, mcp.ErrUnreadable)
@@ -68,7 +83,8 @@ func created(res mcp.Result) (Task, error) {
 	return c.Task, nil
 }
 
-// convert decodes a result, which is not of a type of package mcp, into one of this package.
+// convert decodes a result into one of this package, from which it differs if middleware has
+// made it, or a server that does not keep to the specification.
 func convert(res mcp.Result, dst any) error {
 	raw, err := strictjson.Marshal(res)
 	if err == nil {
@@ -96,7 +112,7 @@ type driver struct {
 }
 
 func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *driver {
-	return &driver{conn: c, source: source, next: source.next, req: req, task: task, answers: map[string]json.RawMessage{}}
+	return &driver{conn: c, source: source, next: source.next, req: req, task: task}
 }
 
 const (
@@ -114,8 +130,7 @@ const (
 // drive follows the task until it has ended. If the caller gives up, or a question cannot be
 // answered, it cancels the task.
 func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
-	listening, stop := context.WithCancel(ctx)
-	defer stop()
+	defer d.stop()
 	for {
 		t, err := d.await(ctx)
 		if err != nil {
@@ -144,9 +159,21 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 				return res, err
 			}
 		}
-		if d.pushes == nil {
-			d.pushes = d.source.listen(listening, d.task.ID)
-		}
+		d.listen(ctx)
+	}
+}
+
+// listen has the server push the task, unless it does already.
+func (d *driver) listen(ctx context.Context) {
+	if d.pushes == nil {
+		d.pushes = d.source.listen(ctx, d.task.ID)
+	}
+}
+
+// stop ends what listen began.
+func (d *driver) stop() {
+	if d.pushes != nil {
+		d.pushes.end()
 	}
 }
 
@@ -175,12 +202,16 @@ func failure(t *DetailedTask) error {
 // await waits for a new state that the server pushes, and returns nil when it is time to
 // poll. The timeout of the call does not run meanwhile: the server is not asked anything.
 func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
+	wait := d.interval()
+	if wait == 0 {
+		return nil, context.Cause(ctx)
+	}
 	defer callclock.Pause(ctx)()
 	var states <-chan *DetailedTask
 	if d.pushes != nil {
 		states = d.pushes.states
 	}
-	timer := time.NewTimer(d.interval())
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
 		select {
@@ -203,7 +234,7 @@ func (d *driver) interval() time.Duration {
 	case !d.polled && d.task.Status == Working:
 		return firstPoll
 	case !d.polled:
-		return time.Nanosecond
+		return 0
 	}
 	wait := defaultPoll
 	if d.task.PollIntervalMs != nil {
@@ -254,6 +285,9 @@ func (d *driver) report(ctx context.Context, t *DetailedTask) {
 
 // answer has the functions of the client answer the questions that are new.
 func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) error {
+	if d.answers == nil {
+		d.answers = map[string]json.RawMessage{}
+	}
 	for key, q := range questions {
 		if d.answers[key] != nil {
 			continue
@@ -302,6 +336,9 @@ func get(ctx context.Context, h mcp.Handler, id string) (*GetResult, error) {
 	res, err := send(ctx, h, MethodGet, &GetParams{TaskID: id})
 	if err != nil {
 		return nil, err
+	}
+	if t, ok := res.(*GetResult); ok {
+		return t, nil
 	}
 	t := new(GetResult)
 	return t, convert(res, t)

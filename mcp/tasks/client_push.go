@@ -33,7 +33,7 @@ func newPushSource(next mcp.Handler) *pushSource {
 	return &pushSource{next: next, slots: make(chan struct{}, maxListening)}
 }
 
-// listen subscribes to a task until ctx is done. It returns nil if there are too many
+// listen subscribes to a task until ctx is done or the pushes are ended. It returns nil if there are too many
 // subscriptions, or the server does not push.
 func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 	if p.refused.Load() {
@@ -45,7 +45,7 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 		return nil
 	}
 	ctx, end := context.WithCancel(ctx)
-	s := &pushes{id: id, states: make(chan *DetailedTask, 1)}
+	s := &pushes{id: id, states: make(chan *DetailedTask, 1), end: end}
 	s.declined = func() {
 		p.refused.Store(true)
 		end()
@@ -74,6 +74,7 @@ type pushes struct {
 	states   chan *DetailedTask
 	accepted atomic.Bool // the server pushes the task
 	declined func()      // called if the server does not
+	end      func()      // ends the subscription
 }
 
 // Notify implements the notifier of a request.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -143,7 +142,7 @@ func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error
 			return nil, fmt.Errorf("tasks: the request of a task is not in the store: %w", err)
 		}
 	}
-	req, err := mcp.NewRequest(mcp.MethodCallTool, withProgressToken(raw, mcp.IntID(1)))
+	req, err := mcp.NewRequest(mcp.MethodCallTool, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -158,21 +157,4 @@ func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error
 		}
 	}
 	return core.WithAnswers(req, answers, rec.State)
-}
-
-// withProgressToken returns params that ask for progress, which becomes the status message.
-// A zero token stands for any.
-func withProgressToken(params json.RawMessage, token mcp.ID) json.RawMessage {
-	if token.IsZero() {
-		token = mcp.IntID(1)
-	}
-	meta := jsonscan.Member(params, "_meta")
-	if len(meta) == 0 || meta[0] != '{' {
-		meta = []byte("{}")
-	}
-	with := make([]byte, 0, len(params)+64)
-	with = append(jsonscan.AppendKey(append(with, '{'), "_meta"), '{')
-	with = append(jsonscan.AppendKey(with, mcp.MetaProgressToken), token.String()...)
-	with = jsonscan.AppendMembers(with, meta, mcp.MetaProgressToken)
-	return jsonscan.AppendMembers(with, params, "_meta")
 }

@@ -100,10 +100,13 @@ func updateIndex(ctx context.Context, s store.Values, key string, ttl time.Durat
 	return err
 }
 
-// shards is the number of parts of the list.
-const shards = 32
+// The number of parts of the list, and of the tasks of callers that are not authenticated.
+const (
+	shards          = 32
+	anonymousShards = 256
+)
 
-func shardOf(id string) string {
+func shardOf(id string, shards uint32) string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(id))%shards), 10)
 }
 
@@ -112,7 +115,7 @@ func shardOf(id string) string {
 // do not expire, because clocks can be wrong: the sweeper removes what is left over.
 func (m *Manager) list(ctx context.Context, rec *record) error {
 	id := rec.Task.ID
-	return updateIndex(ctx, m.store, m.key("working", shardOf(id)), 0, func(x index) (index, error) {
+	return updateIndex(ctx, m.store, m.key("working", shardOf(id, shards)), 0, func(x index) (index, error) {
 		if rec.Owner == "" && x.count() >= max(m.opts.MaxWorking/shards, 1) {
 			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "too many tasks are working; try again later")
 		}
@@ -123,7 +126,7 @@ func (m *Manager) list(ctx context.Context, rec *record) error {
 // unlist takes a task off the list whose round has ended. It leaves a later round listed: the
 // client may have answered in the meantime.
 func (m *Manager) unlist(ctx context.Context, id string, round uint64) error {
-	return updateIndex(ctx, m.store, m.key("working", shardOf(id)), 0, func(x index) (index, error) {
+	return updateIndex(ctx, m.store, m.key("working", shardOf(id, shards)), 0, func(x index) (index, error) {
 		if listed, ok := x.find(id); !ok || uint64(listed) > round {
 			return nil, errUnchanged
 		}
@@ -145,7 +148,7 @@ func (m *Manager) listed(ctx context.Context, shard int) (index, error) {
 func (m *Manager) enter(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
 	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
 		switch n := x.count(); {
-		case caller == nil && n >= max(m.opts.MaxAnonymous/shards, 1):
+		case caller == nil && n >= max(m.opts.MaxAnonymous/anonymousShards, 1):
 			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "callers that are not authenticated have too many tasks; they are kept until their TTL has passed")
 		case caller != nil && n >= m.opts.MaxPerCaller:
 			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "the caller has %d tasks, which is the limit; they are kept until their TTL has passed", n)
@@ -164,7 +167,7 @@ func (m *Manager) leave(ctx context.Context, caller *mcp.Principal, id string) e
 // updateCaller changes what is kept about a caller: when its tasks expire, in Unix seconds,
 // without those that have expired.
 func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, id string, change func(index) (index, error)) error {
-	key := m.key("caller", "/"+shardOf(id))
+	key := m.key("caller", "/"+shardOf(id, anonymousShards))
 	if caller != nil {
 		key = m.key("caller", callerOf(caller))
 	}

@@ -102,9 +102,7 @@ func (m *Manager) schedule(candidates ...candidate) (idle bool) {
 		return false
 	}
 	for _, c := range candidates {
-		if m.running[c.id] == nil {
-			m.queue.add(c)
-		}
+		m.queue.add(c) // also if it runs here: that run may be about to end
 	}
 	m.dispatchLocked()
 	return len(m.queue.turns) == 0

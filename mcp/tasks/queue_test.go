@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,6 +151,32 @@ func TestAbandonedCreation(t *testing.T) {
 		<-time.After(time.Minute)
 		if n := runs.count("all"); n != 1 {
 			t.Errorf("the handler was run %d times", n)
+		}
+	})
+}
+
+// A client answers while the run that asked is still coming to its end. The task goes on at
+// once.
+func TestAnsweredBeforeTheRunHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{Lease: time.Hour}, nil)
+		r.tool("ask", func(ctx context.Context) (string, error) {
+			<-time.After(time.Second)
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return c.Codec, err
+		})
+		c := r.connect(t)
+		h := start(t, c, "ask")
+		r.link.hook(nil, func(key string, value []byte) {
+			if kindOf(key) == "task" && strings.Contains(string(value), `"input_required"`) {
+				if err := h.Update(context.Background(), map[string]json.RawMessage{"codec": json.RawMessage(av1)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		begun := time.Now()
+		if got := text(t, until(t, h, tasks.Completed)); got != "av1" || time.Since(begun) > 10*time.Second {
+			t.Errorf("%q after %v", got, time.Since(begun))
 		}
 	})
 }

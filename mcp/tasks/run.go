@@ -30,7 +30,7 @@ type run struct {
 	ctx      context.Context // of the handler
 
 	record   *record       // as it was when the run began; nil before the call is a task
-	poked    chan struct{} // wakes renew
+	poked    chan struct{} // wakes renew; nil before attend
 	attended func()        // ends what attend began; nil if it did not
 	created  Task          // as it was stored first
 
@@ -51,7 +51,7 @@ type run struct {
 }
 
 func (m *Manager) newRun(rec *record) *run {
-	r := &run{manager: m, record: rec, isTask: true, poked: make(chan struct{}, 1)}
+	r := &run{manager: m, record: rec, isTask: true}
 	r.replay = replay.Resume(rec.Memory, r.keep)
 	return r
 }
@@ -131,6 +131,7 @@ func (r *run) setOrdinary(o *outcome) {
 // down or the TTL of the task has passed.
 func (r *run) attend() {
 	m, id, returned := r.manager, r.record.Task.ID, make(chan struct{})
+	r.poked = make(chan struct{}, 1)
 	m.mu.Lock()
 	m.running[id] = r
 	m.mu.Unlock()
@@ -217,10 +218,7 @@ func (r *run) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mc
 	r.mu.Lock()
 	r.reached = true
 	r.mu.Unlock()
-	inner, err := core.Detach(req).WithParams(withProgressToken(requestOf(req), req.ProgressToken()))
-	if err != nil {
-		return nil, err
-	}
+	inner := core.DetachWithProgress(req)
 	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // a tool that it calls is no part of the run
 	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, r, r.manager.opts.Logger)
 }

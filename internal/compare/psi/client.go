@@ -19,8 +19,8 @@ import (
 
 type caller struct{ *mcp.Conn }
 
-func connect(ctx context.Context, t transport.Transport, version string) (side.Caller, error) {
-	conn, err := mcp.NewClient("compare", "v1", &mcp.ClientOptions{Version: version}).Connect(ctx, t)
+func connect(ctx context.Context, t transport.Transport, opts *mcp.ClientOptions) (side.Caller, error) {
+	conn, err := mcp.NewClient("compare", "v1", opts).Connect(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -29,13 +29,13 @@ func connect(ctx context.Context, t transport.Transport, version string) (side.C
 
 func dial(ctx context.Context, url, version string) (side.Caller, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	return connect(ctx, mcphttp.NewTransport(url, &mcphttp.TransportOptions{Client: client}), version)
+	return connect(ctx, mcphttp.NewTransport(url, &mcphttp.TransportOptions{Client: client}), &mcp.ClientOptions{Version: version})
 }
 
 func start(ctx context.Context, program side.Program, version string) (side.Caller, error) {
 	cmd := exec.Command(program.Path) //nolint:gosec,noctx // it is this program, and ends with its connection
 	cmd.Env = append(os.Environ(), program.Env...)
-	return connect(ctx, mcpstdio.NewCommand(cmd, nil), version)
+	return connect(ctx, mcpstdio.NewCommand(cmd, nil), &mcp.ClientOptions{Version: version})
 }
 
 func (c caller) Add(ctx context.Context, a, b int) (int, error) {

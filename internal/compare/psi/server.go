@@ -15,6 +15,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 	"github.com/go-psi/psi/internal/compare/work"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
@@ -29,6 +30,7 @@ var Side = side.Side{Name: "psi", New: newServer, Dial: dial, Start: start}
 
 type server struct {
 	mux     *mcp.Mux
+	tasks   bool
 	changes int
 }
 
@@ -39,12 +41,16 @@ func newServer(o side.Options) side.Server {
 		plenty := middleware.NewTokenBucket(1_000_000_000, time.Second, nil)
 		mux.Use(middleware.Recover(log), middleware.Logger(log), middleware.RateLimit(middleware.ByTool, plenty))
 	}
-	mux.Tool("add", mcp.ToolFunc(work.Add, &mcp.Tool{Description: "Add two integers."}))
+	tools := mux
+	if o.Tasks != "" {
+		tools = addTasks(mux, o.Tasks)
+	}
+	tools.Tool("add", mcp.ToolFunc(work.Add, &mcp.Tool{Description: "Add two integers."}))
 	mux.Tool("echo", mcp.ToolFunc(work.Repeat, &mcp.Tool{Description: "Say it again."}))
 	for i := range o.Tools {
 		mux.Tool(fmt.Sprintf("tool%04d", i), mcp.ToolFunc(work.Add, &mcp.Tool{Description: "Add two integers."}))
 	}
-	return &server{mux: mux}
+	return &server{mux: mux, tasks: o.Tasks != ""}
 }
 
 // nowhere takes all records, unlike [slog.DiscardHandler], which none are made for.
@@ -87,7 +93,12 @@ func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), 
 }
 
 func (s *server) Connect(ctx context.Context, version string) (side.Caller, error) {
-	return connect(ctx, inMemory(s.mux, version), version)
+	opts := &mcp.ClientOptions{Version: version}
+	if s.tasks {
+		opts.Extensions = []mcp.ClientExtension{tasks.Client()}
+		opts.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: new(struct{})}}
+	}
+	return connect(ctx, inMemory(s.mux, version), opts)
 }
 
 func (s *server) Change() {

@@ -30,6 +30,9 @@ type Options struct {
 	// Middleware wraps recovery, logging and a rate limit around everything. Only
 	// psi has it.
 	Middleware bool
+	// Tasks adds tasks: "beside" the tools, or "behind" them, so that a call is one. Only psi
+	// has them.
+	Tasks string
 }
 
 // A Server has the tools of package work.
@@ -50,6 +53,11 @@ type Caller interface {
 	Add(ctx context.Context, a, b int) (int, error)
 	Echo(ctx context.Context, text string) (string, error)
 	Close() error
+}
+
+// A TaskStarter is a Caller that can start a task which waits for an answer.
+type TaskStarter interface {
+	StartTask(ctx context.Context) error
 }
 
 // A Program is what a client starts as its server.
