@@ -12,12 +12,13 @@ import (
 
 // A mount is a handler that is mounted under a prefix of a mux.
 type mount struct {
-	prefix    string
-	uriPrefix string  // marks its URIs, see [Mux.Mount]
-	handler   Handler // as given to Mount
-	serve     Handler // handler wrapped in the middleware of the view
-	site      string
-	parent    *registry
+	prefix     string
+	uriPrefix  string  // marks its URIs, see [Mux.Mount]
+	pagePrefix string  // marks those of its pages
+	handler    Handler // as given to Mount
+	serve      Handler // handler wrapped in the middleware of the view
+	site       string
+	parent     *registry
 
 	mu        sync.Mutex
 	warned    map[string]struct{} // problems of its lists that were logged
@@ -27,7 +28,7 @@ type mount struct {
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	return &mount{
-		prefix: prefix, uriPrefix: "mount:" + prefix + ":",
+		prefix: prefix, uriPrefix: "mount:" + prefix + ":", pagePrefix: pagePrefixOf(prefix),
 		handler: h, serve: chain(h, m.around()), site: site, parent: m.registry, late: map[Change]latePart{},
 	}
 }
@@ -41,7 +42,9 @@ func isMountPrefix(prefix string) bool {
 // [Upstream], under a prefix. The prefix includes the separator: with "github_", the tool "search"
 // becomes "github_search". Prompts are renamed in the same way. The URI "notes://a" becomes
 // "mount:github_:notes://a", also in the results of tools and prompts, except for URIs that
-// the client fetches from the web itself. Custom methods are not mounted.
+// the client fetches from the web itself. The page "ui://seats" of MCP Apps becomes
+// "ui://mount/github_/seats", also in the metadata of the tools that are shown with it.
+// Custom methods are not mounted.
 //
 // Mounts are disjoint: Mount panics if one prefix begins with another one. All URIs that
 // begin with "mount:github_:" belong to the mount. A tool or prompt of the mux itself may
@@ -141,8 +144,10 @@ func (mt *mount) checkDisjoint() error {
 
 // checkNotIn returns an error if a resource of the mux itself has a URI of the mount's.
 func (mt *mount) checkNotIn(e *entry) error {
-	if e.kind == "resource" && strings.HasPrefix(e.name, mt.uriPrefix) {
-		return registrationErrorf("resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, mt.uriPrefix, mt.site)
+	for _, prefix := range []string{mt.uriPrefix, mt.pagePrefix} {
+		if e.kind == "resource" && strings.HasPrefix(e.name, prefix) {
+			return registrationErrorf("resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, prefix, mt.site)
+		}
 	}
 	return nil
 }
@@ -203,21 +208,15 @@ func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
 	}
 }
 
-// prefixFor returns the prefix of the names or URIs of the mount. A URI keeps its inner URI
-// byte for byte, so that removing the prefix is exact.
-func (mt *mount) prefixFor(kind string) string {
-	if kind == "resource" {
-		return mt.uriPrefix
-	}
-	return mt.prefix
-}
-
 // outerName returns the name outside of the mount; methods have none.
 func (mt *mount) outerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
 	}
-	return mt.prefixFor(kind) + name, true
+	if kind == "resource" {
+		return mt.outerURI(name), true
+	}
+	return mt.prefix + name, true
 }
 
 // innerName returns the name inside of the mount, if name belongs to the mount.
@@ -225,7 +224,10 @@ func (mt *mount) innerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
 	}
-	return strings.CutPrefix(name, mt.prefixFor(kind))
+	if kind == "resource" {
+		return mt.innerURI(name)
+	}
+	return strings.CutPrefix(name, mt.prefix)
 }
 
 // outer returns the name outside of the mount of what a method is about.
@@ -234,7 +236,7 @@ func (mt *mount) outer(method, name string) string {
 	case MethodCallTool, MethodGetPrompt:
 		return mt.prefix + name
 	case MethodReadResource:
-		return mt.uriPrefix + name
+		return mt.outerURI(name)
 	}
 	return name
 }
@@ -252,6 +254,9 @@ func (s *snapshot) mountOf(kind, name string) *mount {
 // serveNamed serves a request under its inner name.
 func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Result, error) {
 	name, _ := mt.innerName(kind, req.Name())
+	if name == "" && kind == "resource" {
+		return nil, NewResourceNotFoundError(req.Name())
+	}
 	inner := req.withName(name)
 	inner.mounts += mt.prefix + "/"
 	inner, err := mt.openState(ctx, req, inner)
@@ -347,7 +352,7 @@ func (mt *mount) renameContent(c Content) Content {
 			return c
 		}
 		link := *c
-		link.URI = mt.uriPrefix + c.URI
+		link.URI = mt.outerURI(c.URI)
 		return &link
 	case *EmbeddedResource:
 		embedded := *c
@@ -362,7 +367,7 @@ func (mt *mount) renamePart(part *ResourceContents) *ResourceContents {
 		return nil
 	}
 	c := *part
-	c.URI = mt.uriPrefix + part.URI
+	c.URI = mt.outerURI(part.URI)
 	return &c
 }
 

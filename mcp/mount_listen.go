@@ -146,7 +146,7 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 		},
 		changed: func(_ context.Context, c Change) error {
 			if c.Method == NotificationResourceUpdated {
-				c.URI = m.uriPrefix + c.URI
+				c.URI = m.outerURI(c.URI)
 			}
 			ls.listener.add(c)
 			return nil
@@ -167,7 +167,7 @@ func (ls *mountListeners) filterFor(m *mount) SubscriptionFilter {
 	f := ls.filter
 	f.ResourceSubscriptions = nil
 	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner, ok := m.innerName("resource", uri); ok {
+		if inner, ok := m.innerURI(uri); ok && inner != "" {
 			f.ResourceSubscriptions = append(f.ResourceSubscriptions, inner)
 		}
 	}

@@ -40,7 +40,7 @@ func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (rena
 		renamed, name, err := rename(d)
 		switch {
 		case err != nil:
-		case name == mt.prefixFor(kind):
+		case name == mt.prefix || name == mt.uriPrefix || name == mt.pagePrefix:
 			err = errNameless
 		case printable.Line(name) != name:
 			err = errUnprintable
@@ -82,7 +82,7 @@ func (mt *mount) warn(msg, kind, name string, problem error) {
 func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 	return outerItems(mt, "tool", tools, func(t *Tool) (*Tool, string, error) {
 		c := *t
-		c.Name = mt.prefix + t.Name
+		c.Name, c.Meta = mt.prefix+t.Name, mt.outerToolMeta(t.Meta)
 		if s.tools[c.Name] != nil {
 			return nil, c.Name, errShadowed
 		}
@@ -107,7 +107,7 @@ func (mt *mount) outerPrompts(s *snapshot, prompts []*Prompt) []*Prompt {
 func (mt *mount) outerResources(resources []*Resource) []*Resource {
 	return outerItems(mt, "resource", resources, func(r *Resource) (*Resource, string, error) {
 		c := *r
-		c.URI = mt.uriPrefix + r.URI
+		c.URI = mt.outerURI(r.URI)
 		return &c, c.URI, nil
 	})
 }
@@ -115,7 +115,7 @@ func (mt *mount) outerResources(resources []*Resource) []*Resource {
 func (mt *mount) outerTemplates(templates []*ResourceTemplate) []*ResourceTemplate {
 	return outerItems(mt, "resource", templates, func(t *ResourceTemplate) (*ResourceTemplate, string, error) {
 		c := *t
-		c.URITemplate = mt.uriPrefix + t.URITemplate
+		c.URITemplate = mt.outerURI(t.URITemplate)
 		return &c, c.URITemplate, nil
 	})
 }

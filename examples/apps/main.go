@@ -1,0 +1,52 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Command apps is an airline whose tool shows free seats: as text to any client, and as a page
+// on which the user reserves one to a host of MCP Apps.
+//
+//	go run ./examples/apps -http 127.0.0.1:8080
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp"
+)
+
+func main() {
+	addr := flag.String("http", "127.0.0.1:8080", "serve at this `address`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, *addr)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, addr string) error {
+	mux, err := newAirline().newServer()
+	if err != nil {
+		return err
+	}
+	endpoint := mcphttp.NewHandler(mux, nil)
+	server := &http.Server{Addr: addr, Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	log.Printf("serving at http://%s", addr)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx))
+}

@@ -1,0 +1,101 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package apps
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// source is an origin in a content security policy, such as https://*.example:8443/path. It
+// has no character that ends a source or a directive.
+var source = regexp.MustCompile(`^((https?|wss?)://)?(\*\.)?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*(:([0-9]{1,5}|\*))?(/[a-zA-Z0-9._~!$&()*+=:@%/-]*)?$`)
+
+// maxSources bounds the sources of one list.
+const maxSources = 200
+
+// lists returns the lists of the policy by their names.
+func (c *CSP) lists() map[string][]string {
+	return map[string][]string{
+		"connectDomains": c.ConnectDomains, "resourceDomains": c.ResourceDomains,
+		"frameDomains": c.FrameDomains, "baseUriDomains": c.BaseURIDomains,
+	}
+}
+
+// check returns an error if a domain is not one. A page could otherwise write directives of
+// its own into the policy that is to confine it.
+func (c *CSP) check() error {
+	for name, list := range c.lists() {
+		if len(list) > maxSources {
+			return fmt.Errorf("csp.%s has %d domains, and the limit is %d", name, len(list), maxSources)
+		}
+		for i, s := range list {
+			if len(s) > 500 || !source.MatchString(s) {
+				return fmt.Errorf("csp.%s[%d] is %.100q; it must be an origin such as https://api.example", name, i, s)
+			}
+		}
+	}
+	return nil
+}
+
+// Policy returns the value of the header Content-Security-Policy under which a page with the
+// metadata runs. Without a CSP, a page has inline scripts and styles only, and connects to
+// nothing. Forms cannot be sent in either case.
+func (m *PageMeta) Policy() string {
+	c := m.CSP
+	connect := "'none'"
+	if c != nil {
+		connect = join("'self'", c.ConnectDomains)
+	} else {
+		c = &CSP{}
+	}
+	orNone := func(list []string, otherwise string) string {
+		if len(list) == 0 {
+			return otherwise
+		}
+		return strings.Join(list, " ")
+	}
+	return strings.Join([]string{
+		"default-src 'none'",
+		"script-src " + join("'self' 'unsafe-inline'", c.ResourceDomains),
+		"style-src " + join("'self' 'unsafe-inline'", c.ResourceDomains),
+		"img-src " + join("'self' data:", c.ResourceDomains),
+		"media-src " + join("'self' data:", c.ResourceDomains),
+		"font-src " + join("'self'", c.ResourceDomains),
+		"connect-src " + connect,
+		"frame-src " + orNone(c.FrameDomains, "'none'"),
+		"base-uri " + orNone(c.BaseURIDomains, "'self'"),
+		"object-src 'none'",
+		"form-action 'none'",
+	}, "; ")
+}
+
+func join(first string, more []string) string {
+	return strings.Join(append([]string{first}, more...), " ")
+}
+
+// Allow returns the value of the attribute allow of a frame that grants the permissions.
+func (p *Permissions) Allow() string {
+	if p == nil {
+		return ""
+	}
+	var granted []string
+	for _, each := range []struct {
+		asked bool
+		name  string
+	}{{p.Camera, "camera"}, {p.Microphone, "microphone"}, {p.Geolocation, "geolocation"}, {p.ClipboardWrite, "clipboard-write"}} {
+		if each.asked {
+			granted = append(granted, each.name)
+		}
+	}
+	return strings.Join(granted, "; ")
+}
+
+// The values of the attribute sandbox: of the frame with the proxy, which has an origin of its
+// own, and of the frame within it with the page, which then has an opaque one.
+const (
+	SandboxProxy = "allow-scripts allow-same-origin allow-forms"
+	SandboxPage  = "allow-scripts allow-forms"
+)

@@ -1,0 +1,196 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// Client returns the extension of a host, for [mcp.ClientOptions].Extensions. It declares that
+// the client shows pages, and keeps tools apart: requests are those of the model, which has
+// the tools for models in its lists and can call no other, unless their context is one of
+// [AsApp].
+//
+// It is not for the client of a gateway, which must pass on all tools: one with Forward passes
+// on what its callers declare.
+func Client() mcp.ClientExtension { return clientExtension{} }
+
+type clientExtension struct{}
+
+// ID implements [mcp.ClientExtension].
+func (clientExtension) ID() string { return Extension }
+
+// Settings implements [mcp.ClientExtension].
+func (clientExtension) Settings() json.RawMessage { return clientSettings }
+
+// Middleware implements [mcp.ClientExtension].
+func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
+	return newSeparator(func(ctx context.Context, _ *mcp.Request) Visibility {
+		if ctx.Value(appKey{}) != nil {
+			return ForApp
+		}
+		return ForModel
+	})
+}
+
+type appKey struct{}
+
+// AsApp returns a context for requests that a page makes. A connection whose client has
+// [Client] then lists the tools for apps, and calls no other.
+func AsApp(ctx context.Context) context.Context { return context.WithValue(ctx, appKey{}, true) }
+
+// HideAppTools returns middleware for a server or a gateway that hides tools for apps only
+// from clients that do not declare the extension: they would show them to a model. Such tools
+// are neither listed nor called then. Use it around a whole mux.
+func HideAppTools() mcp.Middleware {
+	return newSeparator(func(_ context.Context, req *mcp.Request) Visibility {
+		if supports(req.ClientCapabilities()) {
+			return ""
+		}
+		return ForModel
+	})
+}
+
+// A VisibilityError means that a tool is not for the side that has called it.
+type VisibilityError struct {
+	Tool   string
+	Caller Visibility
+}
+
+func (e *VisibilityError) Error() string {
+	other := map[Visibility]Visibility{ForModel: ForApp, ForApp: ForModel}[e.Caller]
+	return fmt.Sprintf("apps: the tool %.200q is for the %s only, and the %s has called it", e.Tool, other, e.Caller)
+}
+
+// Unwrap returns the error for a peer: to it, the tool does not exist.
+func (e *VisibilityError) Unwrap() error { return mcp.NewUnknownNameError("tool", e.Tool) }
+
+// A separator shows each side its tools.
+type separator struct {
+	next   mcp.Handler
+	caller func(context.Context, *mcp.Request) Visibility // "" for one that gets all tools
+
+	mu    sync.Mutex
+	known map[string]*ToolMeta // what lists have said of tools
+}
+
+func newSeparator(caller func(context.Context, *mcp.Request) Visibility) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		return &separator{next: next, caller: caller, known: map[string]*ToolMeta{}}
+	}
+}
+
+// ServeMCP implements [mcp.Handler].
+func (s *separator) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	switch req.Method {
+	case mcp.MethodListTools:
+		return s.list(ctx, req)
+	case mcp.MethodCallTool:
+		if caller := s.caller(ctx, req); caller != "" && !s.isFor(ctx, req, caller) {
+			return nil, &VisibilityError{req.Name(), caller}
+		}
+	}
+	return s.next.ServeMCP(ctx, req)
+}
+
+// list removes the tools that are not for the caller. A tool whose metadata is malformed is
+// for nobody.
+func (s *separator) list(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	res, err := s.next.ServeMCP(ctx, req)
+	list, ok := res.(*mcp.ListToolsResult)
+	if err != nil || !ok {
+		return res, err
+	}
+	s.learn(list.Tools)
+	caller := s.caller(ctx, req)
+	if caller == "" {
+		return res, nil
+	}
+	c := *list
+	c.Tools = make([]*mcp.Tool, 0, len(list.Tools))
+	for _, t := range list.Tools {
+		if m, err := MetaOf(t); err == nil && m.IsFor(caller) {
+			c.Tools = append(c.Tools, t)
+		}
+	}
+	return &c, nil
+}
+
+// Bounds of what is remembered, and of the lists that are read for one call.
+const (
+	maxKnown = 10_000
+	maxPages = 100
+)
+
+// nobody is the metadata of a tool whose own is malformed.
+var nobody = &ToolMeta{Visibility: []Visibility{}}
+
+// learn remembers what a list says. Other tools than those with metadata are remembered, too,
+// so that a call need not look for them.
+func (s *separator) learn(tools []*mcp.Tool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) > maxKnown {
+		clear(s.known)
+	}
+	for _, t := range tools {
+		m, err := MetaOf(t)
+		if err != nil {
+			m = nobody
+		}
+		s.known[t.Name] = m
+	}
+}
+
+func (s *separator) knows(name string) (*ToolMeta, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.known[name]
+	return m, ok
+}
+
+// isFor reports whether the caller may call a tool. If no list had the tool yet, the lists are
+// read. A tool that is in none is not one with a page.
+func (s *separator) isFor(ctx context.Context, req *mcp.Request, caller Visibility) bool {
+	name := req.Name()
+	m, ok := s.knows(name)
+	for p, pages := new(mcp.ListParams), 0; !ok && pages < maxPages; pages++ {
+		list, err := listPage(ctx, s.next, req, p)
+		if err != nil {
+			return true // the call will fail as well, or there are no lists
+		}
+		s.learn(list.Tools)
+		if m, ok = s.knows(name); ok || list.NextCursor == nil {
+			break
+		}
+		p.Cursor = list.NextCursor
+	}
+	if !ok {
+		s.learn([]*mcp.Tool{{Name: name}})
+	}
+	return m.IsFor(caller)
+}
+
+// listPage lists a page of tools on behalf of the sender of a request.
+func listPage(ctx context.Context, h mcp.Handler, req *mcp.Request, p *mcp.ListParams) (*mcp.ListToolsResult, error) {
+	inner, err := mcp.NewRequest(mcp.MethodListTools, p)
+	if err != nil {
+		return nil, err
+	}
+	inner.ID, inner.Principal, inner.Header = mcp.IntID(1), req.Principal, req.Header
+	res, err := h.ServeMCP(ctx, inner)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := res.(*mcp.ListToolsResult)
+	if !ok {
+		return nil, fmt.Errorf("apps: tools/list was answered with a %T", res)
+	}
+	return list, nil
+}
