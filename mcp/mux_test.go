@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
@@ -200,6 +201,21 @@ func TestRegistrationPanics(t *testing.T) {
 			m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte(`{"type":"array"}`)}))
 		}, []string{here, "InputSchema"}},
 		"short state key": {func(*mcp.Mux) { mcp.NewMux("a", "v1", &mcp.MuxOptions{StateKeys: [][]byte{{1}}}) }, []string{"StateKeys"}},
+		"schema a list":   {func(m *mcp.Mux) { m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte(` []`)})) }, []string{here, "InputSchema must be an object"}},
+		"output schema a text": {func(m *mcp.Mux) {
+			m.Tool("a", mcp.Describe(says(""), &mcp.Tool{OutputSchema: []byte(`"x"`)}))
+		}, []string{here, "OutputSchema must be an object"}},
+		"no middleware": {func(*mcp.Mux) { mcp.NewMiddleware(nil) }, []string{"NewMiddleware: the function is nil"}},
+		"no files":      {func(*mcp.Mux) { mcp.FileServerFS(nil, nil) }, []string{here, "the file system is nil"}},
+		"files of no roots": {func(m *mcp.Mux) {
+			m.Resource("a:{+path}", mcp.FileServerFS(fstest.MapFS{}, &mcp.FileServerOptions{WithinRoots: true}))
+		}, []string{here, "needs a template of file URIs"}},
+		"variables no object": {func(*mcp.Mux) { mcp.ResourceFunc(func(context.Context, int) (string, error) { return "", nil }, nil) }, []string{here, "variables: int is neither a struct nor a map"}},
+		"variables of structs": {func(*mcp.Mux) {
+			mcp.PromptFunc(func(context.Context, struct{ A struct{} }) (string, error) { return "", nil }, nil)
+		}, []string{here, `the field "A" must be a string, a number or a boolean`}},
+		"error data": {func(*mcp.Mux) { mcp.Errorf(1, "x").WithData(func() {}) }, []string{"error data"}},
+		"metadata":   {func(*mcp.Mux) { new(mcp.Meta).Set("k", func() {}) }, []string{`_meta value for "k"`}},
 		"input not object": {func(*mcp.Mux) {
 			mcp.ToolFunc(func(context.Context, int) (string, error) { return "", nil }, nil)
 		}, []string{here, "int"}},

@@ -28,3 +28,9 @@ func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
 		all = append(all, Event{e.kind, e.id, string(e.data), e.retry, e.hasData, e.isTooLong})
 	}
 }
+
+// DefaultOptions returns options with their defaults.
+func DefaultOptions(o *Options) Options { return o.withDefaults() }
+
+// DefaultTransportOptions returns options with their defaults.
+func DefaultTransportOptions(o *TransportOptions) TransportOptions { return o.withDefaults() }

@@ -38,12 +38,9 @@ func (s *Session) State() State {
 func (s *Session) restore(state *State) {
 	s.rev, s.info, s.caps, s.level = revision.Parse(state.Version), state.ClientInfo, state.Capabilities, state.Level
 	s.tasks = state.Tasks
-	if len(state.Subscriptions) > 0 {
-		s.subscriptions = map[string]struct{}{}
-	}
 	s.asked = mathrand.Int64N(1 << 52) //nolint:gosec // ids must differ from those of other processes that serve the session
 	for _, uri := range state.Subscriptions {
-		s.subscriptions[uri] = struct{}{}
+		_, _ = s.addSubscription(uri)
 	}
 }
 

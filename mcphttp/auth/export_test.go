@@ -32,3 +32,11 @@ func (r Replay) Size() (proofs, keys int) {
 	}
 	return proofs, len(r.memory.keys)
 }
+
+// DefaultJWTOptions returns options with their defaults.
+func DefaultJWTOptions(o *JWTOptions) JWTOptions { return o.withDefaults() }
+
+// DefaultIntrospectionOptions returns options with their defaults.
+func DefaultIntrospectionOptions(o *IntrospectionOptions) IntrospectionOptions {
+	return o.withDefaults()
+}

@@ -30,3 +30,6 @@ func Dial(server, to netip.Addr, plain bool) error {
 	ctx := context.WithValue(context.Background(), destinationKey{}, d)
 	return controlDial(ctx, "tcp", netip.AddrPortFrom(to, 443).String(), nil)
 }
+
+// DefaultOptions returns options with their defaults.
+func DefaultOptions(o *Options) Options { return o.withDefaults() }

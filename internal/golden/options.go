@@ -1,0 +1,55 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package golden
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Options writes down the numbers, texts and flags of options, a pointer to a struct, and
+// whether other options are nil.
+func Options(options any) string {
+	var b strings.Builder
+	v := reflect.ValueOf(options).Elem()
+	fmt.Fprintf(&b, "%s\n", v.Type().Name())
+	for field, value := range v.Fields() {
+		switch kind := field.Type.Kind(); {
+		case !field.IsExported():
+		case isPlain(field.Type):
+			fmt.Fprintf(&b, "  %s: %v\n", field.Name, value)
+		case kind != reflect.Struct && !value.IsNil():
+			fmt.Fprintf(&b, "  %s: not nil\n", field.Name)
+		}
+	}
+	return b.String()
+}
+
+// SetAll sets all numbers of options, a pointer to a struct, to one value, and returns
+// the options.
+func SetAll[O any](options *O, n int64) *O {
+	for _, value := range reflect.ValueOf(options).Elem().Fields() {
+		if value.CanInt() && value.CanSet() {
+			value.SetInt(n)
+		}
+	}
+	return options
+}
+
+// isPlain reports whether a type is a number, a text or a flag, or a struct of them.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float64, reflect.Int, reflect.Int32, reflect.Int64:
+		return true
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if !isPlain(field.Type) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

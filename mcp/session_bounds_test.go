@@ -1,0 +1,94 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// A session of the legacy era has up to 1000 subscriptions, those included that another
+// process has kept.
+func TestSubscriptionBounds(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("test://{n}", reads("x"))
+	kept := legacyserver.State{Version: "2025-11-25"}
+	for n := range 999 {
+		kept.Subscriptions = append(kept.Subscriptions, fmt.Sprintf("test://%d", n))
+	}
+	session := legacyserver.New(mux, &legacyserver.Options{State: &kept})
+	defer session.Close()
+	say := func(method string, n int) string {
+		m, err := transport.ParseMessage([]byte(eras[1].request("1", method, fmt.Sprintf(`"uri":"test://%d"`, n))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = transport.ParseMessage(play(t.Context(), session, m, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if m.Error != nil {
+			return m.Error.Message
+		}
+		return ""
+	}
+	const full = "the session has 1000 subscriptions, which is the limit"
+	for _, step := range []struct {
+		method string
+		n      int
+		want   string
+	}{
+		{"resources/subscribe", 999, ""}, {"resources/subscribe", 1000, full}, {"resources/subscribe", 7, ""},
+		{"resources/unsubscribe", 7, ""}, {"resources/subscribe", 1000, ""}, {"resources/subscribe", 7, full},
+	} {
+		if got := say(step.method, step.n); got != step.want {
+			t.Errorf("%s %d: %q, want %q", step.method, step.n, got, step.want)
+		}
+	}
+	if n := len(session.State().Subscriptions); n != 1000 {
+		t.Errorf("%d subscriptions", n)
+	}
+}
+
+// A client that answers none of three pings in a row has gone. An error is an answer.
+func TestPingBounds(t *testing.T) {
+	for _, answered := range []int{0, 1, 4} { // the ping that is answered, if it is not 0
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			p := servePeer(t, hello(), eras[1], &mcpstdio.StreamOptions{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			start, pings := time.Now(), 0
+			for range 20 {
+				<-time.After(30 * time.Second)
+				synctest.Wait()
+				for len(p.stream.out) > 0 {
+					m := string(<-p.stream.out)
+					if methodIn(m) != "ping" {
+						continue
+					}
+					if pings++; pings == answered {
+						_, id, _ := strings.Cut(m, `"id":`)
+						id, _, _ = strings.Cut(id, ",")
+						p.send(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":1,"message":"busy"}}`)
+					}
+				}
+			}
+			want := 3
+			if answered == 1 {
+				want = 4
+			}
+			if pings != want || !strings.Contains(log.String(), "the client does not answer") || !strings.Contains(log.String(), "pings=3") {
+				t.Errorf("answered %d: %d pings in %v, want %d; logged %s", answered, pings, time.Since(start), want, log.String())
+			}
+		})
+	}
+}

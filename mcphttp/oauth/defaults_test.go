@@ -1,0 +1,22 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// What options mean that are nil, and those whose numbers are 0, negative or positive.
+func TestDefaultOptions(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(golden.Options(new(oauth.DefaultOptions(nil))))
+	for _, n := range []int64{0, -1, 7} {
+		text.WriteString(golden.Options(new(oauth.DefaultOptions(golden.SetAll(new(oauth.Options), n)))))
+	}
+	golden.Check(t, "defaults", text.String())
+}
