@@ -331,8 +331,8 @@ func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 	if res.ContentLength > limit {
 		return nil, ErrMessageTooLong
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
-	if err == nil && int64(len(body)) > limit {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, limit))
+	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		err = ErrMessageTooLong
 	}
 	return body, err

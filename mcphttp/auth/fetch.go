@@ -82,12 +82,12 @@ func (f *fetcher) do(r *http.Request) ([]byte, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answered %s", r.URL.Redacted(), res.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, f.limit+1))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, f.limit))
+	if tooLong, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fmt.Errorf("%s answered with more than %d bytes", r.URL.Redacted(), tooLong.Limit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.URL.Redacted(), err)
-	}
-	if int64(len(body)) > f.limit {
-		return nil, fmt.Errorf("%s answered with more than %d bytes", r.URL.Redacted(), f.limit)
 	}
 	return body, nil
 }

@@ -201,8 +201,8 @@ var errTooLong = fmt.Errorf("%w: it is longer than %d bytes", ErrMetadata, maxDo
 
 func readReply(res *http.Response) (*reply, error) {
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
-	if err == nil && len(body) > maxDocument {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxDocument))
+	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		err = errTooLong
 	}
 	if err != nil {
