@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -184,6 +186,7 @@ func TestJWKSBadAnswers(t *testing.T) {
 		return func(*http.Request) *http.Response { return respond(http.StatusOK, s) }
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"kty":"XYZ"},`, 1000), ",")
+	var problems []string
 	for name, page := range map[string]func(*http.Request) *http.Response{
 		"another origin":       redirect("https://evil.example.com/keys"),
 		"another port":         redirect("https://login.example.com:8443/keys"),
@@ -205,14 +208,19 @@ func TestJWKSBadAnswers(t *testing.T) {
 			for _, evil := range []string{"https://evil.example.com/keys", "https://login.example.com:8443/keys", "http://login.example.com/keys", "https://169.254.169.254/latest"} {
 				n.put(evil, string(published()))
 			}
-			if p, err := verify(t, remote(n, auth.JWTOptions{}), token(nil)); err == nil || isRefusal(err) {
+			p, err := verify(t, remote(n, auth.JWTOptions{}), token(nil))
+			if err == nil || isRefusal(err) {
 				t.Errorf("got %v, %v", p, err)
 			}
+			problems = append(problems, fmt.Sprintf("%s: %v\n", name, err))
 			if got := n.count(keysURL); got > 5 {
 				t.Errorf("%d requests", got)
 			}
 		})
 	}
+	// The decoder words its errors in two ways, so that nobody depends on them.
+	all := strings.ReplaceAll(strings.Join(slices.Sorted(slices.Values(problems)), ""), "unable to unmarshal", "cannot unmarshal")
+	golden.Check(t, "jwks", all)
 	t.Run("the same origin", func(t *testing.T) {
 		n := newNetwork()
 		n.handle(keysURL, redirect("/v2/keys"))
@@ -226,6 +234,7 @@ func TestJWKSBadAnswers(t *testing.T) {
 // Without a URL, the issuer's metadata has the URL of the keys.
 func TestDiscovery(t *testing.T) {
 	const tenant = issuer + "/t1"
+	var problems strings.Builder
 	document := func(of, keys string) string { return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"more":{}}`, of, keys) }
 	for _, c := range []struct {
 		name, issuer, place, text string
@@ -240,6 +249,9 @@ func TestDiscovery(t *testing.T) {
 		{"keys over http", issuer, issuer + "/.well-known/oauth-authorization-server", document(issuer, "http://login.example.com/keys"), false},
 		{"no keys", issuer, issuer + "/.well-known/oauth-authorization-server", document(issuer, ""), false},
 		{"nothing", issuer, issuer + "/elsewhere", document(issuer, keysURL), false},
+		{"nothing for a path", tenant, issuer + "/elsewhere", document(issuer, keysURL), false},
+		{"no JSON", issuer, issuer + "/.well-known/openid-configuration", "<html>", false},
+		{"a malformed URL", issuer, issuer + "/.well-known/openid-configuration", document(issuer, "https://["), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNetwork()
@@ -247,11 +259,14 @@ func TestDiscovery(t *testing.T) {
 			n.put(keysURL, string(published()))
 			n.put("http://login.example.com/keys", string(published()))
 			j := auth.NewJWT(c.issuer, resource, &auth.JWTOptions{Client: n.client()})
-			if _, err := verify(t, j, token(claims{"iss": c.issuer})); (err == nil) != c.good || isRefusal(err) {
+			_, err := verify(t, j, token(claims{"iss": c.issuer}))
+			if (err == nil) != c.good || isRefusal(err) {
 				t.Error(err)
 			}
+			fmt.Fprintf(&problems, "%s: %v\n", c.name, err)
 		})
 	}
+	golden.Check(t, "discovery", problems.String())
 }
 
 // Concurrent verifications while keys change, for the race detector.
