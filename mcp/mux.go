@@ -56,6 +56,13 @@ type MuxOptions struct {
 	// twice, the second request is refused, even after an error, by every replica that
 	// shares the store. Nil means that a state can be used until StateTTL has passed.
 	StateStore store.Values
+	// Bus carries changes between replicas: if the tools, prompts, resources or mounts of one
+	// mux change while it is in use, or [Mux.ResourceUpdated] is called, subscribers at all
+	// muxes with the same name and bus are notified. If messages of the bus are lost, or it was
+	// not available, subscribers are notified of everything that they subscribed to. A process
+	// that serves no clients may call ResourceUpdated for those that do. A mounted mux needs a
+	// bus of its own. Nil notifies the subscribers at this mux only.
+	Bus store.Topics
 	// MaxSubscriptions limits the resources that one subscription names. The default is 1000.
 	MaxSubscriptions int
 	// MaxListeners limits the open subscriptions of one authenticated caller. Those of
@@ -145,6 +152,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.MaxState, used: o.StateStore, logger: o.Logger},
 		hub:    newHub(changeInterval, o.MaxListeners),
 	}
+	g.bus = newBus(name, g.hub, &o)
 	g.infoJSON = mustMarshal(&g.info)
 	g.offered.Store(uint32(offerIn(orEmpty(o.Capabilities))))
 	g.init()
@@ -159,6 +167,7 @@ func (m *Mux) mustBeMade() {
 // ServeMCP implements [Handler].
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	m.mustBeMade()
+	m.bus.use()
 	req.sharedCall().serverInfo.CompareAndSwap(nil, &m.infoJSON)
 	ctx = contextWithRequest(ctx, req)
 	res, err := (*m.chain.Load())().ServeMCP(ctx, req)
@@ -240,11 +249,14 @@ func (m *Mux) RemoveResource(patterns ...string) { must(m.remove("resource", pat
 // RemoveHandle removes the handlers of methods; methods that are not registered are ignored.
 func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)) }
 
-// ResourceUpdated notifies the subscribers of a resource that it has changed. It does not
-// wait for them. [Resource.Subscribe] decides who can subscribe.
+// ResourceUpdated notifies the subscribers of a resource that it has changed, with
+// [MuxOptions].Bus also those at other replicas. It does not wait for them.
+// [Resource.Subscribe] decides who can subscribe.
 func (m *Mux) ResourceUpdated(uri string) {
 	m.mustBeMade()
-	m.hub.publish(Change{NotificationResourceUpdated, uri})
+	c := Change{NotificationResourceUpdated, uri}
+	m.hub.publish(c)
+	m.bus.publish(changeSet{c: {}})
 }
 
 // Walk calls fn for each registered handler, also of mounted muxes, until fn returns an

@@ -73,6 +73,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 	if err := g.hub.add(l); err != nil {
 		return nil, err
 	}
+	g.bus.join(ctx)
 	mounts := newMountListeners(g, req, accepted, l)
 	accepted.ResourceSubscriptions = mounts.start(ctx)
 	return &muxSubscription{newSubscriber(req), g, accepted, l, mounts}, nil
@@ -81,6 +82,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 func (s *muxSubscription) close() {
 	s.mounts.stop()
 	s.registry.hub.remove(s.listener)
+	s.registry.bus.leave()
 }
 
 // accept returns the part of a filter that this server can serve: the lists that it

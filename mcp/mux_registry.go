@@ -33,6 +33,7 @@ type registry struct {
 	infoJSON json.RawMessage
 	sealer   *sealer
 	hub      *hub
+	bus      *bus // nil if there are no other replicas
 	snap     atomic.Pointer[snapshot]
 	chain    atomic.Pointer[func() Handler] // the mux in its middleware; made by the first request after Use
 	offered  atomic.Uint32                  // what clients have been told that the mux offers; an offer

@@ -118,6 +118,9 @@ func (g *registry) apply(edits []edit) error {
 		f()
 	}
 	g.hub.announce(a)
+	if g.bus != nil && g.bus.isUsed.Load() {
+		g.bus.publish(a.changes)
+	}
 	return nil
 }
 

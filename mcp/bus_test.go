@@ -1,0 +1,247 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// A wire is a bus that can be cut. It counts what goes over it.
+type wire struct {
+	store.Topics
+
+	mu                       sync.Mutex
+	isCut                    bool
+	published, subscriptions int
+	lose                     func() // of the last subscription: reports lost messages
+}
+
+func newWire() *wire { return &wire{Topics: store.NewMemory(nil)} }
+
+var errCut = errors.New("the wire is cut")
+
+func (w *wire) cut(isCut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut = isCut
+}
+
+func (w *wire) counts() (published, subscriptions int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.published, w.subscriptions
+}
+
+func (w *wire) Publish(ctx context.Context, topic string, message []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isCut {
+		return errCut
+	}
+	w.published++
+	return w.Topics.Publish(ctx, topic, message)
+}
+
+func (w *wire) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isCut {
+		return nil, errCut
+	}
+	sub, err := w.Topics.Subscribe(ctx, topic)
+	w.subscriptions++
+	lossy := &lossySubscription{Subscription: sub, wire: w, lost: make(chan struct{}, 1)}
+	w.lose = func() { lossy.lost <- struct{}{}; _ = w.Topics.Publish(ctx, topic, []byte("lost")) }
+	return lossy, err
+}
+
+type lossySubscription struct {
+	store.Subscription
+
+	wire *wire
+	lost chan struct{}
+}
+
+func (s *lossySubscription) Next(ctx context.Context) ([]byte, error) {
+	message, err := s.Subscription.Next(ctx)
+	if string(message) == "lost" {
+		<-s.lost
+		return nil, store.ErrOverflow
+	}
+	return message, err
+}
+
+func (s *lossySubscription) Close() error {
+	s.wire.mu.Lock()
+	defer s.wire.mu.Unlock()
+	s.wire.subscriptions--
+	return s.Subscription.Close()
+}
+
+// newReplica returns a mux with a tool and a resource.
+func newReplica(bus store.Topics) *mcp.Mux {
+	opts := quiet()
+	opts.Bus = bus
+	mux := mcp.NewMux("replica", "v1", opts)
+	mux.Tool("tool", says(""))
+	mux.Resource("file:///a", reads(""))
+	return mux
+}
+
+var everyChange = mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"file:///a"}}
+
+// heardBy returns the changes that a client is notified of.
+func heardBy(t *testing.T, c *mcp.Conn) <-chan mcp.Change {
+	t.Helper()
+	changes := make(chan mcp.Change, 16)
+	sub, err := c.Listen(t.Context(), everyChange, func(c mcp.Change) { changes <- c })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sub.Close)
+	return changes
+}
+
+// A change at one replica is heard by clients of another, in every era and on every path.
+func TestBus(t *testing.T) {
+	var bus store.Topics
+	mcptest.RunNew(t, func(*testing.T) mcp.Handler {
+		bus = store.NewMemory(nil)
+		return newReplica(bus)
+	}, func(t *testing.T, c *mcp.Conn) {
+		changes, other := heardBy(t, c), newReplica(bus)
+		mcptest.Connect(t, other)
+		other.ResourceUpdated("file:///a")
+		if got := <-changes; got != (mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "file:///a"}) {
+			t.Errorf("heard %+v of an update at another replica", got)
+		}
+		other.Tool("new", says(""))
+		if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
+			t.Errorf("heard %+v of a new tool at another replica", got)
+		}
+	})
+}
+
+// quietly checks that a client hears nothing more.
+func quietly(t *testing.T, changes <-chan mcp.Change) {
+	t.Helper()
+	synctest.Wait()
+	if len(changes) > 0 {
+		t.Errorf("heard %+v", <-changes)
+	}
+}
+
+// everythingOnce checks that a client hears once that anything may have changed.
+func everythingOnce(t *testing.T, changes <-chan mcp.Change) {
+	t.Helper()
+	got := map[mcp.Change]int{}
+	for range 3 {
+		got[<-changes]++
+	}
+	if len(got) != 3 {
+		t.Errorf("heard %v, want each of the changes subscribed to", got)
+	}
+	quietly(t, changes)
+}
+
+func TestBusIsForReplicasOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newWire()
+		mux := newReplica(bus)
+		if n, _ := bus.counts(); n > 0 {
+			t.Error("a mux that nobody has used published its registrations")
+		}
+		c := mcptest.Connect(t, mux)
+		if _, n := bus.counts(); n != 0 {
+			t.Errorf("%d subscriptions without a listener", n)
+		}
+		changes := heardBy(t, c)
+		mux.ResourceUpdated("file:///a")
+		if got := <-changes; got.URI != "file:///a" {
+			t.Errorf("heard %+v", got)
+		}
+		quietly(t, changes) // not a second time, by way of the bus
+		stranger := mcp.NewMux("stranger", "v1", &mcp.MuxOptions{Bus: bus})
+		stranger.ResourceUpdated("file:///a")
+		quietly(t, changes)
+		if _, n := bus.counts(); n != 1 {
+			t.Errorf("%d subscriptions with a listener", n)
+		}
+		_ = c.Close()
+		synctest.Wait()
+		if _, n := bus.counts(); n != 0 {
+			t.Errorf("%d subscriptions after the last listener has gone", n)
+		}
+	})
+}
+
+func TestBusThatLosesMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newWire()
+		changes := heardBy(t, mcptest.Connect(t, newReplica(bus)))
+		bus.lose()
+		everythingOnce(t, changes)
+	})
+}
+
+// A subscription that begins while the bus is cut is acknowledged, and gets everything
+// when the bus works again.
+func TestBusThatIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newWire()
+		bus.cut(true)
+		began := time.Now()
+		changes := heardBy(t, mcptest.Connect(t, newReplica(bus)))
+		if waited := time.Since(began); waited != time.Second {
+			t.Errorf("subscribing took %v, want a second", waited)
+		}
+		quietly(t, changes)
+		other := newReplica(bus)
+		other.ResourceUpdated("file:///a") // is sent when the bus works again
+		bus.cut(false)
+		everythingOnce(t, changes)
+		<-time.After(10 * time.Second)
+		if published, _ := bus.counts(); published != 1 {
+			t.Errorf("%d messages were published, want the one that had to wait", published)
+		}
+	})
+}
+
+// Many changes are published together, in messages of the size that every store takes, and
+// too many as one that says so.
+func TestBusGathersChanges(t *testing.T) {
+	for _, test := range []struct {
+		updates  int
+		uri      string
+		messages int
+	}{{1, "file:///%d", 1}, {1000, "file:///%d", 20}, {5000, "file:///%d", 1}, {2, "file:///" + strings.Repeat("x", 5000) + "%d", 1}} {
+		t.Run(fmt.Sprint(test.updates), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bus := newWire()
+				changes := heardBy(t, mcptest.Connect(t, newReplica(bus)))
+				other := newReplica(bus)
+				other.ResourceUpdated("file:///a") // is published at once
+				<-changes
+				for i := range test.updates {
+					other.ResourceUpdated(fmt.Sprintf(test.uri, i))
+				}
+				<-time.After(time.Second)
+				if n, _ := bus.counts(); n < 2 || n > test.messages+2 {
+					t.Errorf("%d messages were published, want about %d", n, test.messages)
+				}
+			})
+		})
+	}
+}

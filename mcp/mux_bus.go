@@ -1,0 +1,288 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// A bus carries changes between the muxes of one name in several processes. Nil is a mux
+// that is alone. Nothing of it is on the path of a request other than a subscription.
+type bus struct {
+	topics  store.Topics
+	topic   string
+	replica string // this mux, which ignores its own messages
+	hub     *hub
+	logger  *slog.Logger
+	isUsed  atomic.Bool // the mux has served a request, so that its lists may be known
+
+	mu        sync.Mutex
+	outbox    changeSet // changes to publish
+	sending   bool      // flush runs, or will
+	listeners int
+	reception *reception // while there are listeners
+}
+
+// A reception receives changes while there are listeners.
+type reception struct {
+	cancel context.CancelFunc
+	ready  chan struct{} // closed once the topic is subscribed to; replaced when that ends
+	missed bool          // listeners may have missed changes
+}
+
+func newBus(name string, hub *hub, opts *MuxOptions) *bus {
+	if opts.Bus == nil {
+		return nil
+	}
+	topic := "psi/changes/" + name
+	if store.CheckKey(topic) != nil {
+		sum := sha256.Sum256([]byte(name))
+		topic = "psi/changes/" + hex.EncodeToString(sum[:])
+	}
+	return &bus{topics: opts.Bus, topic: topic, replica: rand.Text(), hub: hub, logger: opts.Logger}
+}
+
+// use notes that a request was served.
+func (b *bus) use() {
+	if b != nil && !b.isUsed.Load() {
+		b.isUsed.Store(true)
+	}
+}
+
+// busMessage is what is published.
+type busMessage struct {
+	From    string   `json:"from"`
+	Changes []Change `json:"changes,omitempty"`
+	All     bool     `json:"all,omitempty"` // anything may have changed
+}
+
+// These bound what is published: the time between two publications, the changes that wait
+// for the next one, the bytes of a message, and for how long failures are repeated.
+const (
+	busInterval   = 100 * time.Millisecond
+	maxOutbox     = 1024
+	maxBusMessage = 3900 // beside what surrounds the changes
+	busPatience   = time.Minute
+)
+
+// publish sends changes to the other replicas. It does not wait for that.
+func (b *bus) publish(changes changeSet) {
+	if b == nil || len(changes) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for c := range changes {
+		if len(b.outbox) >= maxOutbox {
+			b.outbox = changeSet{}
+			c = Change{} // anything
+		}
+		b.outbox.add(c)
+	}
+	if !b.sending {
+		b.sending = true
+		go b.flush()
+	}
+}
+
+// flush publishes the outbox, and again after an interval in which changes gather, until it
+// is empty.
+func (b *bus) flush() {
+	b.mu.Lock()
+	changes := b.outbox
+	b.outbox, b.sending = nil, len(changes) > 0
+	b.mu.Unlock()
+	if len(changes) == 0 {
+		return
+	}
+	for _, m := range b.messages(changes) {
+		b.send(m)
+	}
+	time.AfterFunc(busInterval, b.flush)
+}
+
+// messages returns changes in as few messages as fit them.
+func (b *bus) messages(changes changeSet) (messages [][]byte) {
+	all := [][]byte{mustMarshal(busMessage{From: b.replica, All: true})}
+	if changes.has(Change{}) {
+		return all
+	}
+	m, size := busMessage{From: b.replica}, 0
+	for _, c := range changes.sorted() {
+		length := len(mustMarshal(c)) + 1
+		if length > maxBusMessage {
+			return all
+		}
+		if size+length > maxBusMessage {
+			messages = append(messages, mustMarshal(m))
+			m.Changes, size = nil, 0
+		}
+		m.Changes, size = append(m.Changes, c), size+length
+	}
+	return append(messages, mustMarshal(m))
+}
+
+// send publishes a message, and repeats that if it fails.
+func (b *bus) send(message []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), busPatience)
+	defer cancel()
+	for delay := busInterval; ; delay = min(2*delay, 5*time.Second) {
+		err := b.topics.Publish(ctx, b.topic, message)
+		if err == nil {
+			return
+		}
+		if pause.For(ctx, delay) != nil {
+			b.logger.Warn("mcp: other replicas were not told of changes", "error", err)
+			return
+		}
+	}
+}
+
+// maxJoinWait bounds how long a new subscription waits for the bus.
+const maxJoinWait = time.Second
+
+// join adds a listener, and waits until it receives the changes of other replicas. If that
+// takes long, the listener is told that it may have missed changes.
+func (b *bus) join(ctx context.Context) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	b.listeners++
+	if b.reception == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		b.reception = &reception{cancel: cancel, ready: make(chan struct{})}
+		go b.receive(ctx, b.reception)
+	}
+	r, ready := b.reception, b.reception.ready
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, maxJoinWait)
+	defer cancel()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		b.miss(r, ready)
+	}
+}
+
+// miss notes that a listener did not wait for the subscription to the topic.
+func (b *bus) miss(r *reception, ready chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !isDone(ready) {
+		r.missed = true
+	}
+}
+
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave removes a listener. Without listeners, nothing is received.
+func (b *bus) leave() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.listeners--; b.listeners == 0 {
+		b.reception.cancel()
+		b.reception = nil
+	}
+}
+
+// receive passes the changes of other replicas to the hub until ctx is done.
+func (b *bus) receive(ctx context.Context, r *reception) {
+	for delay := busInterval; ctx.Err() == nil; delay = min(2*delay, 5*time.Second) {
+		err := b.receiveOnce(ctx, r)
+		if err != nil && ctx.Err() == nil {
+			b.logger.Warn("mcp: changes at other replicas are not received", "error", err)
+		}
+		b.mu.Lock()
+		r.missed = true
+		if isDone(r.ready) {
+			r.ready, delay = make(chan struct{}), busInterval
+		}
+		b.mu.Unlock()
+		_ = pause.For(ctx, delay)
+	}
+}
+
+// receiveOnce serves one subscription to the topic.
+func (b *bus) receiveOnce(ctx context.Context, r *reception) error {
+	sub, err := b.topics.Subscribe(ctx, b.topic)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	b.mu.Lock()
+	missed := r.missed
+	r.missed = false
+	close(r.ready)
+	b.mu.Unlock()
+	if missed {
+		b.hub.publishAll()
+	}
+	for {
+		message, err := sub.Next(ctx)
+		var m busMessage
+		switch {
+		case errors.Is(err, store.ErrOverflow):
+			b.hub.publishAll()
+		case err != nil:
+			return err
+		case json.Unmarshal(message, &m) != nil || m.From == b.replica:
+		case m.All:
+			b.hub.publishAll()
+		default:
+			b.hub.publishKnown(m.Changes)
+		}
+	}
+}
+
+// publishKnown announces the changes that another process has sent.
+func (h *hub) publishKnown(changes []Change) {
+	for _, c := range changes {
+		if c.Method == NotificationResourceUpdated || c.isOfList() {
+			h.publish(c)
+		}
+	}
+}
+
+func (c Change) isOfList() bool {
+	for _, list := range changeLists {
+		if c == list.change {
+			return true
+		}
+	}
+	return false
+}
+
+// publishAll tells all listeners that anything may have changed.
+func (h *hub) publishAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		for c := range l.covered {
+			l.add(c)
+		}
+	}
+}
