@@ -102,8 +102,8 @@ func newReplica(bus store.Topics) *mcp.Mux {
 
 var everyChange = mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"file:///a"}}
 
-// heardBy returns the changes that a client is notified of.
-func heardBy(t *testing.T, c *mcp.Conn) <-chan mcp.Change {
+// changesHeardBy returns the changes that a client is notified of.
+func changesHeardBy(t *testing.T, c *mcp.Conn) <-chan mcp.Change {
 	t.Helper()
 	changes := make(chan mcp.Change, 16)
 	sub, err := c.Listen(t.Context(), everyChange, func(c mcp.Change) { changes <- c })
@@ -121,7 +121,7 @@ func TestBus(t *testing.T) {
 		bus = store.NewMemory(nil)
 		return newReplica(bus)
 	}, func(t *testing.T, c *mcp.Conn) {
-		changes, other := heardBy(t, c), newReplica(bus)
+		changes, other := changesHeardBy(t, c), newReplica(bus)
 		mcptest.Connect(t, other)
 		other.ResourceUpdated("file:///a")
 		if got := <-changes; got != (mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "file:///a"}) {
@@ -167,7 +167,7 @@ func TestBusIsForReplicasOnly(t *testing.T) {
 		if _, n := bus.counts(); n != 0 {
 			t.Errorf("%d subscriptions without a listener", n)
 		}
-		changes := heardBy(t, c)
+		changes := changesHeardBy(t, c)
 		mux.ResourceUpdated("file:///a")
 		if got := <-changes; got.URI != "file:///a" {
 			t.Errorf("heard %+v", got)
@@ -190,7 +190,7 @@ func TestBusIsForReplicasOnly(t *testing.T) {
 func TestBusThatLosesMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := newWire()
-		changes := heardBy(t, mcptest.Connect(t, newReplica(bus)))
+		changes := changesHeardBy(t, mcptest.Connect(t, newReplica(bus)))
 		bus.lose()
 		everythingOnce(t, changes)
 	})
@@ -203,7 +203,7 @@ func TestBusThatIsCut(t *testing.T) {
 		bus := newWire()
 		bus.cut(true)
 		began := time.Now()
-		changes := heardBy(t, mcptest.Connect(t, newReplica(bus)))
+		changes := changesHeardBy(t, mcptest.Connect(t, newReplica(bus)))
 		if waited := time.Since(began); waited != time.Second {
 			t.Errorf("subscribing took %v, want a second", waited)
 		}
@@ -230,7 +230,7 @@ func TestBusGathersChanges(t *testing.T) {
 		t.Run(fmt.Sprint(test.updates), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				bus := newWire()
-				changes := heardBy(t, mcptest.Connect(t, newReplica(bus)))
+				changes := changesHeardBy(t, mcptest.Connect(t, newReplica(bus)))
 				other := newReplica(bus)
 				other.ResourceUpdated("file:///a") // is published at once
 				<-changes
