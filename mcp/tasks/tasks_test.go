@@ -43,6 +43,11 @@ func newFarm(t testing.TB, shared store.Store, opts *tasks.BackgroundOptions) *f
 	t.Helper()
 	o := quick
 	o.Store = shared
+	return newFarmWith(t, o, opts)
+}
+
+func newFarmWith(t testing.TB, o tasks.Options, opts *tasks.BackgroundOptions) *farm {
+	t.Helper()
 	f := &farm{mux: mcp.NewMux("farm", "1", nil), manager: tasks.New("farm", &o), begun: make(chan struct{}, 100), gate: make(chan struct{})}
 	f.manager.Register(f.mux)
 	t.Cleanup(func() {
