@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // Command apps is an airline whose tool shows free seats: as text to any client, and as a page
-// on which the user reserves one to a host of MCP Apps.
+// on which the user reserves one to a host of MCP Apps. It can show the page itself, in a browser.
 //
 //	go run ./examples/apps -http 127.0.0.1:8080
+//	go run ./examples/apps -show 127.0.0.1:8081 -sandbox 127.0.0.1:8082
 package main
 
 import (
@@ -22,19 +23,24 @@ import (
 
 func main() {
 	addr := flag.String("http", "127.0.0.1:8080", "serve at this `address`")
+	site := flag.String("show", "", "show the page in a browser, at this `address`")
+	sandbox := flag.String("sandbox", "127.0.0.1:8082", "with -show, the `address` of the sandbox")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, *addr)
+	err := run(ctx, *addr, *site, *sandbox)
 	stop()
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, addr string) error {
+func run(ctx context.Context, addr, site, sandbox string) error {
 	mux, err := newAirline().newServer()
 	if err != nil {
 		return err
+	}
+	if site != "" {
+		return show(ctx, mux, site, sandbox)
 	}
 	endpoint := mcphttp.NewHandler(mux, nil)
 	server := &http.Server{Addr: addr, Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}

@@ -17,5 +17,6 @@
 //
 // A host declares the extension with [Client], which keeps such tools from the model, and
 // reads pages with [Read]. What it has to enforce in the browser follows from the
-// [Document]: a content security policy, and the attributes of the frame.
+// [Document]: a content security policy, and the attributes of the frame. Package
+// [github.com/go-psi/psi/mcp/apps/host] is a small host for browsers.
 package apps

@@ -115,7 +115,7 @@ func newPage(function, name string, opts *Options) (*page, Options) {
 		p.meta.Permissions = &o.Permissions
 	}
 	if o.CSP != nil {
-		if err := o.CSP.check(); err != nil {
+		if err := o.CSP.Validate(); err != nil {
 			panic(fmt.Sprintf("apps.%s: %s: Options: %v", function, name, err))
 		}
 	}

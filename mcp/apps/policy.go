@@ -24,9 +24,9 @@ func (c *CSP) lists() map[string][]string {
 	}
 }
 
-// check returns an error if a domain is not one. A page could otherwise write directives of
+// Validate returns an error if a domain is not an origin. A page could otherwise write directives of
 // its own into the policy that is to confine it.
-func (c *CSP) check() error {
+func (c *CSP) Validate() error {
 	for name, list := range c.lists() {
 		if len(list) > maxSources {
 			return fmt.Errorf("csp.%s has %d domains, and the limit is %d", name, len(list), maxSources)

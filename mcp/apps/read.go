@@ -109,7 +109,7 @@ func (d *Document) setMeta(raw []byte) error {
 	}
 	err := strictjson.Unmarshal(raw, &d.Meta)
 	if err == nil && d.Meta.CSP != nil {
-		err = d.Meta.CSP.check()
+		err = d.Meta.CSP.Validate()
 	}
 	if err != nil {
 		return &PageError{d.URI, "its _meta.ui: " + err.Error(), err}

@@ -1,0 +1,154 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// variable names the browser. Without it the tests are skipped.
+const variable = "PSI_BROWSER"
+
+// open returns the context of a new tab.
+func open(t *testing.T) context.Context {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		t.Skipf("%s does not name a browser; see run.sh", variable)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(900, 800))
+	ctx, stopAllocator := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(stopAllocator)
+	ctx, stop := chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	do(t, ctx) // starts the browser
+	ctx, stopTimer := context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(stopTimer)
+	return ctx
+}
+
+// do runs actions in a tab.
+func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) { //nolint:revive // t comes first in helpers
+	t.Helper()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get runs an action that returns a value.
+func get[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T { //nolint:revive // t comes first in helpers
+	t.Helper()
+	v, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// run runs a script in a tab.
+func run(t *testing.T, ctx context.Context, script string) { //nolint:revive // t comes first in helpers
+	t.Helper()
+	get(t, ctx, chromedp.Evaluate[bool](script+"; true"))
+}
+
+// waitFor waits until a script returns true, also across navigations.
+func waitFor(t *testing.T, ctx context.Context, script string) { //nolint:revive // t comes first in helpers
+	t.Helper()
+	var err error
+	for range 3 {
+		if _, err = chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(15*time.Second))); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s: %v; the page says\n%s", script, err, textOf(ctx))
+}
+
+// textOf returns what a tab shows.
+func textOf(ctx context.Context) string {
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
+	return text
+}
+
+// screenshot keeps a picture of the tab for people to look at.
+func screenshot(t *testing.T, ctx context.Context, name string) { //nolint:revive // t comes first in helpers
+	t.Helper()
+	picture := get(t, ctx, chromedp.CaptureScreenshot())
+	if err := os.MkdirAll("results", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("results", name+".png"), picture, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve serves on a port of its own, and returns the origin.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// bundle returns a script with all that it imports.
+func bundle(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := os.Stat("node_modules"); err != nil {
+		t.Skip("npm's packages are not installed; see run.sh")
+	}
+	built := api.Build(api.BuildOptions{EntryPoints: []string{"pages/" + name}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, Platform: api.PlatformBrowser})
+	if len(built.Errors) > 0 {
+		t.Fatalf("%+v", built.Errors)
+	}
+	return string(built.OutputFiles[0].Contents)
+}
+
+// file returns a file of the tests, with replacements.
+func file(t *testing.T, name string, replace ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("pages", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer(replace...).Replace(string(text))
+}
+
+// A wall records the requests that reach it.
+type wall struct {
+	origin   string
+	requests chan string
+}
+
+func newWall(t *testing.T) *wall {
+	t.Helper()
+	w := &wall{requests: make(chan string, 100)}
+	w.origin = serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { w.requests <- r.URL.Path }))
+	return w
+}
+
+// seen returns the paths of the requests so far.
+func (w *wall) seen() (paths []string) {
+	for {
+		select {
+		case path := <-w.requests:
+			paths = append(paths, path)
+		default:
+			return paths
+		}
+	}
+}
+
+func show(origin, tool, arguments string) string {
+	return fmt.Sprintf("%s/show?tool=%s&arguments=%s", origin, tool, strings.NewReplacer(`"`, "%22", " ", "%20", "{", "%7B", "}", "%7D").Replace(arguments))
+}

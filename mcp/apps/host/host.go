@@ -1,0 +1,283 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package host
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/apps"
+)
+
+// Options configure [New]. Nil means the zero Options.
+type Options struct {
+	// Name and Version are told to pages. An empty Name means "psi".
+	Name, Version string
+	// Message is called when a page adds a message of the user to the conversation. Returning
+	// an error declines it. Nil declines all messages.
+	Message func(ctx context.Context, tool string, content mcp.Contents) error
+	// ModelContext is called with what a page wants the model to know, which replaces what the
+	// same view said before. Nil ignores it.
+	ModelContext func(ctx context.Context, view string, c *ModelContext) error
+	// Log is called with log messages of pages. Nil logs them to Logger.
+	Log func(ctx context.Context, tool string, p *mcp.LoggingMessageParams)
+	// AllowedHosts are the names, without ports, under which the handler is reached, besides
+	// those of this machine.
+	AllowedHosts []string
+	// MaxViews limits the views that are open; the oldest is closed to make room. 0 means 100.
+	MaxViews int
+	// Logger receives diagnostic messages. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// ModelContext is what a page wants the model to know.
+type ModelContext struct {
+	Content           mcp.Contents    `json:"content,omitempty"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
+}
+
+// A Host shows the apps of a connection. It is an [http.Handler], for the root of an origin,
+// and safe for concurrent use.
+type Host struct {
+	http.Handler
+
+	conn    *mcp.Conn
+	send    mcp.Handler // requests, each as the model or as the app
+	sandbox string
+	opts    Options
+	views   views
+}
+
+//go:embed static
+var static embed.FS
+
+var pages = template.Must(template.ParseFS(static, "static/*.html"))
+
+// New returns a host for the server of a connection. Sandbox is the origin at which [Sandbox]
+// is served, as the browser sees it, such as "http://127.0.0.1:8081". It must not be that of
+// the host. The client of the connection should have the extension [apps.Client]: servers may
+// hide their apps otherwise.
+func New(conn *mcp.Conn, sandbox string, opts *Options) (*Host, error) {
+	u, err := url.Parse(sandbox)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, fmt.Errorf("host: the sandbox %q is not an origin such as http://127.0.0.1:8081", sandbox)
+	}
+	h := &Host{conn: conn, sandbox: u.Scheme + "://" + u.Host}
+	if opts != nil {
+		h.opts = *opts
+	}
+	h.opts.Name = cmp.Or(h.opts.Name, "psi")
+	h.opts.Version = cmp.Or(h.opts.Version, "v0.0.0")
+	h.opts.MaxViews = cmp.Or(max(h.opts.MaxViews, 0), 100)
+	if h.opts.Logger == nil {
+		h.opts.Logger = slog.Default()
+	}
+	h.send = apps.Client().Middleware(conn)(conn)
+	h.views.max = h.opts.MaxViews
+	h.Handler = h.routes()
+	return h, nil
+}
+
+func (h *Host) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(h.guard)
+	r.Get("/", h.index)
+	r.Get("/show", h.show)
+	r.Post("/views/{view}/call", h.call)
+	r.Post("/views/{view}/request", h.request)
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, name := range []string{"host.js", "host.css"} {
+		r.Get("/"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
+	}
+	return r
+}
+
+// guard refuses requests that other sites make a browser send: those say where they are from,
+// or name a host of their own that leads here.
+func (h *Host) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			name = r.Host
+		}
+		site := r.Header.Get("Sec-Fetch-Site")
+		switch {
+		case !network.IsLoopback(trimBrackets(name)) && !slices.Contains(h.opts.AllowedHosts, name):
+			http.Error(w, fmt.Sprintf("host: requests to %q are refused; see Options.AllowedHosts", name), http.StatusForbidden)
+		case site != "" && site != "same-origin" && site != "none", !sameOrigin(r):
+			http.Error(w, "host: requests from other sites are refused", http.StatusForbidden)
+		default:
+			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src "+h.sandbox+
+				"; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Header().Set("Referrer-Policy", "no-referrer")
+			w.Header().Set("Cache-Control", "no-store")
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func trimBrackets(host string) string {
+	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}
+
+// sameOrigin reports whether the header Origin, if there is one, is that of the handler.
+func sameOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	u, err := url.Parse(origin)
+	return origin == "" || err == nil && u.Host == r.Host
+}
+
+// An item is a tool with a page.
+type item struct {
+	*mcp.Tool
+
+	Meta *apps.ToolMeta
+}
+
+// index lists the tools for the model that have pages.
+func (h *Host) index(w http.ResponseWriter, r *http.Request) {
+	var items []item
+	for tool, err := range h.tools(r.Context()) {
+		if err != nil {
+			h.fail(w, http.StatusBadGateway, err)
+			return
+		}
+		if m, err := apps.MetaOf(tool); err == nil && m != nil && m.ResourceURI != "" {
+			items = append(items, item{tool, m})
+		}
+	}
+	h.page(w, "index.html", items)
+}
+
+// tools yields the tools for the model.
+func (h *Host) tools(ctx context.Context) func(func(*mcp.Tool, error) bool) {
+	return func(yield func(*mcp.Tool, error) bool) {
+		for tool, err := range h.conn.Tools(ctx, nil) {
+			if err == nil {
+				if m, err := apps.MetaOf(tool); err != nil || !m.IsFor(apps.ForModel) {
+					continue
+				}
+			}
+			if !yield(tool, err) {
+				return
+			}
+		}
+	}
+}
+
+// A config is what the script of a view gets.
+type config struct {
+	View         string             `json:"view"`
+	Sandbox      string             `json:"sandbox"`
+	Tool         *mcp.Tool          `json:"tool"`
+	Arguments    json.RawMessage    `json:"arguments"`
+	HTML         string             `json:"html"`
+	CSP          *apps.CSP          `json:"csp"`
+	Permissions  apps.Permissions   `json:"permissions"`
+	Allow        string             `json:"allow"`
+	Border       bool               `json:"border"`
+	Host         mcp.Implementation `json:"host"`
+	Capabilities map[string]any     `json:"capabilities"`
+}
+
+// show shows a tool and its page. The script of the page calls the tool.
+func (h *Host) show(w http.ResponseWriter, r *http.Request) {
+	name, arguments := r.FormValue("tool"), json.RawMessage(cmp.Or(r.FormValue("arguments"), "{}"))
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &object); err != nil || object == nil {
+		h.fail(w, http.StatusBadRequest, errors.New("the arguments are not a JSON object"))
+		return
+	}
+	tool, meta, err := h.find(r.Context(), name)
+	if err != nil {
+		h.fail(w, http.StatusNotFound, err)
+		return
+	}
+	page, err := apps.Read(r.Context(), h.conn, meta.ResourceURI)
+	if err != nil {
+		h.fail(w, http.StatusBadGateway, err)
+		return
+	}
+	v := h.views.open(name, arguments)
+	c := &config{
+		View: v.id, Sandbox: h.sandbox, Tool: tool, Arguments: arguments, HTML: page.HTML, CSP: page.Meta.CSP,
+		Allow: page.Meta.Permissions.Allow(), Border: page.Meta.PrefersBorder == nil || *page.Meta.PrefersBorder,
+		Host: mcp.Implementation{Name: h.opts.Name, Version: h.opts.Version}, Capabilities: h.capabilities(),
+	}
+	if page.Meta.Permissions != nil {
+		c.Permissions = *page.Meta.Permissions
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		h.fail(w, http.StatusInternalServerError, err)
+		return
+	}
+	h.page(w, "view.html", map[string]any{"Title": cmp.Or(tool.Title, tool.Name), "Config": json.RawMessage(raw)})
+}
+
+// capabilities returns what pages are told that they can do.
+func (h *Host) capabilities() map[string]any {
+	none := struct{}{}
+	caps := map[string]any{
+		"openLinks": none, "serverTools": none, "serverResources": none, "logging": none,
+		"updateModelContext": map[string]any{"text": none, "structuredContent": none},
+	}
+	if h.opts.Message != nil {
+		caps["message"] = map[string]any{"text": none}
+	}
+	return caps
+}
+
+// find returns a tool for the model that has a page.
+func (h *Host) find(ctx context.Context, name string) (*mcp.Tool, *apps.ToolMeta, error) {
+	for tool, err := range h.tools(ctx) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if tool.Name != name {
+			continue
+		}
+		if m, err := apps.MetaOf(tool); err == nil && m != nil && m.ResourceURI != "" {
+			return tool, m, nil
+		}
+		return nil, nil, fmt.Errorf("the tool %q has no page", name)
+	}
+	return nil, nil, fmt.Errorf("there is no tool %q for the model", name)
+}
+
+func (h *Host) page(w http.ResponseWriter, name string, data any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := pages.ExecuteTemplate(w, name, data); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		h.opts.Logger.Warn("host: a page could not be written", "page", name, "error", err)
+	}
+}
+
+func (h *Host) fail(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	h.page(w, "error.html", err.Error())
+}

@@ -1,0 +1,277 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/apps"
+	"github.com/go-psi/psi/mcp/apps/host"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+const sandbox = "http://127.0.0.1:8081"
+
+func text(s string) func(context.Context, struct{}) (string, error) {
+	return func(context.Context, struct{}) (string, error) { return s, nil }
+}
+
+func server() *mcp.Mux {
+	mux := mcp.NewMux("airline", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
+	files := fstest.MapFS{"seats.html": {Data: []byte("<!doctype html><h1>Seats</h1></script>")}}
+	mux.Resource("ui://seats", apps.Page(files, "seats.html", &apps.Options{CSP: &apps.CSP{ConnectDomains: []string{"https://api.example"}}}))
+	mux.Resource("ui://broken", mcp.ResourceFunc(text("<p>"), nil))
+	mux.Resource("notes://a", mcp.ResourceFunc(text("a note"), nil))
+	tool := func(name string, h mcp.Handler) { mux.Tool(name, h) }
+	tool("seat_map", mcp.ToolFunc(text("12A"), apps.Tool(&mcp.Tool{Description: "Shows <b>seats</b>."}, "ui://seats")))
+	tool("reserve", mcp.ToolFunc(text("reserved"), apps.Tool(nil, "ui://seats", apps.ForApp)))
+	tool("refund", mcp.ToolFunc(text("refunded"), apps.Tool(nil, "", apps.ForModel)))
+	tool("broken", mcp.ToolFunc(text(""), apps.Tool(nil, "ui://broken")))
+	tool("plain", mcp.ToolFunc(text(""), nil))
+	mux.Tool("asks", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := mcp.Elicit[struct{}](ctx, "sure", "Sure?")
+		return "", err
+	}, apps.Tool(nil, "ui://seats")))
+	return mux
+}
+
+func newHost(t *testing.T, opts *host.Options) *host.Host {
+	t.Helper()
+	h, err := host.New(mcptest.Connect(t, server()), sandbox, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// do serves a request, and returns the status and the body.
+func do(h http.Handler, method, target, body string, header ...string) (int, string) {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "127.0.0.1:8080"
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// show shows a tool, and returns the view.
+func show(t *testing.T, h http.Handler, tool string) string {
+	t.Helper()
+	status, body := do(h, "GET", "/show?tool="+tool, "")
+	found := regexp.MustCompile(`"view":"([A-Z0-9]+)"`).FindStringSubmatch(body)
+	if status != http.StatusOK || found == nil {
+		t.Fatalf("%d\n%s", status, body)
+	}
+	return found[1]
+}
+
+// request sends a request of a page.
+func request(h http.Handler, view, method, params string) string {
+	_, body := do(h, "POST", "/views/"+view+"/request", fmt.Sprintf(`{"method":%q,"params":%s}`, method, params))
+	return body
+}
+
+func TestIndex(t *testing.T) {
+	status, body := do(newHost(t, nil), "GET", "/", "")
+	if status != http.StatusOK || !strings.Contains(body, "Shows &lt;b&gt;seats&lt;/b&gt;.") || strings.Contains(body, `value="reserve"`) || strings.Contains(body, `value="plain"`) {
+		t.Errorf("%d\n%s", status, body)
+	}
+}
+
+// A view has what its script needs, and nothing in it ends the script.
+func TestShow(t *testing.T) {
+	_, body := do(newHost(t, nil), "GET", "/show?tool=seat_map&arguments="+url.QueryEscape(`{"flight":"</script>"}`), "")
+	_, config, _ := strings.Cut(body, `id="config">`)
+	config, _, _ = strings.Cut(config, "</script>")
+	var got struct {
+		HTML, Sandbox, Allow string
+		CSP                  apps.CSP
+		Arguments            map[string]string
+		Border               bool
+	}
+	if err := json.Unmarshal([]byte(config), &got); err != nil {
+		t.Fatalf("%v\n%s", err, body)
+	}
+	if got.Arguments["flight"] != "</script>" || got.HTML != "<!doctype html><h1>Seats</h1></script>" || got.Sandbox != sandbox || !got.Border || got.CSP.ConnectDomains[0] != "https://api.example" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What cannot be shown is an error that says why.
+func TestShowFails(t *testing.T) {
+	h := newHost(t, nil)
+	for target, want := range map[string]string{
+		"/show?tool=reserve":                 "there is no tool &#34;reserve&#34; for the model",
+		"/show?tool=no":                      "there is no tool",
+		"/show?tool=plain":                   "has no page",
+		"/show?tool=broken":                  "its MIME type is",
+		"/show?tool=seat_map&arguments=[]":   "not a JSON object",
+		"/show?tool=seat_map&arguments=null": "not a JSON object",
+	} {
+		if status, body := do(h, "GET", target, ""); status < 400 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d\n%s", target, status, body)
+		}
+	}
+}
+
+// The model's side calls the tool of the view, and the page the tools for apps.
+func TestVisibility(t *testing.T) {
+	h := newHost(t, nil)
+	view := show(t, h, "seat_map")
+	if _, body := do(h, "POST", "/views/"+view+"/call", ""); !strings.Contains(body, `"text":"12A"`) {
+		t.Error(body)
+	}
+	for tool, want := range map[string]string{
+		"reserve": "reserved", "seat_map": "12A", "refund": `"code":-32000,"message":"denied: apps: the tool \"refund\" is for the model only`,
+		"no": `"code":-32602`, "asks": "elicitation",
+	} {
+		if body := request(h, view, "tools/call", `{"name":"`+tool+`","_meta":{"progressToken":1}}`); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", tool, body)
+		}
+	}
+	if body := request(h, view, "tools/list", "{}"); !strings.Contains(body, "reserve") || strings.Contains(body, "refund") {
+		t.Error(body)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	var said, logged string
+	h := newHost(t, &host.Options{
+		Message: func(_ context.Context, tool string, content mcp.Contents) error {
+			if said = tool + ": " + content[0].(*mcp.TextContent).Text; strings.Contains(said, "no") {
+				return errors.New("not now")
+			}
+			return nil
+		},
+		ModelContext: func(_ context.Context, _ string, c *host.ModelContext) error {
+			if c.StructuredContent != nil {
+				return errors.New("texts only")
+			}
+			return nil
+		},
+		Log: func(_ context.Context, _ string, p *mcp.LoggingMessageParams) { logged = fmt.Sprint(p.Data) },
+	})
+	view := show(t, h, "seat_map")
+	for _, c := range []struct{ method, params, want string }{
+		{"resources/read", `{"uri":"notes://a"}`, "a note"},
+		{"resources/list", `{}`, "notes://a"},
+		{"ui/message", `{"role":"user","content":{"type":"text","text":"hello"}}`, `{"result":{}}`},
+		{"ui/message", `{"role":"user","content":[{"type":"text","text":"no"}]}`, "denied: not now"},
+		{"ui/message", `{"role":"assistant","content":[{"type":"text","text":"a"}]}`, "the role user"},
+		{"ui/message", `{"role":"user","content":[]}`, "the role user"},
+		{"ui/update-model-context", `{"content":[{"type":"text","text":"a"}]}`, `{"result":{}}`},
+		{"ui/update-model-context", `{"structuredContent":{}}`, "denied: texts only"},
+		{"notifications/message", `{"level":"info","data":"hm"}`, `{"result":{}}`},
+		{"completion/complete", `{}`, `"code":-32601`},
+		{"server/discover", `{}`, `"code":-32601`},
+		{"tools/call", `{"name":7}`, `"code":-32602`},
+		{"tools/call", `7,"x":`, `"code":-32600`},
+	} {
+		if body := request(h, view, c.method, c.params); !strings.Contains(body, c.want) {
+			t.Errorf("%s %s: %s, want %s", c.method, c.params, body, c.want)
+		}
+	}
+	if said != "seat_map: no" || logged != "hm" {
+		t.Errorf("%q, %q", said, logged)
+	}
+	if body := request(h, "NOVIEW", "tools/list", "{}"); !strings.Contains(body, "not open any more") {
+		t.Error(body)
+	}
+	if body := request(h, view, "tools/call", `"`+strings.Repeat("x", 5<<20)+`"`); !strings.Contains(body, "too large") {
+		t.Errorf("%.200s", body)
+	}
+}
+
+// Without functions, messages are declined and the context of the model is ignored.
+func TestNoFunctions(t *testing.T) {
+	h := newHost(t, &host.Options{Logger: slog.New(slog.DiscardHandler)})
+	view := show(t, h, "seat_map")
+	for method, want := range map[string]string{"ui/message": "denied", "ui/update-model-context": `{"result":{}}`, "notifications/message": `{"result":{}}`} {
+		if body := request(h, view, method, `{"role":"user","content":[{"type":"text","text":"a"}],"level":"info","data":1}`); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", method, body)
+		}
+	}
+}
+
+// The oldest view is closed when there are too many.
+func TestMaxViews(t *testing.T) {
+	h := newHost(t, &host.Options{MaxViews: 2})
+	views := []string{show(t, h, "seat_map"), show(t, h, "seat_map"), show(t, h, "seat_map")}
+	for i, view := range views {
+		if open := strings.Contains(request(h, view, "tools/list", "{}"), "result"); open != (i > 0) {
+			t.Errorf("view %d is open: %t", i, open)
+		}
+	}
+}
+
+// Requests that other sites make are refused.
+func TestOtherSites(t *testing.T) {
+	h := newHost(t, &host.Options{AllowedHosts: []string{"apps.example"}})
+	for status, headers := range map[int][][]string{
+		http.StatusForbidden: {
+			{"Host", "evil.example"}, {"Host", "evil.example:8080"}, {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
+			{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", "http://127.0.0.1:8081"},
+		},
+		http.StatusOK: {
+			nil, {"Host", "localhost:8080"}, {"Host", "[::1]:8080"}, {"Host", "apps.example"}, {"Sec-Fetch-Site", "same-origin"},
+			{"Sec-Fetch-Site", "none"}, {"Origin", "http://127.0.0.1:8080"},
+		},
+	} {
+		for _, header := range headers {
+			if got, body := do(h, "GET", "/", "", header...); got != status {
+				t.Errorf("%q: %d %.100s", header, got, body)
+			}
+		}
+	}
+}
+
+// The sandbox serves the proxy under the policy of the page, to one host.
+func TestSandbox(t *testing.T) {
+	h := host.Sandbox()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/?host=http://127.0.0.1:8080&csp="+url.QueryEscape(`{"connectDomains":["https://api.example"]}`), nil))
+	policy := w.Header().Get("Content-Security-Policy")
+	if w.Code != http.StatusOK || !strings.Contains(policy, "connect-src 'self' https://api.example;") || !strings.HasSuffix(policy, "; frame-ancestors http://127.0.0.1:8080") {
+		t.Errorf("%d %s", w.Code, policy)
+	}
+	if body, err := io.ReadAll(w.Body); err != nil || !strings.Contains(string(body), `allow-scripts allow-forms`) {
+		t.Errorf("%s, %v", body, err)
+	}
+	for target, want := range map[string]int{
+		"/": http.StatusBadRequest, "/?host=javascript:1": http.StatusBadRequest, "/?host=http://a%20b": http.StatusBadRequest,
+		"/?host=http://a;script-src": http.StatusBadRequest, "/?host=http://a&csp=7": http.StatusBadRequest,
+		"/?host=http://a&csp=" + url.QueryEscape(`{"frameDomains":["*"]}`): http.StatusBadRequest,
+		"/other?host=http://a": http.StatusNotFound, "/?host=http://a&csp=null": http.StatusOK,
+	} {
+		if got, body := do(h, "GET", target, ""); got != want {
+			t.Errorf("%s: %d %s", target, got, body)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	for _, origin := range []string{"", "127.0.0.1:8081", "ftp://a", "http://", "http://a/b", "http://a?b", "javascript:1"} {
+		if _, err := host.New(nil, origin, nil); err == nil || !strings.Contains(err.Error(), "is not an origin") {
+			t.Errorf("%q: %v", origin, err)
+		}
+	}
+}

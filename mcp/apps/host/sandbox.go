@@ -1,0 +1,57 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package host
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/mcp/apps"
+)
+
+// Sandbox returns the handler of the sandbox, for the root of an origin that has nothing else.
+// It serves the proxy that stands between a host and the page of an app: a frame, under the
+// policy of the page, which passes messages on. Any host of this protocol can use it. Its URL
+// has the parameters host, the origin of the host, and csp, the CSP of the page as JSON.
+func Sandbox() http.Handler { return http.HandlerFunc(serveProxy) }
+
+func serveProxy(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" || r.Method != http.MethodGet {
+		http.NotFound(w, r)
+		return
+	}
+	origin, ok := originOf(r.FormValue("host"))
+	if !ok {
+		http.Error(w, "sandbox: the parameter host is not the origin of a host", http.StatusBadRequest)
+		return
+	}
+	var meta apps.PageMeta
+	if text := r.FormValue("csp"); text != "" && text != "null" {
+		meta.CSP = new(apps.CSP)
+		err := strictjson.Unmarshal([]byte(text), meta.CSP)
+		if err == nil {
+			err = meta.CSP.Validate()
+		}
+		if err != nil {
+			http.Error(w, "sandbox: the parameter csp: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	w.Header().Set("Content-Security-Policy", meta.Policy()+"; frame-ancestors "+origin)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	_ = pages.ExecuteTemplate(w, "proxy.html", map[string]string{"Host": origin, "Sandbox": apps.SandboxPage}) // if it fails, the browser is gone
+}
+
+// originOf returns an origin if the text is one.
+func originOf(text string) (string, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(u.Host, " ;,'\"*") {
+		return "", false
+	}
+	return u.Scheme + "://" + u.Host, true
+}
