@@ -227,3 +227,13 @@ func TestListThatCannotBeEncoded(t *testing.T) {
 		}
 	}
 }
+
+// Any content can be read as unknown content, if it has a type.
+func TestUnknownContentBounds(t *testing.T) {
+	for text, kind := range map[string]string{`{"type":"text","text":"a"}`: "text", `{"type":"new","a":1}`: "new", `{}`: "", `{"type":""}`: "", `{"type":"text","text":1}`: ""} {
+		var c mcp.UnknownContent
+		if err := json.Unmarshal([]byte(text), &c); (err == nil) != (kind != "") || c.Type != kind || kind != "" && string(c.Raw) != text {
+			t.Errorf("%s: %+v, %v", text, c, err)
+		}
+	}
+}

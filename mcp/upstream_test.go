@@ -422,3 +422,29 @@ func TestUpstreamOfAnotherRevision(t *testing.T) {
 		}
 	})
 }
+
+// A connection that lasted as long as the longest pause counts as a success: after it, the
+// pauses begin anew.
+func TestUpstreamLastingBounds(t *testing.T) {
+	for lasted, quick := range map[time.Duration]bool{8 * time.Second: true, 8*time.Second - 1: false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &restless{}
+			r.become(nil, errors.New("not yet"))
+			var began time.Time
+			maintain(t, r, mcp.LatestVersion, &mcp.ReconnectOptions{
+				MinDelay: time.Second, MaxDelay: 8 * time.Second, MaxDowntime: time.Hour,
+				Connected: func(context.Context, *mcp.Conn) error { began = time.Now(); return nil },
+			})
+			<-time.After(20 * time.Second) // the pauses have grown
+			r.become(withTools("a"), nil)
+			<-time.After(8 * time.Second)
+			<-time.After(time.Until(began.Add(lasted)))
+			starts := r.count()
+			r.crash()
+			<-time.After(1100 * time.Millisecond)
+			if again := r.count() > starts; again != quick {
+				t.Errorf("after %v, connected again within a second: %t", lasted, again)
+			}
+		})
+	}
+}
