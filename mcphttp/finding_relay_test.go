@@ -263,7 +263,10 @@ func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 		synctest.Wait()
 		two.do(two.request(t.Context(), http.MethodDelete, "", session))
 		synctest.Wait()
-		for _, want := range []string{"not saved", "not kept,", "not relayed", "not restored", "not kept alive", "not removed", "does not answer"} {
+		for _, want := range []string{
+			"a session was not saved", "an event was not kept,", "an answer was not relayed", "a session was not restored", "a session was not kept alive",
+			"a session was not removed", "events were not removed", "the client does not answer",
+		} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("no line says %q", want)
 			}

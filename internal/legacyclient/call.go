@@ -64,13 +64,13 @@ func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transpor
 // olderParams returns params without the members that only the newest revision has.
 func olderParams(params json.RawMessage) json.RawMessage {
 	older := []byte{'{'}
-	if meta := jsonscan.Member(params, "_meta"); isObject(meta) {
+	if meta := jsonscan.Member(params, "_meta"); jsonscan.IsObject(meta) {
 		meta = jsonscan.AppendMembers([]byte{'{'}, meta, metaVersion, metaCapabilities, metaClientInfo, metaLogLevel)
 		if len(meta) > len("{}") {
 			older = append(jsonscan.AppendKey(older, "_meta"), meta...)
 		}
 	}
-	if !isObject(params) {
+	if !jsonscan.IsObject(params) {
 		return append(older, '}')
 	}
 	return jsonscan.AppendMembers(older, params, "_meta", "inputResponses", "requestState")

@@ -143,7 +143,7 @@ func (s *session) announce(m transport.Message) {
 func (s *session) tell(l *listener, method string, params json.RawMessage) {
 	labelled := append(jsonscan.AppendKey([]byte(`{"_meta":{`), metaSubscriptionID), l.id.String()...)
 	labelled = append(labelled, '}')
-	if isObject(params) {
+	if jsonscan.IsObject(params) {
 		labelled = jsonscan.AppendMembers(labelled, params, "_meta")
 	} else {
 		labelled = append(labelled, '}')

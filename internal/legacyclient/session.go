@@ -199,7 +199,7 @@ func parseServer(result json.RawMessage) (*server, error) {
 	if revision.Parse(res.ProtocolVersion) == revision.None {
 		return nil, fmt.Errorf("mcp: the server speaks %q, which this client does not", res.ProtocolVersion)
 	}
-	if !isObject(res.Capabilities) {
+	if !jsonscan.IsObject(res.Capabilities) {
 		res.Capabilities = json.RawMessage("{}")
 	}
 	server := &server{version: res.ProtocolVersion, description: res.asDiscovery()}
@@ -218,10 +218,10 @@ func (res *initializeResult) asDiscovery() json.RawMessage {
 		d = append(jsonscan.AppendKey(d, "instructions"), res.Instructions...)
 	}
 	d = append(jsonscan.AppendKey(d, "_meta"), '{')
-	if isObject(res.ServerInfo) {
+	if jsonscan.IsObject(res.ServerInfo) {
 		d = append(jsonscan.AppendKey(d, metaServerInfo), res.ServerInfo...)
 	}
-	if isObject(res.Meta) {
+	if jsonscan.IsObject(res.Meta) {
 		d = jsonscan.AppendMembers(d, res.Meta, metaServerInfo)
 	} else {
 		d = append(d, '}')
@@ -236,7 +236,7 @@ func (res *initializeResult) capabilities() json.RawMessage {
 		return res.Capabilities
 	}
 	extensions := append(jsonscan.AppendKey([]byte{'{'}, tasking.Extension), "{}"...)
-	if given := jsonscan.Member(res.Capabilities, "extensions"); isObject(given) {
+	if given := jsonscan.Member(res.Capabilities, "extensions"); jsonscan.IsObject(given) {
 		extensions = jsonscan.AppendMembers(extensions, given, tasking.Extension)
 	} else {
 		extensions = append(extensions, '}')
@@ -244,8 +244,6 @@ func (res *initializeResult) capabilities() json.RawMessage {
 	caps := append(jsonscan.AppendKey([]byte{'{'}, "extensions"), extensions...)
 	return jsonscan.AppendMembers(caps, res.Capabilities, "tasks", "extensions")
 }
-
-func isObject(raw json.RawMessage) bool { return raw != nil && jsonscan.IsObject(raw) }
 
 // capabilities returns what the client declares in the handshake. In contrast to the newest
 // revision, it announces changes of its roots.

@@ -77,7 +77,7 @@ func (s *session) noteTools(result json.RawMessage) json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, tool := range list.Tools {
-		if !isObject(tool) {
+		if !jsonscan.IsObject(tool) {
 			continue
 		}
 		support := text(jsonscan.Member(jsonscan.Member(tool, "execution"), "taskSupport"))
@@ -221,7 +221,7 @@ func (s *session) driveTask(ctx context.Context, m *transport.Outgoing) (*transp
 // questions of the task.
 func (s *session) callResult(ctx context.Context, id string, meta json.RawMessage) (*transport.Message, error) {
 	params := append(jsonscan.AppendKey([]byte{'{'}, "taskId"), strictjson.MustMarshal(id)...)
-	if isObject(meta) {
+	if jsonscan.IsObject(meta) {
 		params = append(jsonscan.AppendKey(params, "_meta"), jsonscan.AppendMembers([]byte{'{'}, meta, metaProgressToken)...)
 	}
 	next := s.conn.client.NextID()

@@ -137,11 +137,11 @@ func (d *delivery) ask(ctx context.Context, w *taskWatch, t *task, questions map
 
 // withRelatedTask returns the params of a question with the task that it belongs to.
 func withRelatedTask(params json.RawMessage, id string) json.RawMessage {
-	if params == nil || !jsonscan.IsObject(params) {
+	if !jsonscan.IsObject(params) {
 		params = json.RawMessage("{}")
 	}
 	meta := append(jsonscan.AppendKey([]byte{'{'}, revision.MetaRelatedTask), strictjson.MustMarshal(taskParams{id})...)
-	if given := jsonscan.Member(params, "_meta"); given != nil && jsonscan.IsObject(given) {
+	if given := jsonscan.Member(params, "_meta"); jsonscan.IsObject(given) {
 		meta = jsonscan.AppendMembers(meta, given, revision.MetaRelatedTask)
 	} else {
 		meta = append(meta, '}')

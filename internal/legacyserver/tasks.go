@@ -172,7 +172,7 @@ func (s *Session) extended(req *mcp.Request, method string, params json.RawMessa
 
 	meta := jsonscan.AppendString(jsonscan.AppendKey([]byte{'{'}, mcp.MetaProtocolVersion), mcp.LatestVersion)
 	meta = append(jsonscan.AppendKey(meta, mcp.MetaClientCapabilities), declared...)
-	if given := jsonscan.Member(params, "_meta"); given != nil && jsonscan.IsObject(given) {
+	if given := jsonscan.Member(params, "_meta"); jsonscan.IsObject(given) {
 		meta = jsonscan.AppendMembers(meta, given, mcp.MetaProtocolVersion, mcp.MetaClientCapabilities)
 	} else {
 		meta = append(meta, '}')
