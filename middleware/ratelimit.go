@@ -21,7 +21,7 @@ import (
 )
 
 // A Limiter decides whether a request may proceed. [TokenBucket] implements it for one
-// process; implement it to share limits between replicas. It must be safe for concurrent
+// process, and [SharedBucket] for all replicas together. It must be safe for concurrent
 // use.
 type Limiter interface {
 	// Take takes one token from key. It returns 0 if there was one. Otherwise it takes

@@ -240,11 +240,16 @@ func futileKey(scopes []string) string {
 // has saved one, or a refreshed one. It returns nil if there is none, and an error if
 // trying again may help.
 func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*credential, outcome, error) {
+	if used.Refresh == "" {
+		return t.adopt(ctx, used.site, used), adopted, nil
+	}
+	ctx, unlock, err := lock(ctx, t.opts.Store, t.key(used.Issuer))
+	if err != nil {
+		return nil, nothing, fmt.Errorf("oauth: the token is not refreshed, because it cannot be locked: %w", err)
+	}
+	defer unlock()
 	if cred := t.adopt(ctx, used.site, used); cred != nil {
 		return cred, adopted, nil
-	}
-	if used.Refresh == "" {
-		return nil, nothing, nil
 	}
 	cred, err := t.refresh(ctx, used)
 	if err == nil {

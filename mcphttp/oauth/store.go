@@ -24,12 +24,23 @@ type StoreKey struct {
 
 // A Store keeps tokens and registrations across restarts. Its values are secret. Its
 // methods are called concurrently, also by several transports that share it, and must not
-// keep or change the slices passed to them. Package storetest tests implementations.
+// keep or change the slices passed to them. A store that several processes use at a time
+// should be a [Locker]. Package storetest tests implementations.
 type Store interface {
 	// Load returns the value saved last under the key, or nil if there is none.
 	Load(ctx context.Context, key StoreKey) ([]byte, error)
 	// Save replaces the value under the key atomically. Nil removes it.
 	Save(ctx context.Context, key StoreKey, value []byte) error
+}
+
+// A Locker is a [Store] that several processes share. Without locks, two of them may use the
+// same refresh token at once, which authorization servers treat as theft.
+type Locker interface {
+	Store
+	// Lock waits until no other process has the lock of key, and takes it. The context that
+	// it returns ends with ctx, with unlock, or when the lock may be lost because it was held
+	// for long. The caller must call unlock.
+	Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error)
 }
 
 // A MemoryStore keeps values in memory, until the program ends. Several transports may
@@ -93,6 +104,14 @@ type token struct {
 
 // expired reports whether a token has expired.
 func (k *token) expired(now time.Time) bool { return !k.Expiry.IsZero() && !now.Before(k.Expiry) }
+
+// lock takes the lock of a key, if the store has locks.
+func lock(ctx context.Context, s Store, key StoreKey) (held context.Context, unlock func(), err error) {
+	if l, ok := s.(Locker); ok {
+		return l.Lock(ctx, key)
+	}
+	return ctx, func() {}, nil
+}
 
 // load reads a value into into. It returns false if there is none.
 func load(ctx context.Context, s Store, key StoreKey, into any) (bool, error) {

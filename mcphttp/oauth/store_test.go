@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/oauth"
 	"github.com/go-psi/psi/mcphttp/oauth/storetest"
 )
@@ -21,6 +22,9 @@ func TestStores(t *testing.T) {
 	})
 	t.Run("file", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) oauth.Store { return oauth.NewFileStore(filepath.Join(t.TempDir(), "a", "b")) })
+	})
+	t.Run("shared", func(t *testing.T) {
+		storetest.Run(t, func(*testing.T) oauth.Store { return newShared(store.NewMemory(nil)) })
 	})
 }
 

@@ -1,0 +1,121 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+var sharedKey = bytes.Repeat([]byte("k"), 32)
+
+func newShared(values store.Values) *oauth.SharedStore {
+	return oauth.NewSharedStore(values, sharedKey)
+}
+
+// Processes that share a store never use a refresh token twice.
+func TestProcessesRefreshOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, values := newWorld(t), store.NewMemory(nil)
+		w.login.refresh = "r"
+		var processes []*oauth.Transport
+		for range 3 {
+			rt := w.transport(&oauth.Options{Store: newShared(values)})
+			w.mustPost(rt, "", served)
+			processes = append(processes, rt)
+		}
+		w.wantAuthorizations(1)
+		w.login.revoke()
+		var attempts atomic.Int32
+		w.login.token = func(http.ResponseWriter, *http.Request) bool {
+			attempts.Add(1)
+			<-time.After(time.Second)
+			return false
+		}
+		var group sync.WaitGroup
+		for _, rt := range processes {
+			group.Go(func() {
+				if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+					t.Errorf("%q, %v", got, err)
+				}
+			})
+		}
+		group.Wait()
+		if n := attempts.Load(); n != 1 {
+			t.Errorf("%d processes used the refresh token, want 1", n)
+		}
+		w.wantAuthorizations(1)
+	})
+}
+
+// A lock whose owner has died is free after a minute, and the owner knows that it may have
+// lost it before that.
+func TestLockExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, key, began := newShared(store.NewMemory(nil)), oauth.StoreKey{Issuer: "https://login.example"}, time.Now()
+		held, _, err := s.Lock(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, unlock, err := s.Lock(t.Context(), key)
+		if waited := time.Since(began); err != nil || waited < time.Minute || waited > 61*time.Second {
+			t.Errorf("Lock: %v after %v", err, waited)
+		}
+		if held.Err() == nil {
+			t.Error("two hold the lock")
+		}
+		unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, unlock, err = s.Lock(ctx, key)
+		if err != nil {
+			t.Fatalf("Lock after unlock: %v", err)
+		}
+		defer unlock()
+		if _, _, err := s.Lock(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Lock of what is locked: %v", err)
+		}
+	})
+}
+
+// Values are of no use to those who can read the engine, and keys can be rotated.
+func TestSharedStoreEncrypts(t *testing.T) {
+	values, key, ctx := &recorded{Values: store.NewMemory(nil)}, oauth.StoreKey{Issuer: "https://login.example"}, t.Context()
+	if err := newShared(values).Save(ctx, key, []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(values.text, "secret") || strings.Contains(values.text, "login.example") {
+		t.Errorf("the engine has %q", values.text)
+	}
+	other := bytes.Repeat([]byte("o"), 32)
+	if got, err := oauth.NewSharedStore(values, other, sharedKey).Load(ctx, key); string(got) != "secret" || err != nil {
+		t.Errorf("Load with a new key and the old one: %q, %v", got, err)
+	}
+	if got, err := oauth.NewSharedStore(values, other).Load(ctx, key); err == nil {
+		t.Errorf("Load without the key: %q", got)
+	}
+}
+
+// recorded notes what is put.
+type recorded struct {
+	store.Values
+
+	text string
+}
+
+func (r *recorded) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	r.text += key + string(value)
+	return r.Values.Put(ctx, key, value, version, ttl)
+}

@@ -1,0 +1,171 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/lru"
+	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+// SharedBucketOptions configure a [SharedBucket]. Nil means the zero SharedBucketOptions.
+type SharedBucketOptions struct {
+	// Name separates limits that share a store: the replicas of one limit have the same.
+	Name string
+	// Burst is the number of requests that may come at once after a pause. 0 means the
+	// number of requests per period.
+	Burst int
+	// Lot is how many tokens a replica takes from the store at a time. 0 means a sixteenth of
+	// Burst, and at least 1.
+	Lot int
+	// MaxKeys is how many keys this process remembers. Forgetting one loses its lot. 0 means
+	// 65536.
+	MaxKeys int
+}
+
+// A SharedBucket is a [Limiter] whose tokens are in a store, for all replicas together. It
+// must be made by [NewSharedBucket], and is safe for concurrent use.
+//
+// Each replica takes tokens in lots, and serves requests from its lot without the store.
+// That makes the limit approximate, in one direction only: a lot that a replica does not
+// use within the time in which it would be refilled is lost, so that up to a lot for each
+// other replica may be missing from a burst. No more requests pass than the limit allows,
+// apart from differences between the clocks of the replicas: a clock that is ahead by d
+// adds the tokens of d, once.
+//
+// A request costs a read and a write of the store for each lot, and nothing while a key has
+// used up its tokens: the replica remembers until when. If the store fails, the requests
+// that need it fail with its error.
+type SharedBucket struct {
+	values store.Values
+	name   string
+	each   time.Duration // time after which one token comes back
+	depth  time.Duration // time after which an empty bucket is full
+	lot    int
+
+	mu   sync.Mutex
+	keys *lru.Map[string, *lot]
+}
+
+// A lot has the tokens that this process has taken for a key. Its lock is held while more
+// are taken, so that concurrent requests for one key take one lot.
+type lot struct {
+	turn chan struct{} // has an element unless it is locked
+
+	tokens  int
+	expires time.Time // of the tokens
+	empty   time.Time // until when the store has none
+}
+
+// NewSharedBucket returns a limiter that allows n requests per period for all replicas
+// together, evenly spread except for bursts. opts may be nil. It panics if values is nil,
+// if n or the period is not positive, or if an option is negative.
+func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedBucketOptions) *SharedBucket {
+	var o SharedBucketOptions
+	if opts != nil {
+		o = *opts
+	}
+	if values == nil {
+		panic("middleware.NewSharedBucket: the values must not be nil")
+	}
+	mustBePositive("NewSharedBucket: the number", n)
+	mustBePositive("NewSharedBucket: the time", in)
+	if min(o.Burst, o.Lot, o.MaxKeys) < 0 {
+		panic("middleware.NewSharedBucket: an option is negative")
+	}
+	b := &SharedBucket{values: values, name: o.Name, each: max(1, in/time.Duration(n))}
+	burst := n
+	if o.Burst > 0 {
+		burst = o.Burst
+	}
+	b.depth = b.each * time.Duration(burst)
+	b.lot = min(max(1, burst/16), burst)
+	if o.Lot > 0 {
+		b.lot = min(o.Lot, burst)
+	}
+	if o.MaxKeys == 0 {
+		o.MaxKeys = 1 << 16
+	}
+	b.keys = lru.New[string, *lot](o.MaxKeys)
+	return b
+}
+
+// Take implements [Limiter].
+func (b *SharedBucket) Take(ctx context.Context, key string) (retryAfter time.Duration, err error) {
+	made.Check(b != nil && b.each > 0, "middleware: a SharedBucket", "NewSharedBucket")
+	l := b.lotOf(boundKey(key))
+	select {
+	case <-l.turn:
+		defer func() { l.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	now := time.Now()
+	switch {
+	case l.tokens > 0 && now.Before(l.expires):
+		l.tokens--
+		return 0, nil
+	case now.Before(l.empty):
+		return l.empty.Sub(now), nil
+	}
+	taken, wait, err := b.takeLot(ctx, key, now)
+	if err != nil || taken == 0 {
+		l.empty = now.Add(wait)
+		return wait, err
+	}
+	l.tokens, l.expires = taken-1, now.Add(b.each*time.Duration(b.lot))
+	return 0, nil
+}
+
+func (b *SharedBucket) lotOf(key string) *lot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l, ok := b.keys.Get(key)
+	if !ok {
+		l = &lot{turn: make(chan struct{}, 1)}
+		l.turn <- struct{}{}
+		b.keys.Put(key, l)
+	}
+	return l
+}
+
+var errNoTokens = errors.New("middleware: no tokens")
+
+// takeLot takes up to a lot of tokens from the store, where the time is kept at which the
+// bucket is full again. Without tokens it returns the time until there is one.
+func (b *SharedBucket) takeLot(ctx context.Context, key string, now time.Time) (taken int, wait time.Duration, err error) {
+	sum := sha256.Sum256([]byte(b.name + "\x00" + key))
+	name := "psi/limit/" + hex.EncodeToString(sum[:16])
+	err = store.Update(ctx, b.values, name, b.depth+time.Second, func(old []byte) ([]byte, error) {
+		full := now
+		if len(old) == 8 {
+			full = time.Unix(0, int64(binary.BigEndian.Uint64(old)))
+		}
+		if full.Before(now) {
+			full = now
+		}
+		room := b.depth - full.Sub(now)
+		if room < b.each {
+			wait = b.each - room
+			return nil, errNoTokens
+		}
+		taken = int(min(int64(b.lot), int64(room/b.each)))
+		return binary.BigEndian.AppendUint64(nil, uint64(full.Add(b.each*time.Duration(taken)).UnixNano())), nil
+	})
+	if errors.Is(err, errNoTokens) {
+		return 0, wait, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return taken, 0, nil
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/middleware"
+)
+
+// meteredValues counts what reaches a store, and can fail.
+type meteredValues struct {
+	store.Values
+
+	steps atomic.Int32
+	err   error
+}
+
+func (c *meteredValues) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	c.steps.Add(1)
+	if c.err != nil {
+		return nil, 0, c.err
+	}
+	return c.Values.Get(ctx, key)
+}
+
+// passes returns how many of n requests pass, spread over the replicas.
+func passes(t *testing.T, n int, replicas ...*middleware.SharedBucket) (passed int) {
+	t.Helper()
+	for i := range n {
+		wait, err := replicas[i%len(replicas)].Take(t.Context(), "key")
+		if err != nil || wait < 0 {
+			t.Fatalf("Take: %v, %v", wait, err)
+		}
+		if wait == 0 {
+			passed++
+		}
+	}
+	return passed
+}
+
+// Replicas share a limit, whichever of them the requests come to.
+func TestSharedBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &meteredValues{Values: store.NewMemory(nil)}
+		replica := func() *middleware.SharedBucket {
+			return middleware.NewSharedBucket(shared, 160, time.Minute, nil)
+		}
+		one, two, three := replica(), replica(), replica()
+		if n := passes(t, 1000, one, two, three); n != 160 {
+			t.Errorf("%d of 1000 requests passed at once, want 160", n)
+		}
+		if n := shared.steps.Load(); n > 20 {
+			t.Errorf("1000 requests took %d steps of the store, want 16 for the lots and 3 for the refusals", n)
+		}
+		<-time.After(time.Minute)
+		if n := passes(t, 1000, two); n != 160 {
+			t.Errorf("%d requests passed at one replica after a minute, want 160", n)
+		}
+	})
+}
+
+// Never more requests pass than the limit allows. Lots that nobody uses are lost.
+func TestSharedBucketError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		values := store.NewMemory(nil)
+		opts := &middleware.SharedBucketOptions{Burst: 20, Lot: 5}
+		var replicas []*middleware.SharedBucket
+		for range 3 {
+			replicas = append(replicas, middleware.NewSharedBucket(values, 10, time.Second, opts))
+		}
+		passes(t, 3, replicas...) // each has taken a lot of 5, and used one of it
+		if n := passes(t, 100, replicas[0]); n != 9 {
+			t.Errorf("%d requests passed at the first replica, want 9: 4 of its lot, and 5 that the others have left", n)
+		}
+		passed := 12
+		for range 100 {
+			<-time.After(100 * time.Millisecond)
+			passed += passes(t, 10, replicas...)
+		}
+		if passed > 120 || passed < 100 {
+			t.Errorf("%d requests passed in 10 s, want 120 at most, and not much less", passed)
+		}
+	})
+}
+
+func TestSharedBucketSaysWhen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := middleware.NewSharedBucket(store.NewMemory(nil), 1, time.Minute, nil)
+		passes(t, 1, b)
+		<-time.After(10 * time.Second)
+		if wait, err := b.Take(t.Context(), "key"); wait != 50*time.Second || err != nil {
+			t.Errorf("Take: %v, %v, want to wait for 50s", wait, err)
+		}
+		if wait, err := b.Take(t.Context(), "other"); wait != 0 || err != nil {
+			t.Errorf("Take of another key: %v, %v", wait, err)
+		}
+	})
+}
+
+func TestSharedBucketConcurrently(t *testing.T) {
+	values, passed := store.NewMemory(nil), atomic.Int32{}
+	var group sync.WaitGroup
+	for range 4 {
+		b := middleware.NewSharedBucket(values, 100, time.Hour, nil)
+		for range 4 {
+			group.Go(func() {
+				for range 50 {
+					if wait, err := b.Take(t.Context(), "key"); wait == 0 && err == nil {
+						passed.Add(1)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	if n := passed.Load(); n != 100 {
+		t.Errorf("%d requests passed, want 100", n)
+	}
+}
+
+func TestSharedBucketWithoutStore(t *testing.T) {
+	broken := &meteredValues{Values: store.NewMemory(nil), err: errors.New("broken")}
+	b := middleware.NewSharedBucket(broken, 32, time.Minute, nil)
+	if _, err := b.Take(t.Context(), "key"); !errors.Is(err, broken.err) {
+		t.Errorf("Take: error %v, want that of the store", err)
+	}
+	broken.err = nil
+	if wait, err := b.Take(t.Context(), "key"); wait != 0 || err != nil {
+		t.Errorf("Take when the store works again: %v, %v", wait, err)
+	}
+	broken.err = errors.New("broken")
+	if wait, err := b.Take(t.Context(), "key"); wait != 0 || err != nil {
+		t.Errorf("Take from a lot while the store is broken: %v, %v", wait, err)
+	}
+}
