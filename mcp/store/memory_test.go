@@ -226,6 +226,10 @@ func heapInUse() int64 {
 	return int64(stats.HeapAlloc)
 }
 
+func BenchmarkMemory(b *testing.B) {
+	storetest.Bench(b, store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}))
+}
+
 func BenchmarkMemoryUpdate(b *testing.B) {
 	m := store.NewMemory(nil)
 	b.ReportAllocs()

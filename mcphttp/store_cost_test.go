@@ -1,0 +1,91 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// A stepCounter counts the steps of a store.
+type stepCounter struct {
+	store.Store
+
+	steps atomic.Int32
+}
+
+func (c *stepCounter) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	c.steps.Add(1)
+	return c.Store.Get(ctx, key)
+}
+
+func (c *stepCounter) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	c.steps.Add(1)
+	return c.Store.Put(ctx, key, value, version, ttl)
+}
+
+func (c *stepCounter) Take(ctx context.Context, key string) ([]byte, error) {
+	c.steps.Add(1)
+	return c.Store.Take(ctx, key)
+}
+
+func (c *stepCounter) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	c.steps.Add(1)
+	return c.Store.Append(ctx, log, data, keep)
+}
+
+func (c *stepCounter) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
+	c.steps.Add(1)
+	return c.Store.Read(ctx, log, position, limit)
+}
+
+func (c *stepCounter) Drop(ctx context.Context, log string) error {
+	c.steps.Add(1)
+	return c.Store.Drop(ctx, log)
+}
+
+func (c *stepCounter) Publish(ctx context.Context, topic string, message []byte) error {
+	c.steps.Add(1)
+	return c.Store.Publish(ctx, topic, message)
+}
+
+func (c *stepCounter) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	c.steps.Add(1)
+	return c.Store.Subscribe(ctx, topic)
+}
+
+// A modern call that asks nothing takes no step of any store, whatever is shared.
+func TestModernCallsTouchNoStore(t *testing.T) {
+	for version, touches := range map[string]bool{mcp.LatestVersion: false, mcp.LegacyVersions()[0]: true} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := &stepCounter{Store: store.NewMemory(nil)}
+				mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{StateStore: shared, Bus: shared, Logger: slog.New(slog.DiscardHandler)})
+				mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
+				s := serve(t, newHandler(t, mux, &mcphttp.Options{Store: shared}))
+				c, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: version}).Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				for range 10 {
+					if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "hello"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := shared.steps.Load(); n > 0 != touches {
+					t.Errorf("%d steps of the store", n)
+				}
+			})
+		})
+	}
+}
