@@ -26,6 +26,7 @@ type eventLog struct {
 	shared      bool          // with other processes
 	replica     string        // the name of this process
 	askTimeout  time.Duration // how long a question may wait for its answer
+	presence    presence      // of this process, in the store
 	lastWarning atomic.Int64  // when the log last said that events are not kept, in Unix seconds
 }
 

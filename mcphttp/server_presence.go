@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -19,9 +20,10 @@ import (
 // client resumes the stream looks for that value.
 
 const (
-	presenceInterval = 2 * time.Second // between two signs of life, and between two looks
-	presenceLifetime = 6 * time.Second // in the store
-	presenceGrace    = 4 * time.Second // a store that was down has lost the values of all replicas
+	presenceInterval = 2 * time.Second  // between two signs of life
+	presenceLifetime = 6 * time.Second  // in the store
+	presenceGrace    = 6 * time.Second  // after a store was down, in which all replicas show signs of life again
+	presenceTimeout  = 10 * time.Second // of one write
 )
 
 func presenceKey(replica string) string { return "psi/replica/" + replica }
@@ -31,7 +33,8 @@ func (ss *sessions) keepPresence(ctx context.Context) {
 	ticker := time.NewTicker(presenceInterval)
 	defer ticker.Stop()
 	for {
-		err := store.Update(ctx, ss.opts.Store, presenceKey(ss.replica), presenceLifetime, func([]byte) ([]byte, error) { return nil, nil })
+		err := ss.writePresence(ctx)
+		ss.events.presence.note(err == nil)
 		if err != nil && ctx.Err() == nil && ss.events.mayWarn() {
 			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas may think that this one is gone", "error", err)
 		}
@@ -43,14 +46,43 @@ func (ss *sessions) keepPresence(ctx context.Context) {
 	}
 }
 
-// streamOwner is the first record of a stream, and what another replica knows of the one
-// that writes it.
-type streamOwner struct {
-	Replica string `json:"replica"`
-	Request mcp.ID `json:"request"`
+func (ss *sessions) writePresence(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
+	defer cancel()
+	return store.Update(ctx, ss.opts.Store, presenceKey(ss.replica), presenceLifetime, func([]byte) ([]byte, error) { return nil, nil })
+}
 
-	checked      time.Time // when it was last looked for
-	missingSince time.Time // zero if it was there
+// presence is how the store has taken the signs of life of this process. A replica of which
+// there is none is gone only if the store was up for some time: an outage lets the values of
+// all replicas expire. The zero presence is ready to use.
+type presence struct {
+	mu          sync.Mutex
+	since, last time.Time // the first and the last write of those that succeeded without a gap
+}
+
+func (p *presence) note(ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if !ok || now.Sub(p.last) > 2*presenceInterval {
+		p.since = now
+	}
+	if ok {
+		p.last = now
+	}
+}
+
+// isReliable reports whether the store was up for long enough.
+func (p *presence) isReliable() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.last) <= 2*presenceInterval && time.Since(p.since) >= presenceGrace
+}
+
+// streamOwner is the first record of the stream of a request.
+type streamOwner struct {
+	Replica string `json:"replica"` // that writes it
+	Request mcp.ID `json:"request"`
 }
 
 // ownerRecord returns the record for the streamOwner of the stream, nil if the stream has none.
@@ -83,20 +115,12 @@ var errAbandoned = mcp.Errorf(mcp.CodeInternalError, "the replica that served th
 
 // endIfAbandoned ends a stream with an error if its owner, which may be nil, is gone.
 func (e *eventLog) endIfAbandoned(ctx context.Context, session string, stream int64, o *streamOwner) error {
-	now := time.Now()
-	if o == nil || now.Sub(o.checked) < presenceInterval {
+	if o == nil || !e.presence.isReliable() {
 		return nil
 	}
-	o.checked = now
 	_, _, err := e.store.Get(ctx, presenceKey(o.Replica))
-	switch {
-	case !errors.Is(err, store.ErrNotFound):
-		o.missingSince = time.Time{}
-	case o.missingSince.IsZero():
-		o.missingSince = now
-	case now.Sub(o.missingSince) >= presenceGrace:
-		_, err := e.append(ctx, session, stream, recordLast, core.AppendError(nil, o.Request, errAbandoned))
-		return err
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = e.append(ctx, session, stream, recordLast, core.AppendError(nil, o.Request, errAbandoned))
 	}
-	return nil
+	return err
 }

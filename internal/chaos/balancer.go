@@ -1,0 +1,57 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"sync/atomic"
+	"time"
+)
+
+// A balancer sends every request to the next replica, whichever session it belongs to.
+type balancer struct {
+	replicas []string // addresses
+	turn     atomic.Uint64
+	next     http.RoundTripper
+}
+
+func newBalancer(replicas []string) http.Handler {
+	b := &balancer{replicas: replicas, next: &http.Transport{
+		MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext,
+	}}
+	return &httputil.ReverseProxy{
+		Transport: b,
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.Host = "http", "" },
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // that is what happens here
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	}
+}
+
+// RoundTrip sends a request to the next replica that accepts the connection. A replica that
+// has got the request may have executed it, so that is not sent again.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	var err error
+	for range b.replicas {
+		attempt := r.Clone(r.Context())
+		attempt.URL.Host = b.replicas[b.turn.Add(1)%uint64(len(b.replicas))]
+		if r.Body != nil {
+			attempt.Body = io.NopCloser(r.Body) // an attempt that fails closes it
+		}
+		var res *http.Response
+		if res, err = b.next.RoundTrip(attempt); err == nil {
+			return res, nil
+		}
+		if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
+			break
+		}
+	}
+	return nil, err
+}

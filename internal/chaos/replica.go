@@ -1,0 +1,156 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// runReplica serves until the process is killed.
+func runReplica(ctx context.Context, r *role) error {
+	shared, err := openStore(ctx, r)
+	if err != nil {
+		return err
+	}
+	mux := mcp.NewMux("chaos", "v1", &mcp.MuxOptions{StateKeys: [][]byte{r.Key}, StateStore: shared})
+	manager := tasks.New("chaos", &tasks.Options{Store: shared, Lease: 5 * time.Second, PollInterval: 500 * time.Millisecond})
+	manager.Register(mux)
+	mux.Tool("echo", mcp.ToolFunc(echo, nil))
+	mux.Tool("whoami", mcp.ToolFunc(whoami, nil))
+	mux.Tool("ask", mcp.ToolFunc(ask, nil))
+	mux.Tool("work", mcp.ToolFunc(work, nil))
+	n := &news{shared}
+	mux.Tool("publish", mcp.ToolFunc(n.publish, nil))
+	mux.Resource(newsURI, mcp.ResourceFunc(n.read, &mcp.Resource{Name: "news"}))
+	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
+	go n.hear(ctx, mux)
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{
+		Store: shared, Retry: 500 * time.Millisecond, Heartbeat: 2 * time.Second, MaxSessionsPerCaller: 10_000, ReplayPerCaller: 64 << 20,
+	})
+	srv := &http.Server{Addr: r.Addr, Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { _ = srv.Close() })
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+type in struct {
+	Text  string `json:"text"`
+	Steps int    `json:"steps"`
+}
+
+type answer struct {
+	Text string `json:"text"`
+}
+
+func echo(_ context.Context, in in) (string, error) { return in.Text, nil }
+
+// whoami returns the ID of the session.
+func whoami(ctx context.Context, _ struct{}) (string, error) {
+	if s := mcp.SessionFromContext(ctx); s != nil {
+		return s.ID(), nil
+	}
+	return "none", nil
+}
+
+// ask asks twice.
+func ask(ctx context.Context, in in) (string, error) {
+	var text strings.Builder
+	for _, key := range []string{"a", "b"} {
+		a, err := mcp.Elicit[answer](ctx, key, in.Text+key)
+		if err != nil {
+			return "", err
+		}
+		text.WriteString(a.Text)
+	}
+	return text.String(), nil
+}
+
+// work reports how far it is, so that it has a stream that can be resumed.
+func work(ctx context.Context, in in) (string, error) {
+	for i := range in.Steps {
+		mcp.Progress(ctx, float64(i+1), float64(in.Steps), in.Text)
+		sleep(ctx, 100*time.Millisecond)
+	}
+	return in.Text, context.Cause(ctx)
+}
+
+// render has steps that are not repeated, and asks in the middle.
+func render(ctx context.Context, in in) (string, error) {
+	var text strings.Builder
+	text.WriteString(in.Text)
+	for i := range in.Steps {
+		step, err := mcp.Once(ctx, fmt.Sprint("step ", i), func() (string, error) {
+			sleep(ctx, 300*time.Millisecond)
+			return strconv.Itoa(i), context.Cause(ctx)
+		})
+		if err != nil {
+			return "", err
+		}
+		text.WriteString(step)
+		if i != in.Steps/2 {
+			continue
+		}
+		a, err := mcp.Elicit[answer](ctx, "middle", in.Text)
+		if err != nil {
+			return "", err
+		}
+		text.WriteString(a.Text)
+	}
+	return text.String(), nil
+}
+
+const (
+	newsURI = "news://latest"
+	newsKey = "chaos/news"
+)
+
+// news is a number in the store that only grows, and a resource.
+type news struct{ shared store.Store }
+
+func (n *news) publish(ctx context.Context, in in) (string, error) {
+	err := store.Update(ctx, n.shared, newsKey, time.Hour, func(old []byte) ([]byte, error) {
+		last, _ := strconv.Atoi(string(old)) // 0 at first
+		return strconv.AppendInt(nil, int64(max(last, in.Steps)), 10), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return in.Text, n.shared.Publish(ctx, newsKey, nil)
+}
+
+func (n *news) read(ctx context.Context, _ struct{}) (string, error) {
+	value, _, err := n.shared.Get(ctx, newsKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return "0", nil
+	}
+	return string(value), err
+}
+
+// hear tells the subscribers of this replica of news.
+func (n *news) hear(ctx context.Context, mux *mcp.Mux) {
+	for ctx.Err() == nil {
+		sub, err := n.shared.Subscribe(ctx, newsKey)
+		for err == nil || errors.Is(err, store.ErrOverflow) {
+			mux.ResourceUpdated(newsURI)
+			_, err = sub.Next(ctx)
+		}
+		if sub != nil {
+			_ = sub.Close()
+		}
+		sleep(ctx, time.Second)
+	}
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// A report is what a run came to.
+type report struct {
+	config config
+	took   time.Duration
+	kills  map[string]int // of processes, by kind
+
+	mu      sync.Mutex
+	counts  map[string]*count
+	errors  map[string]int // of attempts that were repeated, by kind and text
+	wrong   []string
+	wrongs  int
+	publish []publication
+}
+
+// A count is what became of one kind of thing that clients do.
+type count struct {
+	done, again int
+	took        []time.Duration
+}
+
+func newReport(c config) *report {
+	return &report{config: c, kills: map[string]int{}, counts: map[string]*count{}, errors: map[string]int{}}
+}
+
+func (r *report) countLocked(kind string) *count {
+	c := r.counts[kind]
+	if c == nil {
+		c = &count{}
+		r.counts[kind] = c
+	}
+	return c
+}
+
+// done notes something that was completed, after all attempts.
+func (r *report) done(kind string, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.countLocked(kind)
+	c.done++
+	c.took = append(c.took, took)
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// again notes an attempt that failed and is repeated.
+func (r *report) again(kind string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.countLocked(kind).again++
+	r.errors[fmt.Sprintf("%s: %.220s", kind, numbers.ReplaceAllString(err.Error(), "N"))]++
+}
+
+// maxWrong bounds what is told in detail.
+const maxWrong = 20
+
+// wrongf notes what must not happen.
+func (r *report) wrongf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.wrongs++; len(r.wrong) < maxWrong {
+		r.wrong = append(r.wrong, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *report) print(out io.Writer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(out, "%d clients for %v, store: %s\n\n", r.config.clients, r.took.Round(time.Second), r.config.store)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "what\tdone\trepeated\tmedian\t99%\tlongest\t")
+	for _, kind := range slices.Sorted(maps.Keys(r.counts)) {
+		c := r.counts[kind]
+		slices.Sort(c.took)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%v\t%v\t%v\t\n", kind, c.done, c.again, c.quantile(50), c.quantile(99), c.quantile(100))
+	}
+	_ = w.Flush() // as the lines around it
+	fmt.Fprintf(out, "\nkilled: %v\nwhy attempts were repeated:\n", r.kills)
+	for _, text := range slices.SortedFunc(maps.Keys(r.errors), func(a, b string) int { return cmp.Compare(r.errors[b], r.errors[a]) }) {
+		fmt.Fprintf(out, "  %4d %s\n", r.errors[text], text)
+	}
+	fmt.Fprintf(out, "wrong: %d\n", r.wrongs)
+	for _, text := range r.wrong {
+		fmt.Fprintln(out, "  "+text)
+	}
+}
+
+func (c *count) quantile(percent int) time.Duration {
+	if len(c.took) == 0 {
+		return 0
+	}
+	return c.took[(len(c.took)-1)*percent/100].Round(time.Millisecond)
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// size is the number of replicas, and of the nodes of NATS.
+const size = 3
+
+// A world is all processes and the balancer.
+type world struct {
+	nodes, replicas []*process
+	balancer        *http.Server
+	url             string
+}
+
+// run makes the load and the chaos, and returns what came of them.
+func run(ctx context.Context, c config, dir string, log *os.File) (*report, error) {
+	w, err := newWorld(ctx, &c, dir, log)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	r := newReport(c)
+	begun := time.Now()
+	w.load(ctx, &c, r)
+	r.took = time.Since(begun)
+	for _, p := range slices.Concat(w.nodes, w.replicas) {
+		r.kills[p.Kind] += p.kills
+	}
+	return r, nil
+}
+
+func newWorld(ctx context.Context, c *config, dir string, log *os.File) (*world, error) {
+	addrs, err := freeAddrs(ctx, 3*size)
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	w, kind, engine := &world{}, "node", addrs[:size]
+	if c.store == "redis" {
+		kind, engine = "redis", addrs[:1]
+	}
+	for i := range engine {
+		w.nodes = append(w.nodes, &process{log: log, role: role{Kind: kind, Number: i, Engine: engine, Routes: addrs[size : 2*size], Dir: filepath.Join(dir, strconv.Itoa(i))}})
+	}
+	for i := range size {
+		w.replicas = append(w.replicas, &process{log: log, role: role{Kind: "replica", Number: i, Addr: addrs[2*size+i], Store: c.store, Engine: engine, Key: key}})
+	}
+	for _, p := range slices.Concat(w.nodes, w.replicas) {
+		if err := p.start(); err != nil {
+			w.close()
+			return nil, err
+		}
+	}
+	if err := w.await(ctx); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, w.balance(ctx, addrs[2*size:])
+}
+
+// await waits until all replicas accept connections.
+func (w *world) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, p := range w.replicas {
+		for {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.Addr)
+			if err == nil {
+				_ = conn.Close()
+				break
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("chaos: %v does not start: %w", p, err)
+			}
+			sleep(ctx, 100*time.Millisecond)
+		}
+	}
+	return nil
+}
+
+func (w *world) balance(ctx context.Context, replicas []string) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		w.close()
+		return err
+	}
+	w.url = "http://" + l.Addr().String()
+	w.balancer = &http.Server{Handler: newBalancer(replicas), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = w.balancer.Serve(l) }() // until it is closed
+	return nil
+}
+
+func (w *world) close() {
+	if w.balancer != nil {
+		_ = w.balancer.Close()
+	}
+	for _, p := range slices.Concat(w.replicas, w.nodes) {
+		p.kill()
+	}
+}
+
+// load has the clients come, and kills processes until the time is over.
+func (w *world) load(ctx context.Context, c *config, r *report) {
+	ctx, cancel := context.WithTimeout(ctx, c.length)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() { w.kill(ctx, w.replicas, c.replica, r) })
+	all.Go(func() { w.kill(ctx, w.nodes, c.node, r) })
+	all.Go(func() { publish(ctx, w.url, r) })
+	versions := append([]string{mcp.LatestVersion}, mcp.LegacyVersions()[:3]...)
+	for i := range c.clients {
+		v := &visitor{
+			number: i, version: versions[i%len(versions)], url: w.url, report: r,
+			rng: mathrand.New(mathrand.NewPCG(c.seed, uint64(i))), //nolint:gosec // it is load, not a secret
+		}
+		all.Go(func() { v.run(ctx) })
+	}
+	all.Wait()
+}
+
+// kill kills one of the processes at every interval, and starts it again after a third of
+// that.
+func (w *world) kill(ctx context.Context, processes []*process, every time.Duration, r *report) {
+	for i := 0; ; i++ {
+		p := processes[i%len(processes)]
+		sleep(ctx, every-every/3)
+		if ctx.Err() != nil {
+			return
+		}
+		p.kill()
+		sleep(context.WithoutCancel(ctx), every/3) // so that all is there in the end
+		if err := p.start(); err != nil {
+			r.wrongf("%v does not start: %v", p, err)
+			return
+		}
+	}
+}
