@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -21,6 +22,7 @@ import (
 type replica struct {
 	number int
 	mux    *mcp.Mux
+	tasks  *tasks.Manager
 	mcp    *mcphttp.Handler
 	sse    *mcphttp.SSEHandler
 	http   *http.Server
@@ -34,7 +36,8 @@ func (s *server) startReplica() (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &replica{mux: s.newMux(), url: &url.URL{Scheme: "http", Host: l.Addr().String()}, ended: make(chan struct{})}
+	mux, manager := s.newMux()
+	p := &replica{mux: mux, tasks: manager, url: &url.URL{Scheme: "http", Host: l.Addr().String()}, ended: make(chan struct{})}
 	p.mcp, p.sse = mcphttp.NewHandler(p.mux, &s.options), mcphttp.NewSSEHandler(p.mux, &s.options)
 	routes := http.NewServeMux()
 	routes.Handle("/mcp", p.mcp)
@@ -62,7 +65,7 @@ func listenOn(h http.Handler) *http.Server {
 func (p *replica) shutdown(grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	err := errors.Join(p.mcp.Shutdown(ctx), p.sse.Shutdown(ctx))
+	err := errors.Join(shutdownTasks(p.tasks), p.mcp.Shutdown(ctx), p.sse.Shutdown(ctx))
 	if err == nil {
 		err = p.http.Shutdown(ctx)
 	}

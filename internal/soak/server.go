@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
 )
@@ -38,9 +39,11 @@ const (
 // started it.
 type server struct {
 	options  mcphttp.Options
-	keys     [][]byte  // that the replicas share
-	local    *mcp.Mux  // over pipes
-	balancer *balancer // nil if there is one replica
+	keys     [][]byte // that the replicas share
+	local    *mcp.Mux // over pipes
+	tasks    store.Store
+	manager  *tasks.Manager // of local
+	balancer *balancer      // nil if there is one replica
 	url      string
 	addr     string
 	pipes    sync.WaitGroup
@@ -67,7 +70,8 @@ func newServer(c config) (*server, error) {
 		s.keys = [][]byte{[]byte(rand.Text() + rand.Text())[:32]}
 		s.options.Store = store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 20})
 	}
-	s.local = s.newMux()
+	s.tasks = store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 20})
+	s.local, s.manager = s.newMux()
 	for range max(c.replicas, 1) {
 		if _, err := s.startReplica(); err != nil {
 			s.close()
@@ -104,9 +108,11 @@ func (s *server) close() {
 	for _, p := range s.all() {
 		_ = p.http.Close()
 		<-p.ended
+		_ = shutdownTasks(p.tasks)
 	}
 	s.closeIdle()
 	s.pipes.Wait()
+	_ = shutdownTasks(s.manager) // nothing runs any more
 }
 
 func (s *server) closeIdle() {
@@ -177,14 +183,14 @@ type answer struct {
 }
 
 // newMux makes the mux of a replica, with the tools that there are now.
-func (s *server) newMux() *mcp.Mux {
+func (s *server) newMux() (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("soak", "v1", &mcp.MuxOptions{Logger: quiet, StateKeys: s.keys})
 	for name, fn := range map[string]func(context.Context, arguments) (string, error){
 		"echo": echo, "work": work, "ask": ask, "fail": fail, "block": block, "flood": s.flood,
 	} {
 		mux.Tool(name, s.counted(fn))
 	}
-	return mux
+	return mux, s.addTasks(mux)
 }
 
 func (s *server) counted(fn func(context.Context, arguments) (string, error)) mcp.Handler {

@@ -23,7 +23,7 @@ func TestSoak(t *testing.T) {
 			if len(r.problems) > 0 {
 				t.Error("something was wrong")
 			}
-			kinds := []string{"connect", "echo", "ask", "cancel", "cut", "too much", "subscribe"}
+			kinds := []string{"connect", "echo", "ask", "task", "cancel", "cut", "too much", "subscribe"}
 			if replicas > 1 {
 				kinds = append(kinds, "replace a replica")
 			}

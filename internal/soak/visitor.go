@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 )
 
 // patience is how long anything may take. Two thousand clients share the machine.
@@ -77,7 +78,7 @@ func (v *visitor) connect(ctx context.Context) bool {
 	connecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	v.link = &link{}
-	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ConnectTimeout: patience}
+	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ConnectTimeout: patience, Extensions: []mcp.ClientExtension{tasks.Client()}}
 	conn, err := mcp.NewClient("soak", "v1", opts).Connect(connecting, v.way.to(v))
 	if err != nil {
 		v.failed("connect", begun, err)
@@ -209,6 +210,8 @@ func (v *visitor) try(n int) (string, outcome, error) {
 // do does what n, below 100, stands for. An error is something that is wrong.
 func (v *visitor) do(ctx context.Context, n int, text string) (string, outcome, error) {
 	switch {
+	case n < 8:
+		return "task", done, v.expect(ctx, "task", arguments{text, v.rng.IntN(50)}, "re:"+text+"a")
 	case n < 40:
 		return "echo", done, v.expect(ctx, "echo", arguments{Text: text}, text)
 	case n < 45:
@@ -268,7 +271,7 @@ func (v *visitor) list(ctx context.Context) (string, outcome, error) {
 		}
 		n++
 	}
-	if n != 6 && n != 7 {
+	if n != 7 && n != 8 {
 		return "list", done, fmt.Errorf("there are %d tools", n)
 	}
 	return "list", done, nil
