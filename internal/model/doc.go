@@ -5,5 +5,6 @@
 // eras and of two principals, over every transport and through gateways that they share
 // with a hostile server, do at random what clients do, while messages are lost,
 // connections cut and sessions forgotten, and what they see is held against what they
-// may see. It has no code but tests.
+// may see. Another test does so with tasks, at replicas that are killed. It has no code but
+// tests.
 package model
