@@ -21,13 +21,20 @@ import (
 // variable names the browser. Without it the tests are skipped.
 const variable = "PSI_BROWSER"
 
-// open returns the context of a new tab.
-func open(t *testing.T) context.Context {
+// browser returns the path of the browser.
+func browser(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv(variable)
 	if path == "" {
 		t.Skipf("%s does not name a browser; see run.sh", variable)
 	}
+	return path
+}
+
+// open returns the context of a new tab.
+func open(t *testing.T) context.Context {
+	t.Helper()
+	path := browser(t)
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(900, 800))
 	ctx, stopAllocator := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(stopAllocator)
@@ -104,9 +111,7 @@ func serve(t *testing.T, h http.Handler) string {
 // bundle returns a script with all that it imports.
 func bundle(t *testing.T, name string) string {
 	t.Helper()
-	if _, err := os.Stat("node_modules"); err != nil {
-		t.Skip("npm's packages are not installed; see run.sh")
-	}
+	browser(t) // without one, the packages need not be there
 	built := api.Build(api.BuildOptions{EntryPoints: []string{"pages/" + name}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, Platform: api.PlatformBrowser})
 	if len(built.Errors) > 0 {
 		t.Fatalf("%+v", built.Errors)

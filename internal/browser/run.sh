@@ -10,11 +10,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 exec </dev/null
 
-# find_browser prints the browser, if there is one.
+# find_browser prints the path of the browser, if there is one.
 find_browser() {
 	local name
 	for name in "${PSI_BROWSER:-}" chromium chromium-browser google-chrome google-chrome-stable; do
-		[ -z "$name" ] || command -v "$name" && return 0
+		if [ -n "$name" ] && command -v "$name"; then
+			return 0
+		fi
 	done
 	return 1
 }

@@ -89,6 +89,12 @@ func (s *server) add(r report) {
 // wait waits until a page has reported an event, and returns the details of its reports.
 func (s *server) wait(t *testing.T, event string) []string {
 	t.Helper()
+	return s.waitUntil(t, event, func(details []string) bool { return details != nil })
+}
+
+// waitUntil waits until the details of a page's reports of an event are as wanted.
+func (s *server) waitUntil(t *testing.T, event string, wanted func(details []string) bool) []string {
+	t.Helper()
 	late := time.After(20 * time.Second)
 	for {
 		s.mu.Lock()
@@ -100,7 +106,7 @@ func (s *server) wait(t *testing.T, event string) []string {
 		}
 		all, changed := slices.Clone(s.reports), s.changed
 		s.mu.Unlock()
-		if details != nil {
+		if wanted(details) {
 			return details
 		}
 		select {

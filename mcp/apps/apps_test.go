@@ -45,7 +45,7 @@ func airline(opts *apps.Options) *mcp.Mux {
 	return mux
 }
 
-func toolNames(t *testing.T, ctx context.Context, c *mcp.Conn) string { //nolint:revive // the context is what differs
+func toolNames(t *testing.T, ctx context.Context, c *mcp.Conn) string {
 	t.Helper()
 	var names []string
 	for tool, err := range c.Tools(ctx, nil) {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 
@@ -126,12 +127,8 @@ func newPage(function, name string, opts *Options) (*page, Options) {
 		p.resource.Name = path.Base(name)
 	}
 	p.resource.MIMEType = MIMEType
-	meta := mcp.Meta{}
-	for key, value := range p.resource.Meta {
-		meta[key] = value
-	}
-	meta.Set(metaUI, &p.meta)
-	p.resource.Meta = meta
+	p.resource.Meta = maps.Clone(p.resource.Meta)
+	p.resource.Meta.Set(metaUI, &p.meta)
 	return p, o
 }
 

@@ -248,7 +248,7 @@ func TestOtherSites(t *testing.T) {
 func TestSandbox(t *testing.T) {
 	h := host.Sandbox()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/?host=http://127.0.0.1:8080&csp="+url.QueryEscape(`{"connectDomains":["https://api.example"]}`), nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?host=http://127.0.0.1:8080&csp="+url.QueryEscape(`{"connectDomains":["https://api.example"]}`), nil))
 	policy := w.Header().Get("Content-Security-Policy")
 	if w.Code != http.StatusOK || !strings.Contains(policy, "connect-src 'self' https://api.example;") || !strings.HasSuffix(policy, "; frame-ancestors http://127.0.0.1:8080") {
 		t.Errorf("%d %s", w.Code, policy)
