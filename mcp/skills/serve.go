@@ -169,7 +169,7 @@ func (l listed) Describe() mcp.Description { return l.resource }
 
 func (c *Catalog) resource(f *file) mcp.Handler {
 	if f.of == nil {
-		return served{c, f.URI}
+		return mcp.Describe(served{c, f.URI}, nil) // it is not listed
 	}
 	return listed{served{c, f.URI}, f.describe()}
 }

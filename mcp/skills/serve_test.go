@@ -50,6 +50,16 @@ func TestServed(t *testing.T) {
 	})
 }
 
+// Registering skills has nothing to warn of.
+func TestNoWarnings(t *testing.T) {
+	var logged strings.Builder
+	mux := mcp.NewMux("shop", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	catalog(t, files(), nil).Register(mux)
+	if logged.Len() > 0 {
+		t.Error(logged.String())
+	}
+}
+
 // SKILL.md is listed as a resource, with the name and description of the skill.
 func TestListedResources(t *testing.T) {
 	mcptest.Run(t, serve(t, files(), nil), func(t *testing.T, c *mcp.Conn) {
