@@ -146,15 +146,31 @@ func (c candidate) kill(ctx context.Context, binary string, number int, limit ti
 		for _, t := range tests {
 			names = append(names, t.name)
 		}
-		out, err := runTests(ctx, c.goPackage, binary, names, number, min(limit, 3*total(tests)+10*time.Second))
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		if err != nil {
-			return failed(out), nil //nolint:nilerr // a test that fails has caught the mutant
+		by, err := c.run(ctx, binary, names, number, min(limit, 3*total(tests)+10*time.Second))
+		if by != "" || err != nil {
+			return by, err
 		}
 	}
 	return "", nil
+}
+
+// timeout is what a mutant is killed by if its tests take too long.
+const timeout = "timeout"
+
+// run runs tests, and returns the one that failed. Tests that take too long are run
+// again, with twice the time: the machine may have been busy.
+func (c candidate) run(ctx context.Context, binary string, names []string, number int, limit time.Duration) (by string, err error) {
+	for range 2 {
+		out, failure := runTests(ctx, c.goPackage, binary, names, number, limit)
+		if ctx.Err() != nil || failure == nil {
+			return "", ctx.Err()
+		}
+		if by = failed(out); by != timeout {
+			return by, nil
+		}
+		limit *= 2
+	}
+	return by, nil
 }
 
 var failure = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
@@ -162,7 +178,7 @@ var failure = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 // failed returns the name of the test that failed, according to the output of a binary.
 func failed(out []byte) string {
 	if bytes.Contains(out, []byte("panic: test timed out")) {
-		return "timeout"
+		return timeout
 	}
 	if name := failure.FindSubmatch(out); name != nil {
 		return string(name[1])
