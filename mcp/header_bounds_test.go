@@ -22,7 +22,7 @@ func TestHeaderAnnotations(t *testing.T) {
 		`{"type":"object","properties":{"a":` + region + `}}`:                                                                                    "",
 		`{"type":"object","properties":{"a":{"type":"object","properties":{"b":` + region + `}}}}`:                                               "",
 		`{"type":"object","properties":{"a":true,"b":{"type":"integer","x-mcp-header":"!#"}}}`:                                                   "",
-		`{"type":"object","properties":{"a":{"type":"boolean","description":"an x-mcp-header","x-mcp-header":"a"}}}`:                                "",
+		`{"type":"object","properties":{"a":{"type":"boolean","description":"an x-mcp-header","x-mcp-header":"a"}}}`:                             "",
 		`{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"a"}}}`:                                                              `at /a is on a property of type "number"`,
 		`{"type":"object","properties":{"a":{"x-mcp-header":"a"}}}`:                                                                              `at /a is on a property of type `,
 		`{"type":"object","properties":{"a":{"type":["string"],"x-mcp-header":"a"}}}`:                                                            `at /a is on a property of type ["string"]`,

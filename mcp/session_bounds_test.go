@@ -5,6 +5,7 @@ package mcp_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -91,4 +92,24 @@ func TestPingBounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A handler that asks again and again is called as often as MaxRounds says.
+func TestRoundBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		calls := 0
+		mux.Tool("ask", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			calls++
+			return &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"r": {Method: mcp.MethodListRoots}}}, nil
+		}))
+		era := wireEra{open: strings.Split(strings.TrimSpace(opening("2025-11-25", allCaps)), "\n")}
+		c := &conversation{servePeer(t, mux, era, &mcpstdio.StreamOptions{MaxRounds: 3, Logger: quiet().Logger}), usualAnswers}
+		said := c.say(messageOf(mcp.MethodCallTool, `{"name":"ask"}`))
+		last := said[len(said)-1]
+		if calls != 3 || len(said) != 4 || !strings.Contains(last, `"code":-32603,"message":"the handler asked in 3 rounds without coming to an end"`) {
+			t.Errorf("%d calls, %d messages, the last %s", calls, len(said), last)
+		}
+		c.finish()
+	})
 }
