@@ -165,3 +165,41 @@ func TestDroppedNotificationsAreLoggedOnce(t *testing.T) {
 		_ = c.Close()
 	})
 }
+
+// Of the progress that waits because a function is slow, the newest 256 notifications are
+// kept, and the function is called with nothing after the call has returned.
+func TestProgressThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const all = 300
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+			for n := range all {
+				mcp.Progress(ctx, float64(n+1), all, "")
+				if n == 0 {
+					<-time.After(time.Second) // until the function has the first
+				}
+			}
+			return "", nil
+		}, nil))
+		ready := make(chan struct{})
+		var got []int
+		ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) {
+			<-ready
+			got = append(got, int(p.Progress))
+		})
+		c := connect(t, mux, nil)
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.CallTool(ctx, tool("talk", ""))
+			done <- err
+		}()
+		<-time.After(2 * time.Second)
+		close(ready)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if n := len(got); n != 257 || got[0] != 1 || got[1] != all-255 || got[n-1] != all {
+			t.Errorf("%d notifications: %v", len(got), got)
+		}
+	})
+}
