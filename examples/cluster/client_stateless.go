@@ -53,8 +53,10 @@ func (c *client) followNews(ctx context.Context, up *mcp.Upstream) {
 		for {
 			select {
 			case <-told:
+			case <-time.After(callTimeout): // the replica was killed before it could tell the others
+				return "", fmt.Errorf("not told of news %d", news+1)
 			case <-ctx.Done():
-				return "", fmt.Errorf("not told of news %d: %w", news+1, ctx.Err())
+				return "", ctx.Err()
 			}
 			res, err := conn.ReadResource(ctx, &mcp.ReadResourceParams{URI: newsURI})
 			if err != nil {

@@ -33,8 +33,8 @@ func runReplica(ctx context.Context, r *role) error {
 	if err != nil {
 		return err
 	}
-	s := &service{shared: shared}
-	mux := mcp.NewMux("cluster", "v1.0.0", &mcp.MuxOptions{StateKeys: [][]byte{r.Key}})
+	mux := mcp.NewMux("cluster", "v1.0.0", &mcp.MuxOptions{StateKeys: [][]byte{r.Key}, Bus: shared})
+	s := &service{shared: shared, mux: mux}
 	manager := tasks.New("cluster", &tasks.Options{Store: shared, Lease: 3 * time.Second, PollInterval: 250 * time.Millisecond})
 	manager.Register(mux)
 	mux.Use(s.count)
@@ -43,7 +43,6 @@ func runReplica(ctx context.Context, r *role) error {
 	mux.Tool("publish", mcp.ToolFunc(s.publish, nil))
 	mux.Resource(newsURI, mcp.ResourceFunc(s.readNews, &mcp.Resource{Name: "news"}))
 	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
-	go s.hearNews(ctx, mux)
 
 	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared, Retry: 500 * time.Millisecond, Heartbeat: 2 * time.Second})
 	routes := http.NewServeMux()
@@ -79,6 +78,7 @@ func openStore(ctx context.Context, nodes []string) (*natsstore.Store, error) {
 // A service is what the tools do, and what they share.
 type service struct {
 	shared         store.Store
+	mux            *mcp.Mux
 	calls, streams atomic.Int64
 }
 

@@ -75,7 +75,7 @@ type newsIn struct {
 	Number int `json:"number"`
 }
 
-// publish stores the latest news, and has all replicas tell their subscribers. Publishing the
+// publish stores the latest news. The bus of the mux tells the subscribers at all replicas. Publishing the
 // same again changes nothing, so a client may repeat a call whose answer was lost.
 func (s *service) publish(ctx context.Context, in newsIn) (int, error) {
 	err := store.Update(ctx, s.shared, newsKey, time.Hour, func(old []byte) ([]byte, error) {
@@ -85,7 +85,8 @@ func (s *service) publish(ctx context.Context, in newsIn) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return in.Number, s.shared.Publish(ctx, newsKey, nil)
+	s.mux.ResourceUpdated(newsURI)
+	return in.Number, nil
 }
 
 func (s *service) readNews(ctx context.Context, _ struct{}) (string, error) {
@@ -94,21 +95,4 @@ func (s *service) readNews(ctx context.Context, _ struct{}) (string, error) {
 		return "0", nil
 	}
 	return string(news), err
-}
-
-// hearNews tells the subscribers of this replica what was published at any. It also does if
-// messages may have been lost: subscribers read the news themselves.
-func (s *service) hearNews(ctx context.Context, mux *mcp.Mux) {
-	for ctx.Err() == nil {
-		sub, err := s.shared.Subscribe(ctx, newsKey)
-		if err != nil {
-			time.Sleep(time.Second)
-			continue
-		}
-		for err == nil || errors.Is(err, store.ErrOverflow) {
-			mux.ResourceUpdated(newsURI)
-			_, err = sub.Next(ctx)
-		}
-		_ = sub.Close()
-	}
 }

@@ -24,18 +24,17 @@ func runReplica(ctx context.Context, r *role) error {
 	if err != nil {
 		return err
 	}
-	mux := mcp.NewMux("chaos", "v1", &mcp.MuxOptions{StateKeys: [][]byte{r.Key}, StateStore: shared})
+	mux := mcp.NewMux("chaos", "v1", &mcp.MuxOptions{StateKeys: [][]byte{r.Key}, StateStore: shared, Bus: shared})
 	manager := tasks.New("chaos", &tasks.Options{Store: shared, Lease: 5 * time.Second, PollInterval: 500 * time.Millisecond})
 	manager.Register(mux)
 	mux.Tool("echo", mcp.ToolFunc(echo, nil))
 	mux.Tool("whoami", mcp.ToolFunc(whoami, nil))
 	mux.Tool("ask", mcp.ToolFunc(ask, nil))
 	mux.Tool("work", mcp.ToolFunc(work, nil))
-	n := &news{shared}
+	n := &news{shared, mux}
 	mux.Tool("publish", mcp.ToolFunc(n.publish, nil))
 	mux.Resource(newsURI, mcp.ResourceFunc(n.read, &mcp.Resource{Name: "news"}))
 	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
-	go n.hear(ctx, mux)
 	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{
 		Store: shared, Retry: 500 * time.Millisecond, Heartbeat: 2 * time.Second, MaxSessionsPerCaller: 10_000, ReplayPerCaller: 64 << 20,
 	})
@@ -119,7 +118,10 @@ const (
 )
 
 // news is a number in the store that only grows, and a resource.
-type news struct{ shared store.Store }
+type news struct {
+	shared store.Store
+	mux    *mcp.Mux
+}
 
 func (n *news) publish(ctx context.Context, in in) (string, error) {
 	err := store.Update(ctx, n.shared, newsKey, time.Hour, func(old []byte) ([]byte, error) {
@@ -129,7 +131,8 @@ func (n *news) publish(ctx context.Context, in in) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return in.Text, n.shared.Publish(ctx, newsKey, nil)
+	n.mux.ResourceUpdated(newsURI)
+	return in.Text, nil
 }
 
 func (n *news) read(ctx context.Context, _ struct{}) (string, error) {
@@ -138,19 +141,4 @@ func (n *news) read(ctx context.Context, _ struct{}) (string, error) {
 		return "0", nil
 	}
 	return string(value), err
-}
-
-// hear tells the subscribers of this replica of news.
-func (n *news) hear(ctx context.Context, mux *mcp.Mux) {
-	for ctx.Err() == nil {
-		sub, err := n.shared.Subscribe(ctx, newsKey)
-		for err == nil || errors.Is(err, store.ErrOverflow) {
-			mux.ResourceUpdated(newsURI)
-			_, err = sub.Next(ctx)
-		}
-		if sub != nil {
-			_ = sub.Close()
-		}
-		sleep(ctx, time.Second)
-	}
 }
