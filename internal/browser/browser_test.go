@@ -47,7 +47,7 @@ func open(t *testing.T) context.Context {
 }
 
 // do runs actions in a tab.
-func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) { //nolint:revive // t comes first in helpers
+func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.V
 }
 
 // get runs an action that returns a value.
-func get[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T { //nolint:revive // t comes first in helpers
+func get[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, action)
 	if err != nil {
@@ -65,13 +65,13 @@ func get[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T 
 }
 
 // run runs a script in a tab.
-func run(t *testing.T, ctx context.Context, script string) { //nolint:revive // t comes first in helpers
+func run(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
 	get(t, ctx, chromedp.Evaluate[bool](script+"; true"))
 }
 
 // waitFor waits until a script returns true, also across navigations.
-func waitFor(t *testing.T, ctx context.Context, script string) { //nolint:revive // t comes first in helpers
+func waitFor(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
 	var err error
 	for range 3 {
@@ -89,7 +89,7 @@ func textOf(ctx context.Context) string {
 }
 
 // screenshot keeps a picture of the tab for people to look at.
-func screenshot(t *testing.T, ctx context.Context, name string) { //nolint:revive // t comes first in helpers
+func screenshot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	picture := get(t, ctx, chromedp.CaptureScreenshot())
 	if err := os.MkdirAll("results", 0o755); err != nil {

@@ -31,7 +31,7 @@ func TestSeats(t *testing.T) {
 }
 
 // click clicks at a place in the page of the app, in pixels from its corner.
-func click(t *testing.T, ctx ctx, x, y float64) { //nolint:revive // t comes first in helpers
+func click(t *testing.T, ctx ctx, x, y float64) {
 	t.Helper()
 	at := get(t, ctx, chromedp.Evaluate[struct{ X, Y float64 }](`(({x, y}) => ({X: x, Y: y}))(document.querySelector("#frame iframe").getBoundingClientRect())`))
 	do(t, ctx, chromedp.MouseClickXY(at.X+x, at.Y+y))

@@ -27,7 +27,6 @@ type server struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed when there is a new report
 	reports []report
-	cancels int
 }
 
 type report struct {

@@ -250,6 +250,29 @@ func TestHideAppTools(t *testing.T) {
 	})
 }
 
+// If the lists cannot be read, the tool is not called.
+func TestVisibilityUnknown(t *testing.T) {
+	mux := airline(nil)
+	fails := true
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if fails && req.Method == mcp.MethodListTools {
+				return nil, mcp.Errorf(mcp.CodeInternalError, "no lists today")
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	c := client.Connect(t, mux)
+	if err := call(t.Context(), c, "reserve"); err == nil || !strings.Contains(err.Error(), "no lists today") {
+		t.Error(err)
+	}
+	fails = false
+	if err := call(t.Context(), c, "seat_map"); err != nil {
+		t.Error(err)
+	}
+}
+
 // A tool is looked for in the lists once, on any page, and found again if it was not there.
 func TestVisibilityWithoutList(t *testing.T) {
 	mux := mcp.NewMux("many", "v1.0.0", &mcp.MuxOptions{PageSize: 1})

@@ -92,8 +92,10 @@ func (s *separator) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result,
 	case mcp.MethodListTools:
 		return s.list(ctx, req)
 	case mcp.MethodCallTool:
-		if caller := s.caller(ctx, req); caller != "" && !s.isFor(ctx, req, caller) {
-			return nil, &VisibilityError{req.Name(), caller}
+		if caller := s.caller(ctx, req); caller != "" {
+			if err := s.check(ctx, req, caller); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s.next.ServeMCP(ctx, req)
@@ -155,15 +157,18 @@ func (s *separator) knows(name string) (*ToolMeta, bool) {
 	return m, ok
 }
 
-// isFor reports whether the caller may call a tool. If no list had the tool yet, the lists are
-// read. A tool that is in none is not one with a page.
-func (s *separator) isFor(ctx context.Context, req *mcp.Request, caller Visibility) bool {
+// check returns an error if the caller must not call a tool. If no list had the tool yet, the
+// lists are read. A tool that is in none is not one with a page.
+func (s *separator) check(ctx context.Context, req *mcp.Request, caller Visibility) error {
 	name := req.Name()
 	m, ok := s.knows(name)
 	for p, pages := new(mcp.ListParams), 0; !ok && pages < maxPages; pages++ {
 		list, err := listPage(ctx, s.next, req, p)
+		if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
+			break // there are no lists
+		}
 		if err != nil {
-			return true // the call will fail as well, or there are no lists
+			return err
 		}
 		s.learn(list.Tools)
 		if m, ok = s.knows(name); ok || list.NextCursor == nil {
@@ -174,7 +179,10 @@ func (s *separator) isFor(ctx context.Context, req *mcp.Request, caller Visibili
 	if !ok {
 		s.learn([]*mcp.Tool{{Name: name}})
 	}
-	return m.IsFor(caller)
+	if !m.IsFor(caller) {
+		return &VisibilityError{name, caller}
+	}
+	return nil
 }
 
 // listPage lists a page of tools on behalf of the sender of a request.
