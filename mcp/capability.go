@@ -119,6 +119,16 @@ type ServerCapabilities struct {
 	Extra        Extra                      `json:",embed"`
 }
 
+// declare adds an extension without settings, unless it is declared already.
+func (c *ServerCapabilities) declare(id string) {
+	if _, ok := c.Extensions[id]; ok {
+		return
+	}
+	extensions := Extensions{id: json.RawMessage("{}")}
+	maps.Copy(extensions, c.Extensions)
+	c.Extensions = extensions
+}
+
 // ListCapability declares a list, and whether its changes are announced.
 type ListCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"`

@@ -88,6 +88,7 @@ func parseChange(method string, params json.RawMessage) (c Change, ok bool) {
 type changeNotifier struct {
 	acknowledged func(ctx context.Context, accepted SubscriptionFilter)
 	changed      func(ctx context.Context, c Change) error
+	other        func(ctx context.Context, method string, params json.RawMessage) error // nil drops what an extension defines
 }
 
 // Notify implements [notifier]. An acknowledgement that cannot be read accepts nothing.
@@ -100,6 +101,9 @@ func (n *changeNotifier) Notify(ctx context.Context, method string, params json.
 	}
 	if c, ok := parseChange(method, params); ok {
 		return n.changed(ctx, c)
+	}
+	if n.other != nil {
+		return n.other(ctx, method, params)
 	}
 	return nil
 }

@@ -146,20 +146,25 @@ func (c *Conn) capabilities(req *Request) json.RawMessage {
 	return c.client.ownCapsJSON
 }
 
-// extensionTasks is an extension whose results name tasks, which have methods of their own.
-// It is not forwarded, because the next hop could not tell whose a task is.
-const extensionTasks = tasking.Extension
+// passesTasks reports whether a task that answers a request is for its sender, rather than
+// for the client itself. That takes a mount, which seals the ID of the task: the next hop
+// could not tell whose a task is.
+func (c *Conn) passesTasks(req *Request) bool {
+	return c.client.opts.Forward && req.mounts != "" && declares(req, tasking.Extension)
+}
 
 // forwardable returns the capabilities of a sender that are valid beyond this hop, with the
 // extensions that the client speaks itself.
 func (c *Conn) forwardable(req *Request) json.RawMessage {
 	caps := req.ClientCapabilities()
-	if !caps.HasExtension(extensionTasks) && len(c.client.opts.Extensions) == 0 {
+	if !caps.HasExtension(tasking.Extension) && len(c.client.opts.Extensions) == 0 {
 		return req.peer.caps
 	}
 	forwarded := *caps
 	forwarded.Extensions = maps.Clone(caps.Extensions)
-	delete(forwarded.Extensions, extensionTasks)
+	if !c.passesTasks(req) {
+		delete(forwarded.Extensions, tasking.Extension)
+	}
 	for _, x := range c.client.opts.Extensions {
 		forwarded.declare(x)
 	}

@@ -214,7 +214,7 @@ func (f *forwarder) send(ctx context.Context) {
 	}
 	_ = f.subscriber.notify(ctx, changes)
 	for _, note := range others {
-		_ = f.subscriber.pass(ctx, note)
+		_ = f.subscriber.pass(ctx, note.Method, note.Params())
 	}
 }
 

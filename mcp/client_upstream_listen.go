@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -39,8 +40,8 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 		return nil, err
 	}
 	l := &upstreamListener{upstream: u, subscriber: newSubscriber(req), filter: p.Notifications, delay: firstPause}
-	if u.State().Conn == nil && len(p.Notifications.ResourceSubscriptions) == 0 {
-		if err := l.acknowledge(ctx, nil); err != nil {
+	if u.State().Conn == nil && len(p.Notifications.ResourceSubscriptions)+len(p.Notifications.Extra) == 0 {
+		if err := l.acknowledge(ctx, SubscriptionFilter{}); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +65,10 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	inner.ID = l.subscriber.req.ID
 	n := &changeNotifier{
 		acknowledged: func(ctx context.Context, f SubscriptionFilter) {
-			_ = l.acknowledge(ctx, f.ResourceSubscriptions) // if it fails, the sender is gone
+			_ = l.acknowledge(ctx, f) // if it fails, the sender is gone
+		},
+		other: func(ctx context.Context, method string, params json.RawMessage) error {
+			return l.subscriber.pass(ctx, method, params)
 		},
 		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c: {}}) },
 	}
@@ -79,7 +83,7 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	case !refused || l.isAcknowledged():
 		return nil
 	case CodeOf(err) == CodeMethodNotFound: // the server may be replaced by one that has it
-		return l.acknowledge(ctx, nil)
+		return l.acknowledge(ctx, SubscriptionFilter{})
 	}
 	return err
 }
@@ -100,12 +104,12 @@ func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
 // acknowledge acknowledges the subscription to its sender: the changes of all lists that it
 // requested, and the resources that the server has accepted. The next time, it sends
 // everything in it as changed.
-func (l *upstreamListener) acknowledge(ctx context.Context, uris []string) error {
+func (l *upstreamListener) acknowledge(ctx context.Context, accepted SubscriptionFilter) error {
 	l.mu.Lock()
 	first := !l.acknowledged
 	if first {
 		l.acknowledged = true
-		l.filter.ResourceSubscriptions = uris
+		l.filter.ResourceSubscriptions, l.filter.Extra = accepted.ResourceSubscriptions, accepted.Extra
 	}
 	filter := l.filter
 	l.mu.Unlock()

@@ -249,7 +249,8 @@ func TestFindingS2CompletionsThroughAGateway(t *testing.T) {
 	}
 }
 
-// A gateway does not promise for its callers what ends at itself.
+// A gateway does not promise for its callers what ends at itself: tasks, unless it has a mount
+// that seals their IDs.
 func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 	seen := make(chan *mcp.ClientCapabilities, 8)
 	server := failsTools(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -274,7 +275,16 @@ func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	caps := <-seen
-	if caps.Elicitation == nil || caps.HasExtension("io.modelcontextprotocol/tasks") || !caps.HasExtension("io.modelcontextprotocol/ui") {
+	if caps.Elicitation == nil || !caps.HasExtension("io.modelcontextprotocol/tasks") || !caps.HasExtension("io.modelcontextprotocol/ui") {
 		t.Errorf("the server was told %+v", caps)
+	}
+	proxy := connect(t, server, &mcp.ClientOptions{Version: mcp.LatestVersion, Forward: true})
+	_, _, err := mcptest.Do(t, proxy, mcptest.NewRequest(mcp.MethodCallTool, map[string]any{
+		"name": "hello", "_meta": map[string]any{mcp.MetaClientCapabilities: map[string]any{
+			"elicitation": map[string]any{}, "extensions": map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}},
+		}},
+	}))
+	if caps := <-seen; err != nil || caps.Elicitation == nil || caps.HasExtension("io.modelcontextprotocol/tasks") {
+		t.Errorf("without a mount, the server was told %+v, %v", caps, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"log/slog"
 
-	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
@@ -57,8 +56,12 @@ func (internals) IsModern(req *Request) bool { return req.isModern() }
 // DeclaresExtension reports whether the sender of req declares an extension. It does not
 // decode the capabilities.
 func (internals) DeclaresExtension(req *Request, id string) bool {
-	return jsonscan.Member(jsonscan.Member(req.peer.caps, "extensions"), id) != nil
+	return declares(req, id)
 }
+
+// PassesTasks reports whether a task that answers a request, which c has sent, is for the
+// sender of that request.
+func (internals) PassesTasks(c *Conn, req *Request) bool { return c.passesTasks(req) }
 
 // CheckMeta checks that a request of the newest revision has the metadata that every
 // one must have (basic/index#meta).
@@ -129,6 +132,12 @@ func (internals) ProgressOf(ctx context.Context, req *Request) func(*ProgressPar
 // Answer has the client of a connection answer a question of the server.
 func (internals) Answer(ctx context.Context, c *Conn, q InputRequest) (json.RawMessage, error) {
 	return c.answer(ctx, q)
+}
+
+// PassesQuestions reports whether questions about a request, which c has sent, are for the
+// sender of that request, who gets them through a mount that seals their state.
+func (internals) PassesQuestions(c *Conn, req *Request, questions map[string]InputRequest) bool {
+	return c.client.opts.Forward && req.mounts != "" && !c.answersAll(&InputRequired{InputRequests: questions})
 }
 
 // CheckAnswer returns an error if answer cannot be the answer to q, whose key is given.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"strings"
 	"sync"
+
+	"github.com/go-psi/psi/internal/tasking"
 )
 
 // A mount is a handler that is mounted under a prefix of a mux.
@@ -266,6 +268,9 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if err != nil {
 		return nil, outerError(err, kind, name, req.Name())
+	}
+	if res.base().ResultType == tasking.ResultTask {
+		return mt.createdTask(req, res)
 	}
 	return mt.sealState(req, mt.renameResult(res))
 }

@@ -5,9 +5,12 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/tasking"
 )
 
 // mountListeners subscribe to the mounts of a mux on behalf of one listener. Each mount
@@ -18,9 +21,13 @@ type mountListeners struct {
 	req      *Request
 	filter   SubscriptionFilter // with the URIs of the mux
 	listener *listener
+	tasks    map[*mount]map[string]string // that are watched: the IDs in the mux, by those in the mount
+	accepted []string                     // tasks that mounts watch, by their IDs in the mux
 	acks     chan mountAck
 	cancels  map[*mount]context.CancelFunc // of those that are running
 	running  sync.WaitGroup
+
+	acknowledged chan struct{} // closed when the sender knows what was accepted
 }
 
 // mountAck reports that a mount has acknowledged a subscription, or has ended it.
@@ -28,10 +35,14 @@ type mountAck struct {
 	mount    *mount
 	ended    bool
 	accepted []string // URIs of the mount
+	tasks    []string // that the mount watches, by their IDs in the mount
 }
 
-func newMountListeners(g *registry, req *Request, f SubscriptionFilter, l *listener) *mountListeners {
-	return &mountListeners{registry: g, req: req, filter: f, listener: l, acks: make(chan mountAck), cancels: map[*mount]context.CancelFunc{}}
+func newMountListeners(g *registry, req *Request, f SubscriptionFilter, l *listener, tasks map[*mount]map[string]string) *mountListeners {
+	return &mountListeners{
+		registry: g, req: req, filter: f, listener: l, tasks: tasks,
+		acks: make(chan mountAck), cancels: map[*mount]context.CancelFunc{}, acknowledged: make(chan struct{}),
+	}
 }
 
 // start subscribes to all mounts, and returns once all have acknowledged: no change from
@@ -58,6 +69,7 @@ func (ls *mountListeners) start(ctx context.Context) []string {
 				continue
 			}
 			delete(waiting, ack.mount)
+			ls.acceptTasks(ack)
 			uris = slices.DeleteFunc(slices.Clone(uris), func(uri string) bool { return ack.mount.holds(uri) && !ack.accepts(uri) })
 		case <-ctx.Done():
 			return uris
@@ -142,7 +154,10 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	}
 	notifier := &changeNotifier{
 		acknowledged: func(_ context.Context, f SubscriptionFilter) {
-			report(mountAck{mount: m, accepted: f.ResourceSubscriptions})
+			report(mountAck{mount: m, accepted: f.ResourceSubscriptions, tasks: taskIDsIn(&f)})
+		},
+		other: func(ctx context.Context, method string, params json.RawMessage) error {
+			return ls.passTask(ctx, m, method, params)
 		},
 		changed: func(_ context.Context, c Change) error {
 			if c.Method == NotificationResourceUpdated {
@@ -156,6 +171,7 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	listenAgain(ctx, func(bool) error {
 		req := ls.req.derive(MethodListen, params)
 		req.ID = ls.req.ID
+		req.mounts += m.prefix + "/"
 		_, err := serve(ctx, m.serve, req, notifier, ls.registry.opts.Logger)
 		report(mountAck{mount: m, ended: true})
 		return err
@@ -170,6 +186,9 @@ func (ls *mountListeners) filterFor(m *mount) SubscriptionFilter {
 		if inner, ok := m.innerURI(uri); ok && inner != "" {
 			f.ResourceSubscriptions = append(f.ResourceSubscriptions, inner)
 		}
+	}
+	if tasks := ls.tasks[m]; len(tasks) > 0 {
+		f.Extra = Extra{tasking.TaskIDs: mustMarshal(sortedKeys(tasks))}
 	}
 	return f
 }

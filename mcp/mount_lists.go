@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/tasking"
 )
 
 // This file makes the lists of a mounted server lists of the mux: what cannot be
@@ -88,6 +89,9 @@ func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 		}
 		if t.encodings != nil && t.encodings.of == t {
 			return &c, c.Name, nil // it was checked when it was registered
+		}
+		if mt.passesTasks() {
+			c.taskSupport = tasking.Optional
 		}
 		return &c, c.Name, mt.mend(&c)
 	})

@@ -28,6 +28,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	if err := s.acknowledge(ctx, s.accepted); err != nil {
 		return nil, err
 	}
+	close(s.mounts.acknowledged)
 	for {
 		select {
 		case <-ctx.Done():
@@ -68,14 +69,19 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 	if err := p.Notifications.check(g.opts.MaxSubscriptions); err != nil {
 		return nil, err
 	}
+	watched, err := g.watchedTasks(ctx, req, &p.Notifications)
+	if err != nil {
+		return nil, err
+	}
 	accepted := g.accept(ctx, req, &p.Notifications)
 	l := newListener(req.Principal, &accepted)
 	if err := g.hub.add(l); err != nil {
 		return nil, err
 	}
 	g.bus.join(ctx)
-	mounts := newMountListeners(g, req, accepted, l)
+	mounts := newMountListeners(g, req, accepted, l, watched)
 	accepted.ResourceSubscriptions = mounts.start(ctx)
+	accepted.Extra = mounts.acceptedTasks()
 	return &muxSubscription{newSubscriber(req), g, accepted, l, mounts}, nil
 }
 
@@ -152,9 +158,9 @@ func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
 }
 
 // pass passes a notification of another subscription on as one of this.
-func (s *subscriber) pass(ctx context.Context, note *Request) error {
+func (s *subscriber) pass(ctx context.Context, method string, params json.RawMessage) error {
 	raw := append(jsonscan.AppendKey([]byte{'{'}, "_meta"), mustMarshal(s.req.subscriptionMeta())...)
-	return s.req.Notify(ctx, note.Method, json.RawMessage(jsonscan.AppendMembers(raw, note.Params(), "_meta")))
+	return s.req.Notify(ctx, method, json.RawMessage(jsonscan.AppendMembers(raw, params, "_meta")))
 }
 
 // listenResult returns the result of a subscription whose context is done. It is an error

@@ -468,6 +468,12 @@ func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 		}
 		return res, err
 	}
+	switch req.Method {
+	case tasking.MethodGet, tasking.MethodUpdate, tasking.MethodCancel:
+		return g.serveTask(ctx, req)
+	case tasking.MethodList:
+		return g.listTasks(ctx, req)
+	}
 	if req.IsNotification() {
 		return nil, nil
 	}

@@ -97,11 +97,15 @@ func (g *registry) unknown(wanted offer, req *Request, kind string) error {
 	return NewUnknownNameError(kind, req.Name())
 }
 
-func (g *registry) discover(context.Context, *Request) (Result, error) {
+func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {
+	caps := g.capabilities()
+	if g.hasMountedTasks(ctx, req) {
+		caps.declare(tasking.Extension)
+	}
 	return &DiscoverResult{
 		Cacheable:         g.opts.ListCache,
 		SupportedVersions: ModernVersions(),
-		Capabilities:      g.capabilities(),
+		Capabilities:      caps,
 		Instructions:      g.opts.Instructions,
 	}, nil
 }

@@ -85,6 +85,7 @@ type Session struct {
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
 	tasks         bool                              // the handler has the tasks of the newest revision
+	ended         []endedTask                       // calls that were answered at once
 	inflight      []*Call                           // requests
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
 	hungUp        bool                              // the client cannot answer any more

@@ -121,12 +121,20 @@ func (s *Session) callTool(ctx context.Context, req *mcp.Request, out serving.Se
 	if err != nil {
 		return nil, err
 	}
-	t, err := readTask(res)
+	t, err := s.createdTask(req, terms, res)
 	if err != nil {
 		return nil, err
 	}
 	t.Status, t.StatusMessage = statusWorking, "" // tasks of this revision begin so
 	return &createTaskResult{Task: t.older()}, nil
+}
+
+// createdTask returns the task that the result of a call is.
+func (s *Session) createdTask(req *mcp.Request, terms *tasking.Terms, res mcp.Result) (*task, error) {
+	if core.Base(res).ResultType == tasking.ResultTask {
+		return readTask(res)
+	}
+	return s.keepEnded(req, terms, res)
 }
 
 // needsTask returns the error for a tool that can only be called as a task.
@@ -210,6 +218,9 @@ func (s *Session) getTask(ctx context.Context, req *mcp.Request) (*task, error) 
 	var p taskParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err
+	}
+	if t := s.endedTask(req, p.TaskID); t != nil {
+		return t, nil
 	}
 	res, err := s.requestTask(ctx, req, tasking.MethodGet, p, nil)
 	if err != nil {

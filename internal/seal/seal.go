@@ -7,6 +7,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -33,8 +34,10 @@ const (
 type Ring struct{ keys func() []key }
 
 type key struct {
-	id   [keyIDLen]byte
-	aead cipher.AEAD
+	id    [keyIDLen]byte
+	aead  cipher.AEAD
+	fixed cipher.AEAD // the same, with nonces that are given
+	nonce []byte      // the key of such nonces
 }
 
 // NewRing makes a ring of keys of any length from MinKeyLen on, the one to seal
@@ -69,7 +72,7 @@ func randomKey() []key {
 
 // deriveKey makes the cipher's key and the public id that finds it again.
 func deriveKey(secret []byte) (key, error) {
-	derived, err := hkdf.Key(sha256.New, secret, nil, info, 32+keyIDLen)
+	derived, err := hkdf.Key(sha256.New, secret, nil, info, 32+keyIDLen+32)
 	if err != nil {
 		return key{}, err
 	}
@@ -81,7 +84,11 @@ func deriveKey(secret []byte) (key, error) {
 	if err != nil {
 		return key{}, err
 	}
-	return key{id: [keyIDLen]byte(derived[32:]), aead: aead}, nil
+	fixed, err := cipher.NewGCM(block)
+	if err != nil {
+		return key{}, err
+	}
+	return key{[keyIDLen]byte(derived[32:]), aead, fixed, derived[32+keyIDLen:]}, nil
 }
 
 // Seal encrypts plain, bound to context, as URL-safe text.
@@ -92,7 +99,19 @@ func (r *Ring) Seal(plain, context []byte) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// Open is the inverse of Seal. Its error is ErrInvalid. A token can be written in one way
+// SealSame is Seal that makes the same token of the same plain and context every time, for
+// tokens that are compared. The nonce is a digest of both under a key of its own, so that no
+// two texts have the same.
+func (r *Ring) SealSame(plain, context []byte) string {
+	k := r.keys()[0]
+	mac := hmac.New(sha256.New, k.nonce)
+	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(context), context, plain) // never fails
+	nonce := mac.Sum(nil)[:k.fixed.NonceSize()]
+	token := append(append(make([]byte, 0, keyIDLen+len(plain)+k.aead.Overhead()), k.id[:]...), nonce...)
+	return base64.RawURLEncoding.EncodeToString(k.fixed.Seal(token, nonce, plain, context))
+}
+
+// Open is the inverse of Seal and SealSame. Its error is ErrInvalid. A token can be written in one way
 // only, so that equal tokens are equal texts.
 func (r *Ring) Open(token string, context []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)

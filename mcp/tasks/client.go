@@ -37,8 +37,11 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		source := newPushSource(next)
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if id, ok := passedOn(c, req); ok {
+				return newDriver(c, source, req, Task{ID: id}).resume(ctx)
+			}
 			res, err := next.ServeMCP(ctx, req)
-			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil {
+			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil || core.PassesTasks(c, req) {
 				return res, err
 			}
 			task, err := created(res)
@@ -112,7 +115,7 @@ type driver struct {
 }
 
 func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *driver {
-	return &driver{conn: c, source: source, next: source.next, req: req, task: task}
+	return &driver{conn: c, source: source, next: onBehalf(req, source.next), req: req, task: task}
 }
 
 const (
@@ -180,6 +183,9 @@ func (d *driver) stop() {
 // answerAll answers the questions of the task. If that is not possible, it cancels the task
 // and returns the outcome of the call.
 func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
+	if core.PassesQuestions(d.conn, d.req, questions) {
+		return d.passOn(questions), nil
+	}
 	if err := d.answer(ctx, questions); err != nil {
 		d.cancel(ctx)
 		return core.Unanswered(ctx, d.req, err)

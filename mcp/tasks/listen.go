@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -51,7 +52,7 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	raw, wanted := p.Notifications.Extra["taskIds"]
+	raw, wanted := p.Notifications.Extra[tasking.TaskIDs]
 	if !wanted {
 		return next.ServeMCP(ctx, req)
 	}
@@ -168,8 +169,13 @@ func (s *taskSender) Notify(ctx context.Context, method string, params json.RawM
 	defer s.acknowledged()
 	filter := jsonscan.Member(params, "notifications")
 	if len(s.ids) > 0 {
-		with := append(jsonscan.AppendKey([]byte{'{'}, "taskIds"), strictjson.MustMarshal(s.ids)...)
-		filter = jsonscan.AppendMembers(with, filter)
+		ids := s.ids
+		var mounted []string // of servers that are mounted
+		if strictjson.Unmarshal(jsonscan.Member(filter, tasking.TaskIDs), &mounted) == nil {
+			ids = slices.Concat(ids, mounted)
+		}
+		with := append(jsonscan.AppendKey([]byte{'{'}, tasking.TaskIDs), strictjson.MustMarshal(ids)...)
+		filter = jsonscan.AppendMembers(with, filter, tasking.TaskIDs)
 	}
 	with := append(jsonscan.AppendKey([]byte{'{'}, "notifications"), filter...)
 	return s.req.Notify(ctx, method, json.RawMessage(jsonscan.AppendMembers(with, params, "notifications")))

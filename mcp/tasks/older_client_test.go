@@ -19,91 +19,92 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
+// outcomes are what can become of a task of a server that newOlder has made, whose tools have
+// names with the prefix.
+var outcomes = map[string]func(t *testing.T, c *mcp.Conn, prefix string){
+	"at once": func(t *testing.T, c *mcp.Conn, prefix string) {
+		check(t, wait(t, c, prefix+"quick"), nil, "done")
+	},
+	"polled": func(t *testing.T, c *mcp.Conn, prefix string) {
+		h := start(t, c, prefix+"slow")
+		if d := until(t, h, tasks.Completed); text(t, d) != "slow" {
+			t.Errorf("%+v", d)
+		}
+		if d := state(t, h); text(t, d) != "slow" { // asked twice
+			t.Errorf("%+v", d)
+		}
+	},
+	"asked twice": func(t *testing.T, c *mcp.Conn, prefix string) {
+		check(t, wait(t, c, prefix+"ask"), nil, "av1av1")
+	},
+	"asked, and answered by hand": func(t *testing.T, c *mcp.Conn, prefix string) {
+		h := start(t, c, prefix+"ask")
+		first := until(t, h, tasks.InputRequired)
+		answer(t, h, first, av1)
+		second := until(t, h, tasks.InputRequired)
+		for key := range first.InputRequests {
+			if _, again := second.InputRequests[key]; again {
+				t.Errorf("the key %q names two questions", key)
+			}
+		}
+		answer(t, h, first, `{"action":"accept","content":{"codec":"vp9"}}`) // of a question that is answered
+		answer(t, h, second, `{"action":"accept","content":{"codec":"h265"}}`)
+		if d := until(t, h, tasks.Completed); text(t, d) != "av1h265" {
+			t.Errorf("%+v", d)
+		}
+	},
+	"cancelled": func(t *testing.T, c *mcp.Conn, prefix string) {
+		h := start(t, c, prefix+"wait")
+		for range 2 { // the second has no effect
+			if err := h.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, h, tasks.Cancelled)
+		if _, err := h.Wait(t.Context()); err == nil {
+			t.Error("a cancelled task has a result")
+		}
+	},
+	"failed": func(t *testing.T, c *mcp.Conn, prefix string) {
+		h := start(t, c, prefix+"break")
+		if d := until(t, h, tasks.Failed); d.Error == nil || d.Error.Code != -32050 {
+			t.Errorf("%+v", d.Error)
+		}
+		if _, err := h.Wait(t.Context()); mcp.CodeOf(err) != -32050 {
+			t.Error(err)
+		}
+	},
+	"the tool failed": func(t *testing.T, c *mcp.Conn, prefix string) {
+		if d := until(t, start(t, c, prefix+"fail"), tasks.Completed); text(t, d) != "error: no film" {
+			t.Errorf("%+v", d)
+		}
+	},
+	"unknown": func(t *testing.T, c *mcp.Conn, _ string) {
+		h := tasks.Attach(c, strings.Repeat("a", 26))
+		_, err := h.Get(t.Context())
+		for _, err := range []error{err, h.Cancel(t.Context()), h.Update(t.Context(), map[string]json.RawMessage{})} {
+			if mcp.CodeOf(err) != mcp.CodeInvalidParams {
+				t.Error(err)
+			}
+		}
+	},
+	"an ordinary tool": func(t *testing.T, c *mcp.Conn, prefix string) {
+		h, res, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: prefix + "plain", Arguments: json.RawMessage("{}")})
+		if h != nil || err != nil || res == nil {
+			t.Errorf("%v, %v, %v", h, res, err)
+		}
+	},
+}
+
 // Every kind of outcome of a task looks alike to clients of both eras, over every
 // transport, whether they let the client drive it or handle the task themselves.
 func TestEveryOutcome(t *testing.T) {
-	outcomes := map[string]func(t *testing.T, r *replica, c *mcp.Conn){
-		"at once": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			check(t, wait(t, c, "quick"), nil, "done")
-		},
-		"polled": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			h := start(t, c, "slow")
-			if d := until(t, h, tasks.Completed); text(t, d) != "slow" {
-				t.Errorf("%+v", d)
-			}
-			if d := state(t, h); text(t, d) != "slow" { // asked twice
-				t.Errorf("%+v", d)
-			}
-		},
-		"asked twice": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			check(t, wait(t, c, "ask"), nil, "av1av1")
-		},
-		"asked, and answered by hand": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			h := start(t, c, "ask")
-			first := until(t, h, tasks.InputRequired)
-			answer(t, h, first, av1)
-			second := until(t, h, tasks.InputRequired)
-			for key := range first.InputRequests {
-				if _, again := second.InputRequests[key]; again {
-					t.Errorf("the key %q names two questions", key)
-				}
-			}
-			answer(t, h, first, `{"action":"accept","content":{"codec":"vp9"}}`) // of a question that is answered
-			answer(t, h, second, `{"action":"accept","content":{"codec":"h265"}}`)
-			if d := until(t, h, tasks.Completed); text(t, d) != "av1h265" {
-				t.Errorf("%+v", d)
-			}
-		},
-		"cancelled": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			h := start(t, c, "wait")
-			for range 2 { // the second has no effect
-				if err := h.Cancel(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			until(t, h, tasks.Cancelled)
-			if _, err := h.Wait(t.Context()); err == nil {
-				t.Error("a cancelled task has a result")
-			}
-		},
-		"failed": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			h := start(t, c, "break")
-			if d := until(t, h, tasks.Failed); d.Error == nil || d.Error.Code != -32050 {
-				t.Errorf("%+v", d.Error)
-			}
-			if _, err := h.Wait(t.Context()); mcp.CodeOf(err) != -32050 {
-				t.Error(err)
-			}
-		},
-		"the tool failed": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			if d := until(t, start(t, c, "fail"), tasks.Completed); text(t, d) != "error: no film" {
-				t.Errorf("%+v", d)
-			}
-		},
-		"unknown": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			h := tasks.Attach(c, strings.Repeat("a", 26))
-			_, err := h.Get(t.Context())
-			for _, err := range []error{err, h.Cancel(t.Context()), h.Update(t.Context(), map[string]json.RawMessage{})} {
-				if mcp.CodeOf(err) != mcp.CodeInvalidParams {
-					t.Error(err)
-				}
-			}
-		},
-		"an ordinary tool": func(t *testing.T, _ *replica, c *mcp.Conn) {
-			h, res, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: "plain", Arguments: json.RawMessage("{}")})
-			if h != nil || err != nil || res == nil {
-				t.Errorf("%v, %v, %v", h, res, err)
-			}
-		},
-	}
 	everywhere(t, func(t *testing.T, path mcptest.Path, version string) {
 		for name, test := range outcomes {
 			t.Run(name, func(t *testing.T) {
-				r := newOlder(t)
-				r.tool("slow", func(context.Context) (string, error) { <-time.After(50 * time.Millisecond); return "slow", nil })
 				opts := options()
 				opts.Version = version
-				test(t, r, mcptest.Dial(t, path.Serve(t, r.mux), opts))
+				test(t, mcptest.Dial(t, path.Serve(t, newOlder(t).mux), opts), "")
 			})
 		}
 	})

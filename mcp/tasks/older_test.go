@@ -32,6 +32,7 @@ func newOlder(t testing.TB) *replica {
 		return mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return fn(ctx) }, nil)
 	}
 	r.tool("quick", func(context.Context) (string, error) { return "done", nil })
+	r.tool("slow", func(context.Context) (string, error) { <-time.After(50 * time.Millisecond); return "slow", nil })
 	r.tool("fail", func(context.Context) (string, error) { return "", errors.New("no film") })
 	r.tool("ask", func(ctx context.Context) (string, error) {
 		c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")

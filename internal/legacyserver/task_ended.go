@@ -1,0 +1,67 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyserver
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/go-psi/psi/internal/tasking"
+	"github.com/go-psi/psi/mcp"
+)
+
+// In 2025-11-25 the client decides that a call is a task, in the extension the server does.
+// When a server behind a gateway answers a call at once that its client wants as a task, the
+// session keeps the result as a task that has ended.
+
+// Bounds of such results in a session: their number, and how long they are kept unless the
+// client wants less. Beyond the number, the oldest is dropped.
+const (
+	maxEnded  = 64
+	endedTime = 10 * time.Minute
+)
+
+// An endedTask is the result of a call that was answered at once.
+type endedTask struct {
+	task    *task
+	caller  *mcp.Principal
+	expires time.Time
+}
+
+// keepEnded keeps a result as a task of the sender of req.
+func (s *Session) keepEnded(req *mcp.Request, terms *tasking.Terms, res mcp.Result) (*task, error) {
+	raw, err := core.MarshalResult(res)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	now, ttl := time.Now().UTC().Truncate(time.Millisecond), endedTime
+	if terms.TTL > 0 {
+		ttl = min(ttl, terms.TTL)
+	}
+	ttlMs := ttl.Milliseconds()
+	t := &task{TaskID: "ended-" + rand.Text(), Status: statusCompleted, CreatedAt: now, LastUpdatedAt: now, TTLMs: &ttlMs, Result: raw}
+	if r, ok := res.(*mcp.CallToolResult); ok {
+		t.isError = r.IsError
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ended) >= maxEnded {
+		s.ended = s.ended[1:]
+	}
+	s.ended = append(s.ended, endedTask{t, req.Principal, now.Add(ttl)})
+	kept := *t
+	return &kept, nil
+}
+
+// endedTask returns a task of the sender of req that the session keeps, or nil.
+func (s *Session) endedTask(req *mcp.Request, id string) *task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.ended {
+		if e.task.TaskID == id && e.caller.Is(req.Principal) && time.Now().Before(e.expires) {
+			return e.task
+		}
+	}
+	return nil
+}

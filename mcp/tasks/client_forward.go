@@ -1,0 +1,76 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A gateway follows a task on behalf of a caller that does not know tasks. It passes the
+// questions of the task on as questions about the call, with a state that names the task. The
+// mount above seals that state, so that it comes back only from the same caller.
+
+// statePrefix begins such a state.
+const statePrefix = "psi-task:"
+
+// passOn returns the questions of the task that were not passed on before, as those about the
+// call; nil if there are none.
+func (d *driver) passOn(questions map[string]mcp.InputRequest) mcp.Result {
+	open := maps.Clone(questions)
+	maps.DeleteFunc(open, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })
+	if len(open) == 0 {
+		return nil
+	}
+	state := statePrefix + d.task.ID
+	return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: open, RequestState: &state}
+}
+
+// onBehalf returns a handler that sends requests as those of the sender of a call.
+func onBehalf(call *mcp.Request, next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		x := core.Detach(call)
+		x.Method = req.Method
+		x, err := x.WithParams(req.Params())
+		if err != nil {
+			return nil, err
+		}
+		return next.ServeMCP(core.ContextWithRequest(ctx, x), x)
+	})
+}
+
+// passedOn returns the task that a request brings answers for.
+func passedOn(c *mcp.Conn, req *mcp.Request) (id string, ok bool) {
+	if req.Method != mcp.MethodCallTool || !core.PassesQuestions(c, req, map[string]mcp.InputRequest{"": {}}) {
+		return "", false
+	}
+	var p mcp.Retry
+	if req.Decode(&p) != nil || p.RequestState == nil {
+		return "", false
+	}
+	return strings.CutPrefix(*p.RequestState, statePrefix)
+}
+
+// resume passes the answers of the sender on to the task, and follows it further.
+func (d *driver) resume(ctx context.Context) (mcp.Result, error) {
+	var p struct {
+		InputResponses map[string]json.RawMessage `json:"inputResponses"`
+	}
+	if err := d.req.Decode(&p); err != nil {
+		return nil, err
+	}
+	if len(p.InputResponses) > 0 {
+		params := &UpdateParams{TaskID: d.task.ID, InputResponses: p.InputResponses}
+		if _, err := send(ctx, d.next, MethodUpdate, params); err != nil {
+			d.cancel(ctx)
+			return nil, err
+		}
+	}
+	d.answers = maps.Clone(p.InputResponses)
+	return d.drive(ctx)
+}

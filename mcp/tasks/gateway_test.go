@@ -1,0 +1,270 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// forwarding returns the options of a gateway's client that speaks a version.
+func forwarding(version string) *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		Extensions: []mcp.ClientExtension{tasks.Client()}, Forward: true, Version: version, Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// gate returns a gateway to a handler, which is mounted under a_.
+func gate(t testing.TB, h mcp.Handler) *mcp.Mux {
+	t.Helper()
+	mux := mcp.NewMux("gate", "1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
+	mux.Mount("a_", h)
+	return mux
+}
+
+// through are the ways of a gateway to its server, and the prefixes of the tools there.
+var through = map[string]struct {
+	prefix string
+	mount  func(t *testing.T, server *mcp.Mux) *mcp.Mux
+}{
+	"a mux": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, server) }},
+	"a connection": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
+		return gate(t, (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server))
+	}},
+	"a connection of 2025-11-25": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
+		return gate(t, (&mcptest.Client{Options: *forwarding(r202511)}).Connect(t, server))
+	}},
+	"a gateway behind it": {"a_a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
+		inner := gate(t, (&mcptest.Client{Options: *forwarding(r202511)}).Connect(t, server))
+		return gate(t, (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, inner))
+	}},
+	"muxes of muxes": {"a_a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, gate(t, server)) }},
+	"a gateway with tasks of its own": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
+		r := newOlder(t)
+		r.mux.Mount("a_", (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server))
+		return r.mux
+	}},
+}
+
+// A task of a mounted server is a task of the gateway, whatever the eras of the two sides.
+func TestEveryOutcomeThroughGateways(t *testing.T) {
+	for way, gateway := range through {
+		for _, version := range []string{mcp.LatestVersion, r202511} {
+			for name, test := range outcomes {
+				t.Run(fmt.Sprint(version, "/", way, "/", name), func(t *testing.T) {
+					if name == "an ordinary tool" && version == r202511 && !strings.Contains(way, "mux") {
+						t.Skip("a tool of a distant server may be called as a task")
+					}
+					inBubble(t, func(t *testing.T) {
+						opts := options()
+						opts.Version = version
+						test(t, (&mcptest.Client{Options: *opts}).Connect(t, gateway.mount(t, newOlder(t).mux)), gateway.prefix)
+					})
+				})
+			}
+		}
+	}
+}
+
+// The gateway follows the tasks of its server to their end for callers that do not know
+// them.
+func TestGatewayDrives(t *testing.T) {
+	for way, gateway := range through {
+		for _, version := range []string{mcp.LatestVersion, r202511} {
+			t.Run(fmt.Sprint(version, "/", way), func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					opts := options()
+					opts.Version, opts.Extensions = version, nil
+					c := (&mcptest.Client{Options: *opts}).Connect(t, gateway.mount(t, newOlder(t).mux))
+					for tool, want := range map[string]string{"quick": "done", "slow": "slow", "plain": "plain", "ask": "av1av1"} {
+						got, err := mcp.Call[string](t.Context(), c, gateway.prefix+tool, struct{}{})
+						check(t, got, err, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The task of one caller is unknown to the others, and to callers of other gateways; so are
+// IDs of the server itself.
+func TestGatewayBindsTasks(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		for way, gateway := range through {
+			server := newOlder(t)
+			mux := gateway.mount(t, server.mux)
+			connect := func(h mcp.Handler, caller *mcp.Principal) *mcp.Conn {
+				return (&mcptest.Client{Principal: caller, Options: *options()}).Connect(t, h)
+			}
+			ada, bob := &mcp.Principal{Issuer: "a", Subject: "ada"}, &mcp.Principal{Issuer: "a", Subject: "bob"}
+			own := start(t, connect(mux, ada), gateway.prefix+"quick")
+			state(t, own)
+			state(t, tasks.Attach(connect(mux, ada), own.ID)) // in another connection
+			direct := start(t, connect(server.mux, ada), "quick")
+			flipped := []byte(own.ID)
+			flipped[len(flipped)-3] ^= 1
+			for name, c := range map[string]struct {
+				conn *mcp.Conn
+				id   string
+			}{
+				"another's":           {connect(mux, bob), own.ID},
+				"nobody's":            {connect(mux, nil), own.ID},
+				"another gateway's":   {connect(gateway.mount(t, server.mux), ada), own.ID},
+				"the server's own":    {connect(mux, ada), direct.ID},
+				"changed":             {connect(mux, ada), string(flipped)},
+				"given to the server": {connect(server.mux, ada), own.ID},
+			} {
+				h := tasks.Attach(c.conn, c.id)
+				_, err := h.Get(t.Context())
+				for _, err := range []error{err, h.Cancel(t.Context()), h.Update(t.Context(), map[string]json.RawMessage{})} {
+					if mcp.CodeOf(err) != mcp.CodeInvalidParams {
+						t.Errorf("%s: %s: %v", way, name, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A subscription to tasks goes through gateways where the server pushes.
+func TestGatewayPushes(t *testing.T) {
+	for way, gateway := range through {
+		t.Run(way, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				server := newOlder(t)
+				mux := gateway.mount(t, server.mux)
+				h := start(t, (&mcptest.Client{Options: *options()}).Connect(t, mux), gateway.prefix+"ask")
+				ctx, cancel := context.WithCancel(t.Context())
+				rec := new(mcptest.Recorder)
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_, _ = serve(ctx, mux, sender(nil, true).NewRequest(mcp.MethodListen, map[string]any{
+						"notifications": map[string]any{"taskIds": []string{h.ID, "unknown"}, "toolsListChanged": true},
+					}), rec)
+				}()
+				answer(t, h, until(t, h, tasks.InputRequired), av1)
+				answer(t, h, until(t, h, tasks.InputRequired), av1)
+				until(t, h, tasks.Completed)
+				<-time.After(2 * time.Second)
+				cancel()
+				<-ended
+				seen := map[tasks.Status]bool{}
+				for _, note := range rec.Notifications() {
+					var p tasks.NotificationParams
+					switch note.Method {
+					case mcp.NotificationAcknowledged:
+						var ack mcp.AcknowledgedParams
+						if err := note.Decode(&ack); err != nil || !strings.Contains(string(ack.Notifications.Extra["taskIds"]), h.ID) && !pollsOnly(way) {
+							t.Errorf("acknowledged: %+v, %v", ack, err)
+						}
+					case tasks.NotificationTask:
+						if err := note.Decode(&p); err != nil || p.ID != h.ID || p.Meta[mcp.MetaSubscriptionID] == nil {
+							t.Errorf("%+v, %v", p, err)
+						}
+						seen[p.Status] = true
+					}
+				}
+				if !pollsOnly(way) && (!seen[tasks.InputRequired] || !seen[tasks.Completed]) {
+					t.Errorf("pushed: %v", seen)
+				}
+			})
+		})
+	}
+}
+
+// pollsOnly reports whether there is a server of 2025-11-25 on the way, which does not push.
+func pollsOnly(way string) bool {
+	return strings.Contains(way, "2025-11-25") || way == "a gateway behind it"
+}
+
+// A client of 2025-11-25 sees the tasks of mounted muxes in its list, under the IDs that it
+// knows.
+func TestGatewayLists(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		server := newOlder(t)
+		top := newOlder(t)
+		top.mux.Mount("a_", gate(t, server.mux))
+		c := dialOlder(t, top.mux, &mcp.Principal{Issuer: "a", Subject: "ada"}, r202511)
+		want := map[string]bool{}
+		for range 60 {
+			want[c.start("quick", `{}`)] = true
+			want[c.start("a_a_quick", `{}`)] = true
+		}
+		synctest.Wait()
+		got := map[string]bool{}
+		for params := `{}`; params != ""; {
+			m, _ := c.call("tasks/list", params)
+			var page struct {
+				Tasks      []olderTask
+				NextCursor *string
+			}
+			if m.Error != nil || json.Unmarshal(m.Result, &page) != nil {
+				t.Fatal(m.Error)
+			}
+			for _, task := range page.Tasks {
+				got[task.TaskID] = true
+			}
+			params = ""
+			if page.NextCursor != nil {
+				raw, _ := json.Marshal(map[string]string{"cursor": *page.NextCursor})
+				params = string(raw)
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("listed %d tasks of %d", len(got), len(want))
+		}
+		bob := dialOlder(t, top.mux, &mcp.Principal{Issuer: "a", Subject: "bob"}, r202511)
+		if m, _ := bob.call("tasks/list", `{}`); strings.Contains(string(m.Result), "taskId") {
+			t.Errorf("another's list: %s", m.Result)
+		}
+	})
+}
+
+// A client of 2025-11-25 decides that a call is a task, which a distant server of today may
+// answer at once: then the task has ended.
+func TestGatewayAnswersAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ada, bob := &mcp.Principal{Issuer: "a", Subject: "ada"}, &mcp.Principal{Issuer: "a", Subject: "bob"}
+		mux := through["a connection"].mount(t, newOlder(t).mux)
+		c := dialOlder(t, mux, ada, r202511)
+		for terms, ttl := range map[string]int64{`{}`: 600_000, `{"ttl":5000}`: 5000} {
+			id := c.start("a_plain", terms)
+			if s := c.state(id); s.Status != "completed" || *s.TTL != ttl {
+				t.Errorf("%+v", s)
+			}
+			if m := c.about("tasks/result", id); !strings.Contains(string(m.Result), `"text":"plain"`) || !strings.Contains(string(m.Result), id) {
+				t.Errorf("%s, %v", m.Result, m.Error)
+			}
+			if m := c.about("tasks/cancel", id); m.Error == nil || m.Error.Code != mcp.CodeInvalidParams {
+				t.Errorf("%s, %v", m.Result, m.Error)
+			}
+			if m := dialOlder(t, mux, bob, r202511).about("tasks/get", id); m.Error == nil {
+				t.Errorf("another's: %s", m.Result)
+			}
+			<-time.After(time.Duration(ttl) * time.Millisecond)
+			if m := c.about("tasks/get", id); m.Error == nil {
+				t.Errorf("expired: %s", m.Result)
+			}
+		}
+		first := c.start("a_plain", `{}`)
+		for range 64 {
+			c.start("a_plain", `{}`)
+		}
+		if m := c.about("tasks/get", first); m.Error == nil {
+			t.Errorf("the first of 65: %s", m.Result)
+		}
+	})
+}
