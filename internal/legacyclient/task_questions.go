@@ -173,7 +173,7 @@ func (s *session) updateTask(ctx context.Context, m *transport.Outgoing) (*trans
 	var p struct {
 		InputResponses map[string]json.RawMessage `json:"inputResponses"`
 	}
-	if strictjson.Unmarshal(jsonscan.Member(m.Body, "params"), &p) != nil || p.InputResponses == nil {
+	if readable := strictjson.Unmarshal(jsonscan.Member(m.Body, "params"), &p) == nil; !readable || p.InputResponses == nil {
 		return errorResponse(m.ID, &transport.Error{Code: codeInvalidParams, Message: "params.inputResponses must be an object of answers"}), nil
 	}
 	stream := s.streamOf(taskOf(m), false, callerCapabilities(m))

@@ -158,16 +158,17 @@ func (s *session) cancelTask(ctx context.Context, m *transport.Outgoing) (*trans
 	if err != nil {
 		return nil, err
 	}
-	if r.Error != nil && r.Error.Code == codeInvalidParams {
-		if _, t, err := s.taskState(ctx, taskOf(m)); err == nil && t != nil {
-			r = nil // it has ended before
-		}
-	}
-	if r != nil && r.Error != nil {
+	if r.Error != nil && !(r.Error.Code == codeInvalidParams && s.knowsTask(ctx, taskOf(m))) {
 		return withID(r, m.ID), nil
 	}
 	s.endStream(taskOf(m))
 	return acknowledgement(m.ID), nil
+}
+
+// knowsTask reports whether the server has a task.
+func (s *session) knowsTask(ctx context.Context, id string) bool {
+	_, t, err := s.taskState(ctx, id)
+	return err == nil && t != nil
 }
 
 // acknowledgement is the response to tasks/update and tasks/cancel.

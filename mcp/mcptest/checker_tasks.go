@@ -12,6 +12,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
@@ -53,8 +54,7 @@ func checkOlderTask(raw json.RawMessage) error {
 func checkOlderResult(req *mcp.Request, res *result) (isTask bool, err error) {
 	switch req.Method {
 	case mcp.MethodCallTool:
-		var params object
-		if req.Decode(&params) != nil || params["task"] == nil || res.Others["task"] == nil {
+		if jsonscan.Member(req.Params(), "task") == nil || res.Others["task"] == nil {
 			return false, nil
 		}
 		return true, checkOlderTask(res.Others["task"])
