@@ -89,17 +89,24 @@ func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) 
 
 // createdTask returns the result that creates a task of the mount, as one of the mux.
 func (mt *mount) createdTask(req *Request, res Result) (Result, error) {
-	var t struct {
-		TaskID string `json:"taskId"`
-	}
 	raw, err := encodeAnswer(res)
-	if err == nil {
-		err = unmarshal(raw, &t)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || t.TaskID == "" {
-		return nil, Errorf(CodeInternalError, "the mounted server answered %s with a task that cannot be read", req.Method)
+	id := taskIDOf(raw)
+	if id == "" {
+		return nil, Errorf(CodeInternalError, "the mounted server answered %s with a task that has no ID", req.Method)
 	}
-	return mt.renameTask(res, mt.outerTask(req, t.TaskID))
+	return mt.renameTask(res, mt.outerTask(req, id))
+}
+
+// taskIDOf returns the ID of a task, "" if it has none.
+func taskIDOf(task json.RawMessage) string {
+	raw := jsonscan.Member(task, "taskId")
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return string(jsonscan.Unquote(raw))
 }
 
 // renameTask returns a result that is a task of the mount, as one of the mux.
@@ -232,14 +239,8 @@ func (ls *mountListeners) acceptedTasks() Extra {
 // passTask passes a notification about a task of a mount on, once the subscription is
 // acknowledged. Others than those that the mount was asked for are dropped.
 func (ls *mountListeners) passTask(ctx context.Context, mt *mount, method string, params json.RawMessage) error {
-	var t struct {
-		TaskID string `json:"taskId"`
-	}
-	if method != tasking.NotificationTask || unmarshal(params, &t) != nil {
-		return nil
-	}
-	outer, ok := ls.tasks[mt][t.TaskID]
-	if !ok {
+	outer, ok := ls.tasks[mt][taskIDOf(params)]
+	if method != tasking.NotificationTask || !ok {
 		return nil
 	}
 	renamed, err := mt.renameTaskObject(params, outer)
@@ -306,8 +307,7 @@ func (mt *mount) fetchTasks(ctx context.Context, req *Request, cursor *string) f
 			err = unmarshal(raw, &list)
 		}
 		for _, l := range list.Tasks {
-			id := string(jsonscan.Unquote(jsonscan.Member(l.Task, "taskId")))
-			l.Task, _ = mt.renameTaskObject(l.Task, mt.outerTask(req, id)) // it has no result
+			l.Task, _ = mt.renameTaskObject(l.Task, mt.outerTask(req, taskIDOf(l.Task))) // it has no result
 			p.items = append(p.items, l)
 		}
 		p.next = list.NextCursor

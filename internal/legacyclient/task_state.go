@@ -158,7 +158,8 @@ func (s *session) cancelTask(ctx context.Context, m *transport.Outgoing) (*trans
 	if err != nil {
 		return nil, err
 	}
-	if r.Error != nil && !(r.Error.Code == codeInvalidParams && s.knowsTask(ctx, taskOf(m))) {
+	hasEnded := r.Error != nil && r.Error.Code == codeInvalidParams && s.knowsTask(ctx, taskOf(m))
+	if r.Error != nil && !hasEnded {
 		return withID(r, m.ID), nil
 	}
 	s.endStream(taskOf(m))
