@@ -22,6 +22,8 @@ const (
 	everythingFile = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 	everythingForm = "Please provide inputs for the following fields:"
 	textURI        = "demo://resource/dynamic/text/"
+
+	everythingQuery = `The research query "psi" could have multiple interpretations. Please clarify what you're looking for:`
 )
 
 // TestEverything has psi's client try all that the reference server has, in its own
@@ -66,6 +68,7 @@ var everythingFeatures = []feature{
 	{name: "sampling", try: says("trigger-sampling-request", map[string]any{"prompt": "ping"}, "pong to Resource trigger-sampling-request context: ping")},
 	{name: "roots", try: tryEverythingRoots},
 	{name: "logging and updates", try: tryEverythingUpdates},
+	{name: "tasks", try: tryResearch, since: "2025-11-25"},
 	{name: "errors", try: tryEverythingErrors},
 }
 
@@ -327,13 +330,24 @@ func tryEverythingUpdates(ctx context.Context, s *session) error {
 	return says("toggle-subscriber-updates", nil, "Stopped")(ctx, s)
 }
 
-// tryEverythingErrors has errors of all kinds. The tool for research is one that
-// only a client with tasks, which psi does not have, can use.
+// tryResearch calls a tool that can only be called as a task, and asks its user about it.
+// The client need not know tasks for that.
+func tryResearch(ctx context.Context, s *session) error {
+	res, err := s.call(ctx, "simulate-research-query", map[string]any{"topic": "psi", "ambiguous": true}, nil)
+	if err != nil || res.IsError {
+		return fmt.Errorf("%+v, %w", res, err)
+	}
+	if text := res.Content[0].Text; !strings.Contains(text, "the task resumed processing and completed") {
+		return fmt.Errorf("the user was not asked: %s", text)
+	}
+	return nil
+}
+
+// tryEverythingErrors has errors of all kinds.
 func tryEverythingErrors(ctx context.Context, s *session) error {
 	for tool, args := range map[string]any{
-		"nonesuch":                nil,
-		"get-sum":                 map[string]any{"a": "two"},
-		"simulate-research-query": map[string]any{"topic": "psi"},
+		"nonesuch": nil,
+		"get-sum":  map[string]any{"a": "two"},
 	} {
 		if res, err := s.call(ctx, tool, args, nil); err == nil && !res.IsError {
 			return fmt.Errorf("%s: %+v", tool, res)
