@@ -39,9 +39,10 @@ func newBalancer(replicas []string) http.Handler {
 // has got the request may have executed it, so that is not sent again.
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	var err error
-	for range b.replicas {
+	first := b.turn.Add(1)
+	for i := range uint64(len(b.replicas)) {
 		attempt := r.Clone(r.Context())
-		attempt.URL.Host = b.replicas[b.turn.Add(1)%uint64(len(b.replicas))]
+		attempt.URL.Host = b.replicas[(first+i)%uint64(len(b.replicas))]
 		if r.Body != nil {
 			attempt.Body = io.NopCloser(r.Body) // an attempt that fails closes it
 		}
