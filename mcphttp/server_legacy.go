@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -180,6 +181,9 @@ func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *lega
 		w.Header().Del(headerSession)
 	case c.batch != nil || legacyserver.ChangesSession(&c.message):
 		h.sessions.save(ctx, c.session)
+		if c.message.Method != revision.Initialize {
+			h.sessions.announce(ctx, c.session)
+		}
 	}
 }
 

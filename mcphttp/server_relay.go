@@ -33,6 +33,7 @@ type relayedMessage struct {
 	Session  string        `json:"session"`
 	Question mcp.ID        `json:"question,omitzero"` // that is answered
 	Cancel   *cancellation `json:"cancel,omitempty"`  // instead of Question
+	Changed  bool          `json:"changed,omitempty"` // instead of Question: the state of the session in the store
 }
 
 type cancellation struct {
@@ -183,6 +184,36 @@ func (s *session) mayRelayCancel(now time.Time) bool {
 	return s.cancels.count <= maxRelayedCancels
 }
 
+// announce tells the other replicas that the state of a session in the store has changed:
+// one of them may have its stream.
+func (ss *sessions) announce(ctx context.Context, s *session) {
+	if ss.opts.Store == nil {
+		return
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	if err := ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id, Changed: true}); err != nil {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not relayed", "session", s.logID(), "error", err)
+	}
+}
+
+// reload takes over the state of a session that another replica has changed.
+func (ss *sessions) reload(ctx context.Context, s *session) {
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	var rec sessionRecord
+	data, _, err := ss.opts.Store.Get(ctx, sessionKey(s.id))
+	if err == nil {
+		err = json.Unmarshal(data, &rec)
+	}
+	if err == nil {
+		err = s.legacy.Adopt(ctx, &rec.State)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not taken over", "session", s.logID(), "error", err)
+	}
+}
+
 func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {
 	note, err := json.Marshal(m)
 	if err != nil {
@@ -258,6 +289,8 @@ func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
 	ss.mu.Unlock()
 	switch {
 	case s == nil:
+	case m.Changed:
+		ss.reload(ctx, s)
 	case m.Cancel == nil:
 		ss.takeAnswer(ctx, s, m.Question)
 	default:

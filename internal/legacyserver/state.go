@@ -4,6 +4,7 @@
 package legacyserver
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	mathrand "math/rand/v2"
@@ -42,6 +43,28 @@ func (s *Session) restore(state *State) {
 	for _, uri := range state.Subscriptions {
 		_, _ = s.addSubscription(uri)
 	}
+}
+
+// Adopt takes over what another process has changed in the state of the session: the log
+// level and the subscriptions. If the stream of the session is in this process, it sends
+// the updates of new subscriptions from then on, and one for each that it may have missed.
+func (s *Session) Adopt(ctx context.Context, state *State) error {
+	s.mu.Lock()
+	before, f := s.subscriptions, s.feed
+	s.level, s.subscriptions = state.Level, map[string]struct{}{}
+	s.mu.Unlock()
+	for _, uri := range state.Subscriptions {
+		_, _ = s.addSubscription(uri)
+	}
+	if err := s.resubscribe(ctx); err != nil || f == nil {
+		return err
+	}
+	for _, uri := range state.Subscriptions {
+		if _, known := before[uri]; !known {
+			_ = sendChange(ctx, f.out, mcp.NotificationResourceUpdated, uri) // if it fails, the client is gone
+		}
+	}
+	return nil
 }
 
 // ChangesSession reports whether m can change the [State] of its session.
