@@ -154,6 +154,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	}
 	g.bus = newBus(name, g.hub, &o)
 	g.infoJSON = mustMarshal(&g.info)
+	g.briefJSON = mustMarshal(&Implementation{Name: name, Version: version, Title: o.Title})
 	g.offered.Store(uint32(offerIn(orEmpty(o.Capabilities))))
 	g.init()
 	return &Mux{registry: g}
@@ -168,7 +169,11 @@ func (m *Mux) mustBeMade() {
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	m.mustBeMade()
 	m.bus.use()
-	req.sharedCall().serverInfo.CompareAndSwap(nil, &m.infoJSON)
+	info := &m.briefJSON
+	if req.Method == MethodDiscover {
+		info = &m.infoJSON
+	}
+	req.sharedCall().serverInfo.CompareAndSwap(nil, info)
 	ctx = contextWithRequest(ctx, req)
 	res, err := (*m.chain.Load())().ServeMCP(ctx, req)
 	return m.opts.publish(ctx, res, err)

@@ -30,13 +30,15 @@ var registering sync.Mutex
 type registry struct {
 	opts     MuxOptions
 	info     Implementation
-	infoJSON json.RawMessage
-	sealer   *sealer
-	hub      *hub
-	bus      *bus // nil if there are no other replicas
-	snap     atomic.Pointer[snapshot]
-	chain    atomic.Pointer[func() Handler] // the mux in its middleware; made by the first request after Use
-	offered  atomic.Uint32                  // what clients have been told that the mux offers; an offer
+	infoJSON json.RawMessage // in the answer to discovery
+
+	briefJSON json.RawMessage // in all other results: icons and descriptions cost every call
+	sealer    *sealer
+	hub       *hub
+	bus       *bus // nil if there are no other replicas
+	snap      atomic.Pointer[snapshot]
+	chain     atomic.Pointer[func() Handler] // the mux in its middleware; made by the first request after Use
+	offered   atomic.Uint32                  // what clients have been told that the mux offers; an offer
 
 	// The rest is guarded by registering.
 	use                                           []Middleware

@@ -5,8 +5,11 @@ package mcphttp
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-chi/cors"
 )
@@ -19,28 +22,64 @@ import (
 //
 // Pages may send any header, including Authorization, and read those that MCP clients
 // need. Cookies are not allowed, because a page must not act for the user who happens to be
-// logged in. CORS panics without origins, and for a text that is
-// not an origin.
+// logged in. CORS panics without origins, and for a text that is not an origin.
+//
+// A preflight request that is refused is logged with the reason to slog.Default, because
+// the browser tells its page nothing. After the first 16, only every power of two is.
 func CORS(origins ...string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
 		panic("mcphttp: CORS: there are no origins; list those of the pages that may use the server")
 	}
 	mustBeOrigins("CORS", origins)
 	origins = slices.Clone(origins)
+	log := &refusalLog{}
 	headers := cors.Handler(cors.Options{
 		AllowOriginFunc: func(_ *http.Request, origin string) bool { return matchesAny(origins, origin) },
-		AllowedMethods:  []string{http.MethodGet, http.MethodPost, http.MethodDelete},
+		AllowedMethods:  corsMethods,
 		AllowedHeaders:  []string{"*"}, // tools choose the names of argument headers
 		ExposedHeaders:  []string{headerSession, "WWW-Authenticate", "DPoP-Nonce", "Retry-After"},
 		MaxAge:          7200, // seconds; browsers cache it no longer
 	})
 	return func(next http.Handler) http.Handler {
-		return headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner := headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if origin := r.Header.Get("Origin"); origin != "" && matchesAny(origins, origin) {
 				r = r.WithContext(context.WithValue(r.Context(), originKey{}, origin))
 			}
 			next.ServeHTTP(w, r)
 		}))
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if why := preflightRefusal(r, origins); why != "" {
+				log.write(slog.Default(), r, "mcphttp: a preflight request was refused", why)
+			}
+			inner.ServeHTTP(w, r)
+		})
+	}
+}
+
+// preflightRefusal returns why a preflight request is refused, "" if it is not, or is none.
+func preflightRefusal(r *http.Request, origins []string) string {
+	method := r.Header.Get("Access-Control-Request-Method")
+	switch {
+	case r.Method != http.MethodOptions || method == "":
+		return ""
+	case !matchesAny(origins, r.Header.Get("Origin")):
+		return fmt.Sprintf("the origin %q is not one of CORS", r.Header.Get("Origin"))
+	case !slices.Contains(corsMethods, method):
+		return fmt.Sprintf("the method %q is not one of the protocol", method)
+	}
+	return ""
+}
+
+// corsMethods are the methods that pages may use.
+var corsMethods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
+
+// A refusalLog logs refused requests: the first ones, and then only every power of two, so
+// that a page cannot fill the disk of the server.
+type refusalLog struct{ count atomic.Int64 }
+
+func (l *refusalLog) write(log *slog.Logger, r *http.Request, what, why string) {
+	if n := l.count.Add(1); n <= 16 || n&(n-1) == 0 {
+		log.WarnContext(r.Context(), what, "reason", why, "path", r.URL.Path, "refused", n)
 	}
 }
 

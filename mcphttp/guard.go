@@ -18,13 +18,16 @@ import (
 // guard refuses requests that a foreign web page makes a browser send. It checks Host,
 // against pages whose name resolves to this server, and Origin, against pages that call
 // this server directly.
-type guard struct{ hosts, origins []string }
+type guard struct {
+	hosts, origins []string
+	refused        *refusalLog
+}
 
 // newGuard panics if a host or an origin of the options is none.
 func newGuard(o *Options) guard {
 	mustBeHosts("Options.AllowedHosts", o.AllowedHosts)
 	mustBeOrigins("Options.AllowedOrigins", o.AllowedOrigins)
-	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins)}
+	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins), &refusalLog{}}
 }
 
 // check returns why the request is refused, or "".

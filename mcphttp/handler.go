@@ -168,6 +168,7 @@ const (
 // count as in flight: Shutdown does not wait for it.
 func receive(w http.ResponseWriter, r *http.Request, g *guard, o *Options) (body []byte, ok bool) {
 	if why := g.check(r); why != "" {
+		g.refused.write(o.Logger, r, "mcphttp: a request was refused", why)
 		writeError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 		return nil, false
 	}
