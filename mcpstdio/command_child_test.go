@@ -74,6 +74,16 @@ var behaviours = map[string]func() int{
 		io.Copy(io.Discard, os.Stdin)
 		return 0
 	},
+	"dying": func() int { // says why it ends when its tool is called
+		mux := mcp.NewMux("dying", "v1", nil)
+		mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			fmt.Fprintln(os.Stderr, "panic: cannot connect with postgres://admin:hunter2@10.0.0.5/prod")
+			os.Exit(2)
+			return "", nil
+		}, nil))
+		_ = mcpstdio.Serve(context.Background(), mux)
+		return 0
+	},
 	"waiting": func() int { // answers nothing
 		fmt.Fprintln(os.Stderr, "loading the model\n99 GB")
 		io.Copy(io.Discard, os.Stdin)

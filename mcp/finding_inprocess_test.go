@@ -1,0 +1,56 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// A gateway to a server in the same process keeps to itself what fails there: the URL of a
+// server that is not there, a panic, and a connection that is closed.
+func TestFindingU1InProcess(t *testing.T) {
+	web := httptest.NewServer(mcphttp.NewHandler(hello(), nil))
+	remote := connectTo(t, mcphttp.NewTransport(web.URL+"?key=SECRET", nil), &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: quiet().Logger})
+	web.CloseClientConnections()
+	web.Close()
+
+	inner := mcp.NewMux("inner", "v1", quiet())
+	inner.Mount("remote_", remote)
+	inner.Tool("wrapped", mcp.ToolFunc(func(ctx context.Context, _ none) (struct{}, error) {
+		_, err := remote.CallTool(ctx, tool("hello", ""))
+		return struct{}{}, fmt.Errorf("saying hello: %w", err)
+	}, nil))
+	inner.Tool("panics", mcp.ToolFunc(func(context.Context, none) (string, error) { panic("SECRET") }, nil))
+	closed := connectTo(t, mcp.InProcess(hello()), &mcp.ClientOptions{Version: mcp.LatestVersion})
+	closed.Close()
+
+	gateway := mcp.NewMux("gateway", "v1", quiet())
+	gateway.Mount("in_", connectTo(t, mcp.InProcess(inner), &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: quiet().Logger}))
+	gateway.Mount("closed_", closed)
+	mcptest.Run(t, gateway, func(t *testing.T, c *mcp.Conn) {
+		for name, want := range map[string]string{
+			"in_remote_hello": "the server behind this one is not available",
+			"in_panics":       "internal error",
+			"closed_hello":    "the server behind this one is not available",
+		} {
+			_, err := c.CallTool(t.Context(), tool(name, ""))
+			if coded, ok := errors.AsType[*mcp.Error](err); !ok || coded.Message != want || coded.Data != nil {
+				t.Errorf("%s: the caller is told %v", name, err)
+			}
+		}
+		res, err := c.CallTool(t.Context(), tool("in_wrapped", ""))
+		if err != nil || !res.IsError || textOf(res) != "the server behind this one is not available" || strings.Contains(textOf(res), "SECRET") {
+			t.Errorf("the model reads %v, %v", res, err)
+		}
+	})
+}
