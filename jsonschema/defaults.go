@@ -13,11 +13,12 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// WithDefaults returns data, which is well-formed JSON, with the defaults of the properties
+// WithDefaults returns data, one JSON value, with the defaults of the properties
 // that its objects lack or have as null, at every depth, also in lists. A value that is
-// there replaces the default: the two are not merged. An object that is absent and has no
-// default is not made up for the defaults inside of it. It returns data itself if the schema
-// has no defaults.
+// there replaces the default: the two are not merged. A default is used as it is, and nothing
+// is filled in inside of it. An object that is absent and has no default is not made up for
+// the defaults inside of it. It returns data itself if the schema has no defaults, or if data
+// is not well-formed.
 func (s *Schema) WithDefaults(data []byte) []byte {
 	s.mustBeMade()
 	f := s.filler()
@@ -27,7 +28,7 @@ func (s *Schema) WithDefaults(data []byte) []byte {
 	scan := jsonscan.Get(data, s.options.MaxInputDepth)
 	defer scan.Release()
 	filled := f.fill(make([]byte, 0, len(data)+64), scan)
-	if scan.Err() != nil {
+	if scan.End() != nil {
 		return data
 	}
 	return filled
