@@ -114,6 +114,20 @@ func TestCaller(t *testing.T) {
 	}
 }
 
+func TestAs(t *testing.T) {
+	ada := mcptest.As(&mcp.Principal{Subject: "ada", Scopes: []string{"notes:write"}})
+	url := mcptest.Serve(t, mcphttp.NewHandler(ada(newNotes()), nil))
+	conn := mcptest.Dial(t, mcphttp.NewTransport(url, nil), &mcp.ClientOptions{
+		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return mcptest.Accept(map[string]bool{"sure": true}), nil
+		},
+	})
+	got, err := mcp.Call[string](t.Context(), conn, "delete", map[string]int{"id": 1})
+	if err != nil || got != "ada has deleted note 1" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("slow", "v1.0.0", nil)

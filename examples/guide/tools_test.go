@@ -44,6 +44,34 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+type place struct {
+	City string `json:"city" jsonschema:"A city"`
+}
+
+type route struct {
+	place
+
+	Stops []place `json:"stops,omitzero"`
+}
+
+func trip(_ context.Context, in route) (route, error) { return in, nil }
+
+func TestTrip(t *testing.T) {
+	mux := mcp.NewMux("trips", "v1.0.0", &mcp.MuxOptions{Lenient: true, NoLint: true})
+	mux.Tool("trip", mcp.ToolFunc(trip, &mcp.Tool{ArgumentDescriptions: map[string]string{
+		"city":         "Where the trip begins",
+		"stops[].city": "A city on the way",
+	}}))
+	conn := mcptest.Connect(t, mux)
+	list, err := conn.ListTools(t.Context(), nil)
+	if err != nil || !strings.Contains(string(list.Tools[0].InputSchema), "Where the trip begins") {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	if _, err := mcp.Call[route](t.Context(), conn, "trip", map[string]any{"city": "Lisbon", "by": "train"}); err != nil {
+		t.Error(err) // "by" is dropped
+	}
+}
+
 // goTypes are the types that the tables name.
 var goTypes = map[string]reflect.Type{
 	"string": reflect.TypeFor[string](), "int": reflect.TypeFor[int](), "uint8": reflect.TypeFor[uint8](), "float64": reflect.TypeFor[float64](),

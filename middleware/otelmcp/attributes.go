@@ -31,6 +31,7 @@ const (
 	keyRequestID       = attribute.Key("jsonrpc.request.id")
 	keyStatusCode      = attribute.Key("rpc.response.status_code")
 	keyErrorType       = attribute.Key("error.type")
+	keyMended          = attribute.Key("mcp.tool.mended_arguments") // our own
 	keyTransport       = attribute.Key("network.transport")
 	keyProtocol        = attribute.Key("network.protocol.name")
 )

@@ -23,6 +23,9 @@
 //   - mcp.protocol.version, on clients only with [Instrument];
 //   - jsonrpc.request.id, on servers: clients assign IDs after the middleware has run;
 //   - mcp.session.id, on servers: a digest, see below;
+//   - mcp.tool.mended_arguments, on servers: how many arguments a lenient mux has changed
+//     to fit the schema ([mcp.CallToolResult.Mended]), if any. It is not one of the
+//     conventions;
 //   - network.transport and network.protocol.name, on servers over HTTP;
 //   - rpc.response.status_code, the code of the error response;
 //   - error.type: that code; "tool_error", if a tool reports a failure; "cancelled";
@@ -57,6 +60,8 @@
 //   - mcp.server.session.duration, of the sessions of the legacy era, from their first
 //     request on;
 //   - mcp.client.session.duration, of connections passed to [Instrument], from then on.
+//
+// The counter mcp.server.mended_arguments has the number of arguments that were changed.
 //
 // Their attributes are those of spans, without IDs and URIs. Peers cannot create
 // arbitrary values: a method that neither the specification nor [Options] has, a name

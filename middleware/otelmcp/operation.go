@@ -32,6 +32,7 @@ type telemetry struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
 	sessions metric.Float64Histogram
+	mended   metric.Int64Counter // of servers
 	names    *names
 }
 
@@ -42,6 +43,7 @@ func newTelemetry(kind trace.SpanKind, opts *Options) *telemetry {
 	if kind == trace.SpanKindServer {
 		t.duration = histogram(meter, "mcp.server.operation.duration", "How long it took to answer a request, or to take a notification.")
 		t.sessions = histogram(meter, "mcp.server.session.duration", "How long a session lasted, as the server saw it.")
+		t.mended = counter(meter, "mcp.server.mended_arguments", "How many arguments of tools a lenient mux has changed to fit the schema.")
 	} else {
 		t.duration = histogram(meter, "mcp.client.operation.duration", "How long it took until a request was answered, or a notification sent.")
 		t.sessions = histogram(meter, "mcp.client.session.duration", "How long a session lasted, as the client saw it.")
@@ -57,6 +59,15 @@ func histogram(meter metric.Meter, name, description string) metric.Float64Histo
 		return noop.Float64Histogram{}
 	}
 	return h
+}
+
+func counter(meter metric.Meter, name, description string) metric.Int64Counter {
+	c, err := meter.Int64Counter(name, metric.WithUnit("{argument}"), metric.WithDescription(description))
+	if err != nil {
+		otel.Handle(err)
+		return noop.Int64Counter{}
+	}
+	return c
 }
 
 // An operation is one request with its span and its measurement.
@@ -87,7 +98,9 @@ func (op *operation) run(next mcp.Handler, req *mcp.Request) (res mcp.Result, er
 		if !returned {
 			op.finish(panicked)
 		} else {
-			op.finish(outcomeOf(op.ctx, op.t.kind, res, err))
+			o := outcomeOf(op.ctx, op.t.kind, res, err)
+			op.recordMended(res, o)
+			op.finish(o)
 		}
 	}()
 	res, err = next.ServeMCP(op.ctx, req)
@@ -99,6 +112,19 @@ func (op *operation) run(next mcp.Handler, req *mcp.Request) (res mcp.Result, er
 func (op *operation) endSpan() {
 	if op.ended.CompareAndSwap(false, true) {
 		op.span.End()
+	}
+}
+
+// recordMended records how many arguments of a tool were changed to fit the schema.
+func (op *operation) recordMended(res mcp.Result, o outcome) {
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || op.t.kind != trace.SpanKindServer || len(tool.Mended()) == 0 {
+		return
+	}
+	n := len(tool.Mended())
+	op.span.SetAttributes(keyMended.Int(n))
+	if op.t.names.learn(op.req); op.t.mended.Enabled(op.ctx) {
+		op.t.mended.Add(op.ctx, int64(n), metric.WithAttributes(op.t.measureAttributes(op.req, o)...))
 	}
 }
 

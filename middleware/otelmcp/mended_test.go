@@ -1,0 +1,59 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package otelmcp_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware/otelmcp"
+)
+
+// What a lenient mux changes in arguments is in the span and is counted. Calls that need no
+// change have neither.
+func TestMendedArguments(t *testing.T) {
+	o := observe(t)
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: true, Logger: slog.New(slog.DiscardHandler)})
+	mux.Use(otelmcp.Server(o.options()))
+	type in struct{ A, B int }
+	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in in) (string, error) { return "", nil }, nil))
+	for args, want := range map[string]string{
+		`{"A":1,"B":2}`:             "",
+		`{"A":"1","B":"2","C":"x"}`: "mcp.tool.mended_arguments=3",
+	} {
+		req := mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "add", Arguments: []byte(args)})
+		if _, _, err := mcptest.Do(t, mux, req); err != nil {
+			t.Fatal(err)
+		}
+		if got := written(o.only(t).Attributes); !strings.Contains(got, want) || want == "" && strings.Contains(got, "mended") {
+			t.Errorf("%s: the attributes are %s, want %q", args, got, want)
+		}
+	}
+	points := o.sum(t, "mcp.server.mended_arguments")
+	if len(points) != 1 || points[0].Value != 3 || !strings.Contains(written(points[0].Attributes.ToSlice()), "gen_ai.tool.name=add") {
+		t.Errorf("counted %+v", points)
+	}
+}
+
+func (o *observed) sum(t *testing.T, name string) []metricdata.DataPoint[int64] {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := o.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name == name {
+				return m.Data.(metricdata.Sum[int64]).DataPoints
+			}
+		}
+	}
+	return nil
+}
