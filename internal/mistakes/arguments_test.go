@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,7 +30,7 @@ const (
 func (a arguments) of(t *testing.T, fn reflect.Type) (in []reflect.Value, ok bool) {
 	for i := range fn.NumIn() {
 		switch {
-		case fn.In(i) == reflect.TypeFor[*testing.T]():
+		case fn.In(i) == reflect.TypeFor[*testing.T](), fn.In(i) == reflect.TypeFor[*testing.B]():
 			return nil, false
 		case !fn.IsVariadic() || i < fn.NumIn()-1:
 			in = append(in, a.value(t, fn.In(i)))
@@ -48,6 +49,8 @@ func (a arguments) value(t *testing.T, typ reflect.Type) reflect.Value {
 	switch typ {
 	case reflect.TypeFor[mcp.Handler]():
 		return reflect.ValueOf(says[none](nil))
+	case reflect.TypeFor[*template.Template]():
+		return reflect.ValueOf(template.New("x"))
 	case reflect.TypeFor[http.Handler]():
 		return reflect.ValueOf(http.NotFoundHandler())
 	case reflect.TypeFor[[]byte](), reflect.TypeFor[json.RawMessage]():

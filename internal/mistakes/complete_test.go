@@ -109,8 +109,8 @@ func isInterface(typ ast.Expr) bool {
 	return ok
 }
 
-// isCallable reports whether a function has no parameter of the type *testing.T or
-// seam.Key.
+// isCallable reports whether a function has no parameter of the type *testing.T, *testing.B
+// or seam.Key.
 func isCallable(fn *ast.FuncType) bool {
 	for _, p := range fn.Params.List {
 		typ := p.Type
@@ -118,7 +118,7 @@ func isCallable(fn *ast.FuncType) bool {
 			typ = pointer.X
 		}
 		if s, ok := typ.(*ast.SelectorExpr); ok {
-			if pkg, ok := s.X.(*ast.Ident); ok && (pkg.Name == "testing" && s.Sel.Name == "T" || pkg.Name == "seam") {
+			if pkg, ok := s.X.(*ast.Ident); ok && (pkg.Name == "testing" && s.Sel.Name != "TB" || pkg.Name == "seam") {
 				return false
 			}
 		}

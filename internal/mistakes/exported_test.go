@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/apps"
+	"github.com/go-psi/psi/mcp/apps/host"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
@@ -24,6 +26,10 @@ import (
 
 // exportedTypes are the types that programs can make a zero value of.
 var exportedTypes = []reflect.Type{
+	of[apps.CSP](), of[apps.Document](), of[apps.Options](), of[apps.PageError](), of[apps.PageMeta](), of[apps.Permissions](),
+	of[apps.ToolMeta](), of[apps.Visibility](), of[apps.VisibilityError](),
+	of[host.Host](), of[host.ModelContext](), of[host.Options](), of[oauth.SharedStore](),
+	of[middleware.SharedBucket](), of[middleware.SharedBucketOptions](),
 	of[auth.DPoPOptions](), of[auth.DPoP](), of[auth.Error](), of[auth.IntrospectionOptions](), of[auth.Introspection](),
 	of[auth.JWTOptions](), of[auth.JWT](), of[auth.KeyHash](), of[auth.KeyOptions](), of[auth.Metadata](), of[auth.Options](),
 	of[auth.VerifierFunc](),
@@ -109,6 +115,8 @@ var exportedFuncs = []any{
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
 	skills.FS, skills.Get, skills.List, skills.Load, skills.ParseFrontmatter,
+	apps.AsApp, apps.Check, apps.Client, apps.FlatKey, apps.HideAppTools, apps.MetaOf, apps.Page, apps.Read, apps.Template, apps.Tool,
+	host.New, host.Sandbox, oauth.NewSharedStore, middleware.NewSharedBucket,
 	store.CheckKey, store.NewMemory, store.Update, storetest.Tests,
 	tasks.Attach, tasks.Client, tasks.New, tasks.Start,
 	transport.AppendCancelled, transport.AppendError, transport.AppendHead, transport.AppendNotification, transport.AppendRequest,

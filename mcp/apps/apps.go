@@ -115,6 +115,9 @@ func FlatKey(t *mcp.Tool) *mcp.Tool {
 // MetaOf returns what the description of a tool says about its page and its visibility, nil if
 // it says nothing. It returns an error if that is malformed; such a tool must not be used.
 func MetaOf(t *mcp.Tool) (*ToolMeta, error) {
+	if t == nil {
+		return nil, nil
+	}
 	raw, nested := t.Meta[metaUI]
 	flat, old := t.Meta[metaPage]
 	if !nested && !old {

@@ -55,6 +55,9 @@ const maxPage = 16 << 20
 // The file is read once. Page panics if the file does not exist, does not begin with
 // <!doctype html>, or loads what it must not, and if the CSP is malformed.
 func Page(fsys fs.FS, name string, opts *Options) mcp.Handler {
+	if fsys == nil {
+		panic("apps.Page: the file system is nil")
+	}
 	p, o := newPage("Page", name, opts)
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {

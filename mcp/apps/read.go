@@ -155,6 +155,9 @@ func listedMeta(ctx context.Context, h mcp.Handler, uri string) ([]byte, error) 
 // exist or is not one, a tool for models without a description, which a client that shows no
 // pages could not use. Call it in a test.
 func Check(ctx context.Context, server mcp.Handler) error {
+	if server == nil {
+		return errors.New("apps: Check: the server is nil")
+	}
 	req, err := mcp.NewRequest(mcp.MethodListTools, nil)
 	if err != nil {
 		return err

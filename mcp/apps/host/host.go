@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps"
@@ -63,6 +64,12 @@ type Host struct {
 	sandbox string
 	opts    Options
 	views   views
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	made.Check(h != nil && h.Handler != nil, "host: a Host", "New")
+	h.Handler.ServeHTTP(w, r)
 }
 
 //go:embed static
