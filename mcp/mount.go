@@ -269,7 +269,7 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	if err != nil {
 		return nil, outerError(err, kind, name, req.Name())
 	}
-	if res.base().ResultType == tasking.ResultTask {
+	if res != nil && res.base().ResultType == tasking.ResultTask {
 		return mt.createdTask(req, res)
 	}
 	return mt.sealState(req, mt.renameResult(res))
