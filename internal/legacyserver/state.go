@@ -49,13 +49,14 @@ func (s *Session) restore(state *State) {
 // level and the subscriptions. If the stream of the session is in this process, it sends
 // the updates of new subscriptions from then on, and one for each that it may have missed.
 func (s *Session) Adopt(ctx context.Context, state *State) error {
+	now := map[string]struct{}{}
+	for _, uri := range state.Subscriptions {
+		now[uri] = struct{}{}
+	}
 	s.mu.Lock()
 	before, f := s.subscriptions, s.feed
-	s.level, s.subscriptions = state.Level, map[string]struct{}{}
+	s.level, s.subscriptions = state.Level, now
 	s.mu.Unlock()
-	for _, uri := range state.Subscriptions {
-		_, _ = s.addSubscription(uri)
-	}
 	if err := s.resubscribe(ctx); err != nil || f == nil {
 		return err
 	}
