@@ -114,7 +114,7 @@ func checkResults(t *testing.T, name string, results []reflect.Value) {
 		if v.Kind() == reflect.Chan && v.IsNil() {
 			t.Errorf("%s returns a nil channel, which blocks forever", name)
 		}
-		if err, ok := v.Interface().(error); ok && strings.Contains(err.Error(), "nil pointer dereference") {
+		if err, ok := reflect.TypeAssert[error](v); ok && strings.Contains(err.Error(), "nil pointer dereference") {
 			t.Errorf("%s returns %q", name, err)
 		}
 	}
