@@ -4,6 +4,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -149,5 +150,50 @@ func TestTimeoutIsRecognized(t *testing.T) {
 	}](&mcp.TimeoutError{Method: "a"})
 	if !ok || !timeout.Timeout() {
 		t.Errorf("%v, %t", timeout, ok)
+	}
+}
+
+// A resource is registered under a URI with a scheme, or under a template that begins
+// with a variable.
+func TestSchemeBounds(t *testing.T) {
+	for pattern, good := range map[string]bool{
+		"notes://x": true, "a:x": true, "z+1-.:x": true, "Z:x": true, "{x}": true, "{x}:y": true,
+		"1a:x": false, "+a:x": false, ":x": false, "//x": false, "x": false, "x{y}": true, "a b:x": false, "a_b:x": false, "é:x": false,
+	} {
+		register := func() { mcp.NewMux("m", "v1", quiet()).Resource(pattern, reads("x")) }
+		if good {
+			register()
+		} else {
+			t.Run(pattern, func(t *testing.T) { wantPanic(t, register, "a resource needs a URI with a scheme, such as notes://") })
+		}
+	}
+}
+
+// lister is a resource that lists what a function says.
+type lister struct {
+	mcp.Handler
+	list func() (*mcp.ListResourcesResult, error)
+}
+
+func (l lister) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
+	return l.list()
+}
+
+// What lists other resources, and fails, is left out of the list; the log has the reason.
+func TestListersThatFail(t *testing.T) {
+	for want, list := range map[string]func() (*mcp.ListResourcesResult, error){
+		"it rains":                               func() (*mcp.ListResourcesResult, error) { return nil, errors.New("it rains") },
+		"returned neither a result nor an error": func() (*mcp.ListResourcesResult, error) { return nil, nil },
+	} {
+		var log bytes.Buffer
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: plainLog(&log)})
+		mux.Resource("test://own", reads("x"))
+		mux.Resource("test://{a}", lister{reads("x"), list})
+		if page := listPage(t, mux, nil); len(page.Resources) != 1 {
+			t.Errorf("%s: listed %v", want, page.Resources)
+		}
+		if got := log.String(); !strings.Contains(got, want) || !strings.Contains(got, "a part is missing from a list") {
+			t.Errorf("logged %s, want %q", got, want)
+		}
 	}
 }
