@@ -40,6 +40,7 @@
 // The subscription of a topic reports lost messages as [store.ErrOverflow] if too many
 // wait, if its connection was broken, or if the network between the servers lost some. The
 // last of these is noticed when the next message of the same publisher arrives. In a
-// cluster, the other servers learn of a new subscription a moment after Subscribe has
-// returned, within a round trip; what is published there in that moment can be lost.
+// cluster, Subscribe waits until the servers of all stores of the namespace know of the
+// subscription: each store answers, below psi.topics, and the wait is over when a tenth of
+// a second has passed since the last answer.
 package natsstore

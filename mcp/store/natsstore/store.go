@@ -84,6 +84,7 @@ type Store struct {
 	values jetstream.Stream
 	logs   jetstream.Stream
 	status chan nats.Status
+	peers  *nats.Subscription        // answers those of other stores
 	down   atomic.Pointer[time.Time] // since when there is no connection; nil if there is one
 
 	publisher hints.Publisher
@@ -124,6 +125,9 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	if s.logs, err = s.openStream(ctx, wanted[1]); err != nil {
 		return nil, err
 	}
+	if s.peers, err = s.answerPeers(); err != nil {
+		return nil, err
+	}
 	s.status = nc.StatusChanged()
 	go s.watch()
 	return s, nil
@@ -132,6 +136,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 // Close ends all subscriptions. It does not close the connection.
 func (s *Store) Close() error {
 	s.nc.RemoveStatusListener(s.status) // ends watch
+	_ = s.peers.Unsubscribe()           // the connection has ended otherwise
 	s.mu.Lock()
 	var open []*subscription
 	for sub := range s.listening {
@@ -155,12 +160,32 @@ func (s *Store) watch() {
 			now := time.Now()
 			s.down.Store(&now)
 		}
-		s.mu.Lock()
-		for sub := range s.listening {
-			sub.Lose()
+		s.lose()
+		if status == nats.CONNECTED {
+			go s.loseUnsettled()
 		}
-		s.mu.Unlock()
 	}
+}
+
+// lose reports to all subscriptions that messages are lost.
+func (s *Store) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sub := range s.listening {
+		sub.Lose()
+	}
+}
+
+// loseUnsettled reports that messages are lost once all servers of the cluster know of the
+// subscriptions that were made again.
+func (s *Store) loseUnsettled() {
+	if s.nc.ConnectedClusterName() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+	defer cancel()
+	_ = s.settle(ctx) // it fails if the connection has broken again
+	s.lose()
 }
 
 // seconds rounds a TTL up to whole seconds, in which servers count.

@@ -4,6 +4,8 @@
 package natsstore_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/go-psi/psi/mcp/store"
@@ -32,4 +34,33 @@ func TestStoreInCluster(t *testing.T) {
 		}
 		return all
 	})
+}
+
+// What is published at any node of a cluster as soon as Subscribe has returned is received.
+func TestSubscribedAtAllNodes(t *testing.T) {
+	c := newCluster(t)
+	var stores []*natsstore.Store
+	for _, s := range c.servers {
+		stores = append(stores, open(t, connect(t, s.ClientURL()), &natsstore.Options{Replicas: 3}))
+	}
+	for i := range 30 {
+		topic := fmt.Sprint("topic ", i)
+		sub, err := stores[i%3].Subscribe(t.Context(), topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range stores {
+			if err := s.Publish(t.Context(), topic, []byte("message")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range stores {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			if _, err := sub.Next(ctx); err != nil {
+				t.Errorf("topic %d: %v", i, err)
+			}
+			cancel()
+		}
+		_ = sub.Close()
+	}
 }
