@@ -4,11 +4,12 @@
 package natsstore_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/go-psi/psi/mcp/store/internal/cutproxy"
 	"github.com/go-psi/psi/mcp/store/natsstore"
@@ -48,7 +49,7 @@ func TestKilledNodes(t *testing.T) {
 	failed := storetest.Disturb(t, all, func() {
 		for i := range c.servers {
 			wait(time.Second)
-			stop(c.servers[i])
+			c.servers[i].kill()
 			wait(3 * time.Second)
 			c.start(i)
 			c.settle()
@@ -59,24 +60,40 @@ func TestKilledNodes(t *testing.T) {
 
 // settle waits until all nodes have caught up.
 func (c *cluster) settle() {
+	js, err := jetstream.New(connect(c.t, c.urls()))
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
 	for giveUp := time.Now().Add(patience); time.Now().Before(giveUp); wait(50 * time.Millisecond) {
-		ready := 0
-		for _, s := range c.servers {
-			if s.JetStreamIsCurrent() {
-				ready++
-			}
-		}
-		if ready == len(c.servers) {
+		if isCurrent(c.t.Context(), js, "KV_psi") && isCurrent(c.t.Context(), js, "psi_logs") {
 			return
 		}
 	}
 	c.t.Error("the cluster has not recovered")
 }
 
+// isCurrent reports whether a stream has a leader, and two replicas that have caught up.
+func isCurrent(ctx context.Context, js jetstream.JetStream, stream string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	s, err := js.Stream(ctx, stream)
+	if err != nil || s.CachedInfo().Cluster == nil || s.CachedInfo().Cluster.Leader == "" {
+		return false
+	}
+	current := 0
+	for _, replica := range s.CachedInfo().Cluster.Replicas {
+		if replica.Current && !replica.Offline {
+			current++
+		}
+	}
+	return current == 2
+}
+
 func TestServerThatIsDown(t *testing.T) {
-	srv := start(t, &server.Options{StoreDir: t.TempDir()})
+	srv := single(t)
 	s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{Timeout: time.Second})
-	stop(srv)
+	srv.kill()
 	for range 2 { // in the second round, the server has been down for longer than Timeout
 		for name, step := range steps(t.Context(), s) {
 			began := time.Now()

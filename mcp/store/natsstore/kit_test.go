@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/go-psi/psi/mcp/store"
@@ -22,35 +20,6 @@ import (
 
 // patience is how long something may take that should happen soon.
 const patience = 30 * time.Second
-
-// start starts a server and waits until it accepts connections.
-func start(t testing.TB, opts *server.Options) *server.Server {
-	t.Helper()
-	opts.Host, opts.NoLog, opts.NoSigs, opts.JetStream = "127.0.0.1", true, true, true
-	if opts.Port == 0 {
-		opts.Port = server.RANDOM_PORT
-	}
-	s, err := server.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { stop(s) })
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not accept connections")
-	}
-	return s
-}
-
-func stop(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
-}
-
-func single(t testing.TB) *server.Server {
-	t.Helper()
-	return start(t, &server.Options{StoreDir: t.TempDir()})
-}
 
 // freePorts returns ports that were free a moment ago.
 func freePorts(t testing.TB, n int) (ports []int) {
@@ -69,23 +38,20 @@ func freePorts(t testing.TB, n int) (ports []int) {
 // A cluster is three servers, which can be killed and started again.
 type cluster struct {
 	t       testing.TB
-	servers [3]*server.Server
-	options [3]server.Options
+	servers [3]*node
+	options [3]nodeOptions
 }
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c, ports := &cluster{t: t}, freePorts(t, 6)
-	var routes []*url.URL
+	var routes []string
 	for _, port := range ports[:3] {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
 	}
 	ready := make(chan struct{})
 	for i := range c.servers {
-		c.options[i] = server.Options{
-			ServerName: fmt.Sprintf("node-%d", i), StoreDir: t.TempDir(), Port: ports[3+i], Routes: routes,
-			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]},
-		}
+		c.options[i] = nodeOptions{Name: fmt.Sprintf("node-%d", i), StoreDir: t.TempDir(), Port: ports[3+i], ClusterPort: ports[i], Routes: routes}
 		go func() { c.start(i); ready <- struct{}{} }()
 	}
 	for range c.servers {
@@ -95,8 +61,7 @@ func newCluster(t testing.TB) *cluster {
 }
 
 func (c *cluster) start(i int) {
-	opts := c.options[i]
-	c.servers[i] = start(c.t, &opts)
+	c.servers[i] = start(c.t, c.options[i])
 }
 
 func (c *cluster) urls() string {

@@ -52,7 +52,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	srv := start(t, &server.Options{StoreDir: t.TempDir(), MaxPayload: 10_000})
+	srv := start(t, nodeOptions{StoreDir: t.TempDir(), MaxPayload: 10_000})
 	s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{MaxBytes: 100_000})
 	ctx, large := t.Context(), make([]byte, 10_001)
 	_, err := s.Put(ctx, "key", large, 0, 0)
@@ -134,8 +134,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	_, err = js.CreateStream(t.Context(), broken)
 	wantError(t, "CreateStream", err, nil)
 
-	plain := start(t, &server.Options{StoreDir: t.TempDir()})
-	wantError(t, "DisableJetStream", plain.DisableJetStream(), nil)
+	plain := start(t, nodeOptions{})
 	for name, test := range map[string]struct {
 		nc   *nats.Conn
 		opts natsstore.Options
@@ -163,7 +162,7 @@ func TestReadOnly(t *testing.T) {
 	reader := &server.User{Username: "reader", Password: "r", Permissions: &server.Permissions{
 		Publish: &server.SubjectPermission{Deny: []string{"$KV.>", "psi.>"}},
 	}}
-	srv := start(t, &server.Options{StoreDir: t.TempDir(), Users: []*server.User{writer, reader}})
+	srv := start(t, nodeOptions{StoreDir: t.TempDir(), Users: []*server.User{writer, reader}})
 	address := strings.TrimPrefix(srv.ClientURL(), "nats://")
 	all := open(t, connect(t, "nats://writer:w@"+address), nil)
 	_, err := all.Put(t.Context(), "key", []byte("value"), 0, 0)
@@ -188,9 +187,9 @@ func TestReadOnly(t *testing.T) {
 
 // A caller's context bounds what the server does not answer.
 func TestContextEnds(t *testing.T) {
-	srv := start(t, &server.Options{StoreDir: t.TempDir()})
+	srv := single(t)
 	s := open(t, connect(t, srv.ClientURL()), nil)
-	stop(srv)
+	srv.kill()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	for name, step := range steps(ctx, s) {
