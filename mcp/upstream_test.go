@@ -430,15 +430,15 @@ func TestUpstreamLastingBounds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &restless{}
 			r.become(nil, errors.New("not yet"))
-			var began time.Time
+			began := make(chan time.Time, 100)
 			maintain(t, r, mcp.LatestVersion, &mcp.ReconnectOptions{
 				MinDelay: time.Second, MaxDelay: 8 * time.Second, MaxDowntime: time.Hour,
-				Connected: func(context.Context, *mcp.Conn) error { began = time.Now(); return nil },
+				Connected: func(context.Context, *mcp.Conn) error { began <- time.Now(); return nil },
 			})
 			<-time.After(20 * time.Second) // the pauses have grown
 			r.become(withTools("a"), nil)
 			<-time.After(8 * time.Second)
-			<-time.After(time.Until(began.Add(lasted)))
+			<-time.After(time.Until((<-began).Add(lasted)))
 			starts := r.count()
 			r.crash()
 			<-time.After(1100 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,15 +117,15 @@ func messages(r *reader) <-chan string {
 // stuck is a store that does not answer, once it is told so.
 type stuck struct {
 	*store.Memory
-	isStuck, isBroken bool
+	isStuck, isBroken atomic.Bool
 }
 
 func (s *stuck) wait(ctx context.Context) error {
 	switch {
-	case s.isStuck:
+	case s.isStuck.Load():
 		<-ctx.Done()
 		return ctx.Err()
-	case s.isBroken:
+	case s.isBroken.Load():
 		return errDown
 	}
 	return nil
@@ -168,7 +169,8 @@ func TestRelayToStuckStore(t *testing.T) {
 			h := mcphttp.NewHandler(tools(), &mcphttp.Options{Store: shared, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			s := serve(t, h)
 			session := s.open("2025-11-25")
-			shared.isStuck, shared.isBroken = name == "stuck", true
+			shared.isStuck.Store(name == "stuck")
+			shared.isBroken.Store(true)
 			began := time.Now()
 			if got := s.post(answer("x", `{}`), session).StatusCode; got != http.StatusServiceUnavailable {
 				t.Errorf("%s: got %d", name, got)
@@ -176,7 +178,8 @@ func TestRelayToStuckStore(t *testing.T) {
 			if got := time.Since(began); got != took || !strings.Contains(log.String(), "was not relayed") {
 				t.Errorf("%s: after %v, with the log %s", name, got, log.String())
 			}
-			shared.isStuck, shared.isBroken = false, false
+			shared.isStuck.Store(false)
+			shared.isBroken.Store(false)
 			_ = h.Shutdown(t.Context())
 			s.close()
 		})
@@ -209,12 +212,12 @@ func TestResumeWithBrokenStore(t *testing.T) {
 				for _, ok := events.next(); ok; _, ok = events.next() { // until the stream is done
 				}
 			}
-			shared.isBroken = true
+			shared.isBroken.Store(true)
 			res := s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID})))
 			if res.StatusCode != http.StatusServiceUnavailable && res.StatusCode != http.StatusInternalServerError {
 				t.Errorf("in flight %t: got %d", inFlight, res.StatusCode)
 			}
-			shared.isBroken = false
+			shared.isBroken.Store(false)
 			res = s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID})))
 			if res.StatusCode != http.StatusOK {
 				t.Errorf("in flight %t, later: got %d", inFlight, res.StatusCode)
@@ -343,7 +346,7 @@ func TestQuestionWithBrokenStore(t *testing.T) {
 		h := mcphttp.NewHandler(tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		s := serve(t, h)
 		session := s.open("2025-11-25")
-		shared.isBroken = true
+		shared.isBroken.Store(true)
 		if got := read(t, s.post(call(1, "ask"), session)).message(); !strings.Contains(got, "elicitation/create") {
 			t.Errorf("got %s", got)
 		}
@@ -352,7 +355,7 @@ func TestQuestionWithBrokenStore(t *testing.T) {
 			t.Errorf("the log is %s", got)
 		}
 		log.mu.Unlock()
-		shared.isBroken = false
+		shared.isBroken.Store(false)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = h.Shutdown(ctx)
