@@ -25,6 +25,7 @@ type checker struct {
 	mu      sync.Mutex // guards what follows; methods named ...Locked need it
 	stopped bool
 	calls   map[mcp.ID]*checkedCall // in flight or given up, by id
+	ended   map[mcp.ID]bool         // subscriptions that the server has ended
 	asked   map[mcp.ID]askedState   // requests of a legacy server, by id
 	session *checkedSession         // nil unless initialize was answered
 }
@@ -69,7 +70,7 @@ func requestOf(m *transport.Message) *mcp.Request {
 }
 
 func newChecker(tb testing.TB) *checker {
-	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, asked: map[mcp.ID]askedState{}}
+	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, ended: map[mcp.ID]bool{}, asked: map[mcp.ID]askedState{}}
 }
 
 func (c *checker) stop() {
@@ -129,6 +130,9 @@ func (c *checker) returned(call *checkedCall, r *transport.Message) {
 	}
 	if c.calls[call.req.ID] == call {
 		delete(c.calls, call.req.ID)
+		if call.req.Method == mcp.MethodListen {
+			c.ended[call.req.ID] = true
+		}
 	}
 	if r.Error != nil {
 		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), checkError(&mcp.Error{Code: r.Error.Code, Message: r.Error.Message, Data: r.Error.Data}, call.modern))

@@ -94,7 +94,7 @@ func reaches(level, least mcp.LoggingLevel) bool {
 }
 
 // checkCancelledLocked checks that a server cancels a request of its own or, in the
-// modern era, ends a subscription.
+// modern era, ends a subscription: before or after its result.
 func (c *checker) checkCancelledLocked(note *mcp.Request) error {
 	var p mcp.CancelledParams
 	if err := note.Decode(&p); err != nil {
@@ -110,7 +110,7 @@ func (c *checker) checkCancelledLocked(note *mcp.Request) error {
 		}
 		return nil
 	}
-	if call := c.calls[p.RequestID]; call == nil || call.req.Method != mcp.MethodListen {
+	if call := c.calls[p.RequestID]; !c.ended[p.RequestID] && (call == nil || call.req.Method != mcp.MethodListen) {
 		return fmt.Errorf("%s is not the id of a subscription", p.RequestID)
 	}
 	return nil
