@@ -57,7 +57,7 @@ func (s *session) addQuestions(ctx context.Context, n *newerTask, waits bool, ca
 	}
 }
 
-// openQuestions returns the questions that are not answered, nil if there are none.
+// openQuestions returns the questions that are not answered, or nil.
 func (s *session) openQuestions(stream *taskStream) (open map[string]inputRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *session) openQuestions(stream *taskStream) (open map[string]inputReques
 	return open
 }
 
-// streamOf returns the stream of a task, nil if there is none. If start is true, it starts
+// streamOf returns the stream of a task, or nil. If start is true, it starts
 // one, unless there are too many.
 func (s *session) streamOf(id string, start bool, capabilities json.RawMessage) *taskStream {
 	s.mu.Lock()
