@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // A Schema is a compiled schema. It is immutable and may be used concurrently.
@@ -98,7 +99,7 @@ func (s *Schema) Unchecked() []string {
 // dropBad removes the keywords whose regular expression does not compile, and returns
 // pointers to them.
 func (p patterns) dropBad(doc any) (dropped []string) {
-	walkSchemas(doc, "", func(pointer string, schema any) {
+	schematree.Walk(doc, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
 		if text, ok := obj["pattern"].(string); ok && p[text] == nil {
 			delete(obj, "pattern")
@@ -111,7 +112,7 @@ func (p patterns) dropBad(doc any) (dropped []string) {
 			}
 			delete(byPattern, text)
 			obj["additionalProperties"] = true // any name may have been meant by it
-			dropped = append(dropped, pointer+"/patternProperties/"+escapeToken(text))
+			dropped = append(dropped, pointer+"/patternProperties/"+schematree.Escape(text))
 		}
 	})
 	slices.Sort(dropped)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // CheckType returns an error if t cannot take what the schema raw describes: if raw lists a
@@ -45,14 +46,14 @@ type comparison struct {
 func schemaAt(document any, pointer []string) (map[string]any, []string) {
 	const hops = 8 // bound on references
 	for range hops {
-		schema, _ := lookup(document, pointer)
+		schema, _ := schematree.Lookup(document, pointer)
 		obj, _ := schema.(map[string]any)
 		ref, _ := obj["$ref"].(string)
-		target, local := localRef(ref)
+		target, local := schematree.LocalRef(ref)
 		if !local {
 			return obj, pointer
 		}
-		pointer = splitPointer(target)
+		pointer = schematree.Split(target)
 	}
 	return nil, pointer
 }
@@ -61,7 +62,7 @@ func schemaAt(document any, pointer []string) (map[string]any, []string) {
 func (c *comparison) compare(given, own []string, at string) error {
 	from, given := schemaAt(c.given, given)
 	to, own := schemaAt(c.own, own)
-	pair := [2]string{joinPointer(given), joinPointer(own)}
+	pair := [2]string{schematree.Join(given), schematree.Join(own)}
 	types := typesOf(to)
 	if from == nil || c.seen[pair] || len(types) == 0 || len(types) >= everyType {
 		return nil
@@ -86,15 +87,15 @@ func (c *comparison) compare(given, own []string, at string) error {
 		}
 		if known[name] == nil && to["additionalProperties"] == false {
 			names := slices.Sorted(maps.Keys(known))
-			return fmt.Errorf("%s/%s has no field in %v%s", at, escapeToken(name), c.typ, nearest.Hint(name, names))
+			return fmt.Errorf("%s/%s has no field in %v%s", at, schematree.Escape(name), c.typ, nearest.Hint(name, names))
 		}
-		if err := c.compare(below(given, "properties", name), into, at+"/"+escapeToken(name)); err != nil {
+		if err := c.compare(below(given, "properties", name), into, at+"/"+schematree.Escape(name)); err != nil {
 			return err
 		}
 	}
 	for _, name := range stringsOf(listOf(to["required"])) {
 		if from["additionalProperties"] == false && listed[name] == nil {
-			return fmt.Errorf("it leaves no way to set %s/%s of %v; add the property, or make the field optional with omitzero", at, escapeToken(name), c.typ)
+			return fmt.Errorf("it leaves no way to set %s/%s of %v; add the property, or make the field optional with omitzero", at, schematree.Escape(name), c.typ)
 		}
 	}
 	return nil

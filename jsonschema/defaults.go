@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // WithDefaults returns data, one JSON value, with the defaults of the properties
@@ -123,11 +124,11 @@ type fillerBuilder struct {
 
 // build returns the filler of the schema at pointer.
 func (b *fillerBuilder) build(pointer []string) *filler {
-	at := joinPointer(pointer)
+	at := schematree.Join(pointer)
 	if f, ok := b.known[at]; ok {
 		return f
 	}
-	schema, _ := lookup(b.document, pointer)
+	schema, _ := schematree.Lookup(b.document, pointer)
 	obj, ok := schema.(map[string]any)
 	if !ok {
 		return nil
@@ -166,8 +167,8 @@ func (b *fillerBuilder) build(pointer []string) *filler {
 // follow makes f fill what the schema refers to: a definition, or the alternative to null.
 func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) {
 	ref, _ := obj["$ref"].(string)
-	if target, local := localRef(ref); local {
-		f.same = b.build(splitPointer(target))
+	if target, local := schematree.LocalRef(ref); local {
+		f.same = b.build(schematree.Split(target))
 		return
 	}
 	list := listOf(obj["anyOf"])
@@ -184,7 +185,7 @@ func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) 
 func (s *Schema) CheckDefaults() (err error) {
 	s.mustBeMade()
 	root, _ := s.document.(map[string]any)
-	walkSchemas(s.document, "", func(pointer string, schema any) {
+	schematree.Walk(s.document, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
 		if err == nil {
 			err = checkOwnDefault(root, pointer, obj)

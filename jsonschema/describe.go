@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // describeValue describes v in a few words: `string "abc"`, `number 3`, `object`.
@@ -105,7 +106,7 @@ func oneLine(s string) string {
 func describeSchema(document any, pointer []string) string {
 	const hops = 8 // bound on references
 	for range hops {
-		schema, _ := lookup(document, pointer)
+		schema, _ := schematree.Lookup(document, pointer)
 		obj, ok := schema.(map[string]any)
 		if !ok {
 			return "value"
@@ -117,11 +118,11 @@ func describeSchema(document any, pointer []string) string {
 			return typeList(stringsOf(t))
 		}
 		ref, _ := obj["$ref"].(string)
-		at, local := localRef(ref)
+		at, local := schematree.LocalRef(ref)
 		if !local {
 			return "value"
 		}
-		pointer = splitPointer(at)
+		pointer = schematree.Split(at)
 	}
 	return "value"
 }

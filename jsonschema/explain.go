@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // An explainer converts a tree of failures to a list of problems.
@@ -104,7 +105,7 @@ func (e *explainer) explain(f *failure) {
 // add adds p. It fills in its location and what was found there, if p lacks them.
 func (e *explainer) add(f *failure, p Problem) {
 	if p.Pointer == "" {
-		p.Pointer = joinPointer(f.at)
+		p.Pointer = schematree.Join(f.at)
 	}
 	if p.Got == "" {
 		p.Got = e.found(f.at)
@@ -113,7 +114,7 @@ func (e *explainer) add(f *failure, p Problem) {
 }
 
 func (e *explainer) found(at []string) string {
-	if v, ok := lookup(e.tree, at); ok {
+	if v, ok := schematree.Lookup(e.tree, at); ok {
 		return describeValue(v)
 	}
 	return "something else"
@@ -138,7 +139,7 @@ func (e *explainer) missing(f *failure, keyword string, names []string, because 
 	}
 	for _, name := range e.firstNames(names) {
 		e.add(f, Problem{
-			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
+			Pointer:  schematree.Join(f.at) + "/" + schematree.Escape(name),
 			Keyword:  keyword,
 			Expected: describeSchema(e.document, append(slices.Clone(props), name)),
 			Got:      got,
@@ -148,7 +149,7 @@ func (e *explainer) missing(f *failure, keyword string, names []string, because 
 
 // unknown adds a problem for each unknown property.
 func (e *explainer) unknown(f *failure, names []string) {
-	props, _ := lookup(e.document, append(slices.Clone(f.schema), "properties"))
+	props, _ := schematree.Lookup(e.document, append(slices.Clone(f.schema), "properties"))
 	obj, _ := props.(map[string]any)
 	known := slices.Sorted(maps.Keys(obj))
 	allowed := make([]string, len(known))
@@ -157,7 +158,7 @@ func (e *explainer) unknown(f *failure, names []string) {
 	}
 	for _, name := range e.firstNames(names) {
 		e.add(f, Problem{
-			Pointer:  joinPointer(f.at) + "/" + escapeToken(name),
+			Pointer:  schematree.Join(f.at) + "/" + schematree.Escape(name),
 			Keyword:  "additionalProperties",
 			Expected: "a known property",
 			Got:      "unknown property " + quote(name),
@@ -174,7 +175,7 @@ func (e *explainer) badName(f *failure, name string) {
 		inner.collect(c)
 	}
 	for _, p := range inner.err().Problems {
-		p.Pointer = joinPointer(f.at)
+		p.Pointer = schematree.Join(f.at)
 		p.Keyword = "propertyNames"
 		p.Expected = "a property name that is a " + p.Expected
 		p.Got = "property name " + quote(name)
@@ -190,7 +191,7 @@ func (e *explainer) alternatives(f *failure, keyword string) {
 		e.add(f, oneOf(keyword, got, values))
 		return
 	}
-	at := joinPointer(f.at)
+	at := schematree.Join(f.at)
 	var types []string
 	var best *explainer
 	for _, cause := range f.causes {

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // A Profile is the subset of JSON Schema that a family of clients accepts in the input
@@ -140,7 +142,7 @@ func violations(raw []byte) []violation {
 		l.reportf(pointer, RuleUncheckedRegexp, "a regular expression that Go cannot compile is not checked")
 	}
 	l.root()
-	walkSchemas(doc, "", l.node)
+	schematree.Walk(doc, "", l.node)
 	return l.found
 }
 
@@ -208,7 +210,7 @@ func (l *linter) members(pointer string, obj map[string]any) {
 	props, declared := obj["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if !isPortable(name) {
-			l.reportf(pointer+"/properties/"+escapeToken(name), RulePropertyName,
+			l.reportf(pointer+"/properties/"+schematree.Escape(name), RulePropertyName,
 				"a property name must have 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'")
 		}
 	}
@@ -245,12 +247,12 @@ const everyType = 6
 
 // parent returns the schema around the one at pointer, and the keyword that leads to it.
 func (l *linter) parent(pointer string) (map[string]any, string) {
-	tokens := splitPointer(pointer)
+	tokens := schematree.Split(pointer)
 	if len(tokens) == 0 {
 		return nil, ""
 	}
 	last := len(tokens) - 1
-	v, _ := lookup(l.document, tokens[:last])
+	v, _ := schematree.Lookup(l.document, tokens[:last])
 	obj, _ := v.(map[string]any)
 	return obj, tokens[last]
 }
@@ -262,8 +264,8 @@ func (l *linter) references(pointer string, obj map[string]any) {
 			continue
 		}
 		at := pointer + "/" + key
-		target, local := localRef(ref)
-		tokens := splitPointer(target)
+		target, local := schematree.LocalRef(ref)
+		tokens := schematree.Split(target)
 		switch {
 		case !local || len(tokens) != 2 || tokens[0] != "$defs":
 			l.reportf(at, RuleReferencePlace, `a reference must have the form "#/$defs/Name"`)
@@ -278,16 +280,16 @@ func (l *linter) recursive(pointer string) bool {
 	seen := map[string]bool{}
 	var reaches func(from string) bool
 	reaches = func(from string) bool {
-		schema, ok := lookup(l.document, splitPointer(from))
+		schema, ok := schematree.Lookup(l.document, schematree.Split(from))
 		if !ok || seen[from] {
 			return false
 		}
 		seen[from] = true
 		found := false
-		walkSchemas(schema, from, func(_ string, inner any) {
+		schematree.Walk(schema, from, func(_ string, inner any) {
 			obj, _ := inner.(map[string]any)
 			ref, _ := obj["$ref"].(string)
-			to, local := localRef(ref)
+			to, local := schematree.LocalRef(ref)
 			found = found || local && (to == pointer || reaches(to))
 		})
 		return found

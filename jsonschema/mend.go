@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // maxMendRounds bounds how often a value is mended and validated again. A value with more
@@ -55,12 +57,12 @@ func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed 
 
 // mendProblem changes the value that p is about. It reports false if it cannot.
 func mendProblem(tree any, p Problem) bool {
-	tokens := splitPointer(p.Pointer)
+	tokens := schematree.Split(p.Pointer)
 	if len(tokens) == 0 {
 		return false
 	}
 	last := tokens[len(tokens)-1]
-	parent, _ := lookup(tree, tokens[:len(tokens)-1])
+	parent, _ := schematree.Lookup(tree, tokens[:len(tokens)-1])
 	if obj, ok := parent.(map[string]any); ok {
 		if p.Keyword == "additionalProperties" {
 			_, there := obj[last]

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // maxPatternSize bounds the size of all regular expressions of one schema. A few bytes,
@@ -61,7 +63,7 @@ func patternSize(re *syntax.Regexp) int {
 // patternsOf compiles the regular expressions of a document.
 func patternsOf(document any) (patterns, error) {
 	p, left := patterns{}, maxPatternSize
-	walkSchemas(document, "", func(_ string, schema any) {
+	schematree.Walk(document, "", func(_ string, schema any) {
 		obj, _ := schema.(map[string]any)
 		if text, ok := obj["pattern"].(string); ok && left >= 0 {
 			left -= p.add(text, left)

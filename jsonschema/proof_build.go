@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // buildProof returns the proof of a document. beyond is "" if the document is known to be
@@ -107,7 +109,7 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 	}
 	for _, key := range slices.Sorted(maps.Keys(obj)) {
 		if !isAnnotation(key) && !b.keyword(n, pointer, key, obj[key]) {
-			b.refuse(pointer + "/" + escapeToken(key))
+			b.refuse(pointer + "/" + schematree.Escape(key))
 		}
 	}
 	b.object(n, pointer, obj)
@@ -121,11 +123,11 @@ const maxRefHops = 16
 func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node {
 	for range maxRefHops {
 		text, _ := ref.(string)
-		pointer, local := localRef(text)
+		pointer, local := schematree.LocalRef(text)
 		if !local || !annotatesOnly(obj, "$ref") {
 			return b.refuse(from + "/$ref")
 		}
-		target, ok := lookup(b.document, splitPointer(pointer))
+		target, ok := schematree.Lookup(b.document, schematree.Split(pointer))
 		if !ok {
 			return b.refuse(from + "/$ref")
 		}
@@ -177,7 +179,7 @@ func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		p := property{name: name}
 		if props[name] != false { // the node stays nil for a forbidden property
-			p.node = b.schema(pointer+"/properties/"+escapeToken(name), props[name])
+			p.node = b.schema(pointer+"/properties/"+schematree.Escape(name), props[name])
 		}
 		n.properties = append(n.properties, p)
 	}
@@ -231,7 +233,7 @@ func (b *proofBuilder) annotations(pointer string, obj map[string]any) {
 	b.annotated[pointer] = true
 	for key, value := range obj {
 		if isAnnotation(key) && !b.annotation(pointer, key, value) {
-			b.refuse(pointer + "/" + escapeToken(key))
+			b.refuse(pointer + "/" + schematree.Escape(key))
 		}
 	}
 }
@@ -254,7 +256,7 @@ func (b *proofBuilder) annotation(pointer, key string, value any) (ok bool) {
 	case "$defs", "definitions":
 		defs, ok := value.(map[string]any)
 		for name, schema := range defs {
-			b.schema(pointer+"/"+key+"/"+escapeToken(name), schema)
+			b.schema(pointer+"/"+key+"/"+schematree.Escape(name), schema)
 		}
 		return ok
 	}

@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // Numbers are compared as exact fractions. These limits keep one number from taking a
@@ -97,7 +97,7 @@ func (r *treeReader) object() any {
 		name := string(r.scan.Name())
 		v := r.value()
 		if r.err != nil {
-			r.err.pointer = "/" + escapeToken(name) + r.err.pointer
+			r.err.pointer = "/" + schematree.Escape(name) + r.err.pointer
 			return nil
 		}
 		obj[name] = v
@@ -145,71 +145,6 @@ func reasonableNumber(text []byte) bool {
 
 // unbounded is for trees that are limited by the length of their text only.
 const unbounded = math.MaxInt
-
-var (
-	tokenEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	tokenUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-// escapeToken escapes one reference token of a JSON pointer (RFC 6901).
-func escapeToken(token string) string { return tokenEscaper.Replace(token) }
-
-func joinPointer(tokens []string) string {
-	var b strings.Builder
-	for _, t := range tokens {
-		b.WriteByte('/')
-		b.WriteString(escapeToken(t))
-	}
-	return b.String()
-}
-
-func splitPointer(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	tokens := strings.Split(pointer[1:], "/")
-	for i, t := range tokens {
-		tokens[i] = tokenUnescaper.Replace(t)
-	}
-	return tokens
-}
-
-// lookup returns the value at a JSON pointer in a tree.
-func lookup(v any, tokens []string) (any, bool) {
-	for _, t := range tokens {
-		switch c := v.(type) {
-		case map[string]any:
-			next, ok := c[t]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(t)
-			if err != nil || i < 0 || i >= len(c) {
-				return nil, false
-			}
-			v = c[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-// localRef converts a reference into the same document, "#" or "#/…", to a JSON pointer.
-// It returns false for any other reference, including anchors.
-func localRef(ref string) (pointer string, ok bool) {
-	fragment, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return "", false
-	}
-	pointer, err := url.PathUnescape(fragment)
-	if err != nil || pointer != "" && pointer[0] != '/' {
-		return "", false
-	}
-	return pointer, true
-}
 
 // exact returns the value of a number read by readTree.
 func exact(n jsonv1.Number) decimal.Number {

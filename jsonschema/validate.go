@@ -13,6 +13,8 @@ import (
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // Validate validates data, one JSON value. It returns nil if data is valid and a
@@ -130,13 +132,13 @@ func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.Validatio
 		found := nullSearch{seen: map[*santhosh.ValidationError]bool{}}
 		found.add(failed)
 		for _, at := range found.missing {
-			if p := joinPointer(at); removed[p] && !needed[p] {
+			if p := schematree.Join(at); removed[p] && !needed[p] {
 				needed[p], changed = true, true
 				delete(removed, p)
 			}
 		}
 		for _, at := range found.refused {
-			p := joinPointer(at)
+			p := schematree.Join(at)
 			if !removed[p] && !needed[p] && isNullMember(tree, at) {
 				removed[p], changed = true, true
 			}
@@ -185,7 +187,7 @@ func isNullMember(tree any, at []string) bool {
 		return false
 	}
 	last := len(at) - 1
-	parent, _ := lookup(tree, at[:last])
+	parent, _ := schematree.Lookup(tree, at[:last])
 	obj, ok := parent.(map[string]any)
 	if !ok {
 		return false
@@ -204,7 +206,7 @@ func prune(tree any, pointer string, removed map[string]bool) any {
 	case map[string]any:
 		v = maps.Clone(v)
 		for name, value := range v {
-			at := pointer + "/" + escapeToken(name)
+			at := pointer + "/" + schematree.Escape(name)
 			if removed[at] {
 				delete(v, name)
 				continue

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // A validator validates trees (see readTree). It is safe for concurrent use.
@@ -82,7 +84,7 @@ func validatorOf(root *santhosh.Schema, roots []*santhosh.Schema) *validator {
 
 // anchored returns the schemas that only a dynamic reference may lead to.
 func anchored(c *santhosh.Compiler, document any) (schemas []*santhosh.Schema) {
-	walkSchemas(document, "", func(pointer string, schema any) {
+	schematree.Walk(document, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
 		if _, ok := obj["$dynamicAnchor"]; !ok {
 			return
@@ -233,5 +235,5 @@ func (v *validator) explainStop(stop stopped) error {
 	}
 	tokens := schemaTokens(stop.schema)
 	return fmt.Errorf("%w: %s; given up at %q, where the schema is %q", stop.err, why,
-		clip(joinPointer(stop.at[1:]), 4*maxValue), clip(joinPointer(tokens), 4*maxValue))
+		clip(schematree.Join(stop.at[1:]), 4*maxValue), clip(schematree.Join(tokens), 4*maxValue))
 }
