@@ -25,7 +25,7 @@ const leaf = "internal leaves"
 
 // notLeaves are the directories of internal/ that are no leaves: they use psi.
 var notLeaves = []string{
-	"internal/compare", "internal/conformance", "internal/chaos", "internal/cluster", "internal/figures", "internal/house", "internal/interop", "internal/model", "internal/soak", "internal/tools",
+	"internal/compare", "internal/conformance", "internal/chaos", "internal/cluster", "internal/figures", "internal/house", "internal/interop", "internal/lint", "internal/model", "internal/soak", "internal/tools",
 	"internal/serving", "internal/legacyserver", // the server sides of transports
 	"internal/inflight", "internal/legacyclient", // parts of the client
 }

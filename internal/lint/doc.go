@@ -1,0 +1,10 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Package lint checks what a server lists against the specification, and against what the
+// APIs of model providers and the well-known hosts accept. The command psi lint prints its
+// findings, and the debug page shows them.
+//
+// The limits of providers and hosts are not part of the specification and change. Each is
+// a constant, or a row of a table, with its source. They were looked up in November 2026.
+package lint

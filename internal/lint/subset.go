@@ -1,0 +1,155 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-psi/psi/internal/schematree"
+)
+
+// strict is OpenAI when it constrains the model to the schema, which hosts may ask for.
+const strict = "OpenAI with strict"
+
+// unsupported are keywords outside the subsets of JSON Schema that providers document, and
+// by whom they are refused or ignored:
+//
+//   - OpenAI: developers.openai.com, Structured Outputs, "Supported schemas";
+//   - Gemini: ai.google.dev, the reference of FunctionDeclaration and Schema.
+var unsupported = map[string][]string{
+	"allOf":                 {"Gemini", strict},
+	"contains":              {"Gemini", strict},
+	"dependencies":          {"Gemini", strict},
+	"dependentRequired":     {"Gemini", strict},
+	"dependentSchemas":      {"Gemini", strict},
+	"if":                    {"Gemini", strict},
+	"not":                   {"Gemini", strict},
+	"oneOf":                 {strict},
+	"patternProperties":     {"Gemini", strict},
+	"propertyNames":         {"Gemini", strict},
+	"unevaluatedItems":      {"Gemini", strict},
+	"unevaluatedProperties": {"Gemini", strict},
+}
+
+// subset finds keywords and values that are valid and of which providers do not know what
+// to make.
+func (it item) subset(at string, tree any) {
+	schematree.Walk(tree, at, func(pointer string, schema any) {
+		obj, _ := schema.(map[string]any)
+		for _, key := range sortedKeys(unsupported) {
+			if _, ok := obj[key]; ok {
+				it.report(Warning, pointer+"/"+key, "unsupported-keyword", key+" is not in the subset of JSON Schema that every provider supports",
+					"describe the rule in words, and check it in the tool", unsupported[key]...)
+			}
+		}
+		it.format(pointer, obj)
+		it.enum(pointer, obj)
+	})
+}
+
+// format finds formats that Gemini refuses (the message of its API is in
+// github.com/google-gemini/gemini-cli/issues/2237) and most hosts remove for it.
+func (it item) format(pointer string, obj map[string]any) {
+	format, ok := obj["format"].(string)
+	if ok && obj["type"] == "string" && format != "date-time" && format != "enum" {
+		it.report(Note, pointer+"/format", "format", fmt.Sprintf("the format %q of a string is removed by hosts, or refused", format),
+			"say it in the description, too", "Gemini")
+	}
+}
+
+// enum finds values for which Gemini refuses an enum (the messages of its API are in
+// github.com/nanbingxyz/5ire/issues/218 and github.com/sbroenne/mcp-server-excel/issues/607).
+func (it item) enum(pointer string, obj map[string]any) {
+	values, _ := obj["enum"].([]any)
+	isOther := func(v any) bool { _, isString := v.(string); return !isString && v != nil }
+	if slices.ContainsFunc(values, isOther) {
+		it.report(Warning, pointer+"/enum", "enum-value", "an enum has a value that is not a string", "use strings, or minimum and maximum", "Gemini")
+	}
+	if slices.Contains(values, any("")) {
+		it.report(Warning, pointer+"/enum", "enum-value", "an enum has the empty string", "leave the argument out of required instead", "Gemini")
+	}
+}
+
+// Limits of OpenAI's strict mode (developers.openai.com, Structured Outputs).
+const (
+	maxDepth         = 10      // of objects in objects
+	maxProperties    = 5_000   // of all objects together
+	maxValues        = 1_000   // of all enums together
+	maxLargeEnum     = 250     // values of one enum, beyond which their length counts
+	maxEnumLength    = 15_000  // of the values of a large enum together, in characters
+	maxStringsLength = 120_000 // of names of properties and definitions, and of enum and const values
+)
+
+// A size is what limits count.
+type size struct{ properties, values, length int }
+
+func (it item) limits(at string, tree any) {
+	var s size
+	schematree.Walk(tree, at, func(pointer string, schema any) {
+		obj, _ := schema.(map[string]any)
+		for _, key := range []string{"properties", "$defs"} {
+			members, _ := obj[key].(map[string]any)
+			for name := range members {
+				s.length += len(name)
+			}
+		}
+		properties, _ := obj["properties"].(map[string]any)
+		s.properties += len(properties)
+		values, _ := obj["enum"].([]any)
+		length := 0
+		for _, v := range values {
+			length += lengthOf(v)
+		}
+		s.values += len(values)
+		s.length += length + lengthOf(obj["const"])
+		if len(values) > maxLargeEnum && length > maxEnumLength {
+			it.tooLarge(pointer+"/enum", fmt.Sprintf("the enum has %d values of %d characters", len(values), length), maxEnumLength)
+		}
+	})
+	for _, count := range []struct {
+		what      string
+		got, most int
+	}{
+		{"levels of objects", depth(tree), maxDepth},
+		{"properties", s.properties, maxProperties},
+		{"enum values", s.values, maxValues},
+		{"characters in names and values", s.length, maxStringsLength},
+	} {
+		if count.got > count.most {
+			it.tooLarge(at, fmt.Sprintf("the schema has %d %s", count.got, count.what), count.most)
+		}
+	}
+}
+
+func (it item) tooLarge(at, message string, most int) {
+	it.report(Warning, at, "schema-size", fmt.Sprintf("%s; %d are accepted", message, most), "offer several smaller tools", strict)
+}
+
+func lengthOf(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case json.Number:
+		return len(v)
+	}
+	return 0
+}
+
+// depth returns how many objects with properties are nested in each other. What a
+// reference refers to counts where it is defined.
+func depth(schema any) int {
+	obj, _ := schema.(map[string]any)
+	deepest := 0
+	for key, value := range obj {
+		schematree.Direct(key, value, "", func(_ string, sub any) {
+			deepest = max(deepest, depth(sub))
+		})
+	}
+	if _, ok := obj["properties"]; ok {
+		return deepest + 1
+	}
+	return deepest
+}
