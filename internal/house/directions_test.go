@@ -15,7 +15,7 @@ const module = "github.com/go-psi/psi/"
 // import what they like.
 type direction struct {
 	from   string
-	except string   // a directory that has a direction of its own
+	except []string // directories that have a direction of their own
 	only   []string // if not nil, the packages may import nothing else
 	never  []string
 }
@@ -31,8 +31,9 @@ var notLeaves = []string{
 }
 
 var directions = []direction{
-	{from: "mcp", except: "mcp/mcptest", never: []string{"mcphttp", "mcpstdio", "middleware", "internal/serving", "internal/legacyserver"}},
+	{from: "mcp", except: []string{"mcp/mcptest", "mcp/config", "mcp/cmd"}, never: []string{"mcphttp", "mcpstdio", "middleware", "internal/serving", "internal/legacyserver"}},
 	{from: "mcp/mcptest", never: []string{"middleware"}},
+	{from: "mcp/config", only: []string{"mcp/transport", "mcphttp", "mcpstdio", leaf}},
 	{from: "mcphttp", never: []string{"mcpstdio", "middleware"}},
 	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},
 	{from: "middleware", only: []string{"mcp", leaf}},
@@ -60,7 +61,7 @@ func belowAny(pkg string, dirs []string) bool {
 }
 
 func (d direction) covers(pkg string) bool {
-	return below(pkg, d.from) && (d.except == "" || !below(pkg, d.except))
+	return below(pkg, d.from) && !belowAny(pkg, d.except)
 }
 
 func (d direction) allows(imported string) bool {

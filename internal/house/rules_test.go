@@ -61,6 +61,8 @@ var rules = []rule{
 			"mcp/a.go":            imports("mcphttp WRONG", "mcpstdio WRONG", "middleware WRONG", "jsonschema", "internal/seal"),
 			"mcp/tasks/a.go":      imports("mcphttp/auth WRONG", "mcp/store"),
 			"mcp/mcptest/a.go":    imports("mcphttp", "mcpstdio", "middleware WRONG"),
+			"mcp/config/a.go":     imports("mcphttp", "mcpstdio", "middleware WRONG"),
+			"mcp/cmd/psi/a.go":    imports("mcphttp", "mcpstdio", "middleware", "mcp/config"),
 			"mcphttp/a.go":        imports("mcp", "mcpstdio WRONG", "middleware WRONG"),
 			"mcphttp/a_test.go":   imports("middleware"),
 			"mcpstdio/a.go":       imports("mcp", "mcphttp WRONG", "middleware WRONG"),

@@ -4,9 +4,11 @@
 package printable
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -54,4 +56,28 @@ func indexUnsafe(s, allowed string) int {
 		}
 	}
 	return -1
+}
+
+// JSON returns encoded JSON in which strings have escape sequences instead of the characters
+// that [Line] escapes. The value stays the same. Line feeds and tabs outside of strings are
+// kept.
+func JSON(encoded []byte) []byte {
+	s := string(encoded)
+	i := indexUnsafe(s, "\n\t")
+	if i < 0 {
+		return encoded
+	}
+	dst := make([]byte, 0, len(s)+16)
+	for i >= 0 {
+		dst = append(dst, s[:i]...)
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+			dst = fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
+		} else {
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		}
+		s = s[i+size:]
+		i = indexUnsafe(s, "\n\t")
+	}
+	return append(dst, s...)
 }

@@ -48,3 +48,16 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+func TestJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"plain \u001b"}` + "\n":            `{"a":"plain \u001b"}` + "\n",
+		"{\n\t\"a\": 1\n}":                       "{\n\t\"a\": 1\n}",
+		"[\"C1 \u009b, DEL \x7f, bidi \u202e\"]": `["C1 \u009b, DEL \u007f, bidi \u202e"]`,
+		"[\"tag \U000e0041\", \"\xff\"]":         `["tag \udb40\udc41", "\ufffd"]`,
+	} {
+		if got := printable.JSON([]byte(in)); string(got) != want {
+			t.Errorf("JSON(%q) is %q, want %q", in, got, want)
+		}
+	}
+}

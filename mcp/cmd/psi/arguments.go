@@ -1,0 +1,107 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// arguments are those of a tool or a prompt on the command line.
+type arguments struct {
+	whole   json.RawMessage            // given as one object; nil if not
+	members map[string]json.RawMessage // given one by one
+	text    map[string]string          // those of members that were given as text
+}
+
+// parseArguments parses name=text and name:=json, or one JSON object.
+func parseArguments(words []string) (*arguments, error) {
+	a := &arguments{members: map[string]json.RawMessage{}, text: map[string]string{}}
+	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
+		a.whole = json.RawMessage(words[0])
+		if err := jsonscan.Valid(a.whole, 0); err != nil {
+			return nil, usagef("the arguments are not a JSON object: %v", err)
+		}
+		return a, nil
+	}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		name, isJSON := strings.CutSuffix(name, ":")
+		_, repeated := a.members[name]
+		switch {
+		case !ok || name == "":
+			return nil, usagef("the argument %q is neither name=text nor name:=json, and not the only one, which could be a JSON object", word)
+		case repeated:
+			return nil, usagef("the argument %q is given twice", name)
+		case isJSON:
+			if err := jsonscan.Valid([]byte(value), 0); err != nil {
+				return nil, usagef("the argument %q is not JSON: %v; write %s=text for a string", name, err, name)
+			}
+			a.members[name] = json.RawMessage(value)
+		default:
+			a.text[name] = value
+			a.members[name] = jsonscan.AppendString(nil, value)
+		}
+	}
+	return a, nil
+}
+
+// object returns the arguments as a JSON object.
+func (a *arguments) object() json.RawMessage {
+	if a.whole != nil {
+		return a.whole
+	}
+	object, _ := json.Marshal(a.members) // valid JSON
+	return object
+}
+
+// check validates the arguments against the schema of a tool and returns them. Text becomes
+// a value of the type that the schema expects. The error explains all that is wrong.
+func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.RawMessage, error) {
+	compiled, err := jsonschema.Compile(schema, nil)
+	if err != nil {
+		return a.object(), nil //nolint:nilerr // only the server can check them
+	}
+	object := a.object()
+	invalid := compiled.Validate(ctx, object)
+	if invalid == nil {
+		return object, nil
+	}
+	mended, changed, err := compiled.Mend(ctx, object)
+	if err != nil || slices.ContainsFunc(changed, func(pointer string) bool { return !a.isText(pointer, mended) }) {
+		return nil, explain(invalid)
+	}
+	return mended, nil
+}
+
+// isText reports whether a pointer is to an argument that was given as text, and that is
+// still there after arguments were mended.
+func (a *arguments) isText(pointer string, mended json.RawMessage) bool {
+	name := strings.NewReplacer("~1", "/", "~0", "~").Replace(strings.TrimPrefix(pointer, "/"))
+	_, ok := a.text[name]
+	return ok && jsonscan.Member(mended, name) != nil
+}
+
+// explain returns the explanation of invalid arguments that a model would get.
+func explain(err error) error {
+	if _, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return errors.New("invalid arguments:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return err
+}
+
+// strings returns the arguments of a prompt, which are all strings.
+func (a *arguments) strings() (map[string]string, error) {
+	var values map[string]string
+	if err := json.Unmarshal(a.object(), &values); err != nil {
+		return nil, usagef("the arguments of a prompt are strings: %v", err)
+	}
+	return values, nil
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+
+	"github.com/go-psi/psi/internal/nearest"
+)
+
+// A command is a subcommand of psi. Each is made by a function in a file of its own, so that
+// the variables of its flags belong to one run.
+type command struct {
+	name    string
+	usage   string // the words after the name: "SERVER TOOL [ARGUMENT ...]"
+	summary string // one line, without a full stop
+	help    string // paragraphs, for psi help NAME
+	// example has lines that begin with "$ psi", each followed by what it prints. A test runs
+	// them; see TestExamples.
+	example string
+	// connects is whether the command talks to a server, which gives it the flags of
+	// [env.clientFlags], and lets the server follow a -- as a command.
+	connects bool
+	flags    func(f *flag.FlagSet) // adds flags of its own; may be nil
+	// run does what the words of the command line say, which are those that are no flags.
+	run func(ctx context.Context, e *env, words []string) error
+}
+
+// commands returns the subcommands, in the order in which psi help lists them.
+func commands() []*command {
+	return []*command{
+		listCommand(),
+		callCommand(),
+		readCommand(),
+		promptCommand(),
+		completeCommand(),
+		watchCommand(),
+		helpCommand(),
+		versionCommand(),
+	}
+}
+
+// findCommand returns the subcommand of a name.
+func findCommand(name string) (*command, error) {
+	all := commands()
+	if i := slices.IndexFunc(all, func(c *command) bool { return c.name == name }); i >= 0 {
+		return all[i], nil
+	}
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.name
+	}
+	return nil, usagef("there is no subcommand %q%s; psi help lists them", name, nearest.Hint(name, names))
+}
+
+// A usageError is a mistake in the command line, or in a file that it names.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// wrongWords is the error for words that do not fit the usage of a command.
+func (c *command) wrongWords(format string, args ...any) error {
+	return usagef("%s: %s\nusage: %s", c.name, fmt.Sprintf(format, args...), c.line())
+}
+
+// line returns the usage line.
+func (c *command) line() string {
+	line := "psi " + c.name
+	if c.connects || c.flags != nil {
+		line += " [flags]"
+	}
+	if c.usage != "" {
+		line += " " + c.usage
+	}
+	return line
+}
+
+// cutServer splits a command line at its first "--". What follows is the command of a
+// server, nil if there is none.
+func cutServer(args []string) (before, server []string) {
+	i := slices.Index(args, "--")
+	if i < 0 {
+		return args, nil
+	}
+	return args[:i], append([]string{}, args[i+1:]...)
+}
+
+// parse parses the flags of a command, which may stand before, between and after its words.
+func (e *env) parse(c *command, args []string) (words []string, err error) {
+	flags := e.flagSet(c)
+	for {
+		switch err := flags.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			return nil, err
+		case err != nil:
+			return nil, usagef("%s: %v; psi help %s lists the flags", c.name, err, c.name)
+		}
+		if flags.NArg() == 0 {
+			return words, nil
+		}
+		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
+	}
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp"
+)
+
+// elicit has the user fill in a form, one field after the other, the required ones first.
+func (t *terminal) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	t.printf("The server asks: %s\n", quoted(p.Message))
+	fields := fieldsOf(p.RequestedSchema)
+	if len(fields) == 0 { // then nothing has been agreed to yet
+		return t.consent(ctx)
+	}
+	t.printf("(An empty line leaves a field out, or to its default. ! declines.)\n")
+	content := map[string]json.RawMessage{}
+	for _, f := range fields {
+		value, action, err := t.fill(ctx, f)
+		if err != nil || action != mcp.ActionAccept {
+			return &mcp.ElicitResult{Action: action}, err
+		}
+		if value != nil {
+			content[f.name] = value
+		}
+	}
+	raw, err := json.Marshal(content)
+	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: raw}, err
+}
+
+// fill asks for a field until there is a value that conforms to its schema. A nil value leaves
+// the field out, or to its default, which the client fills in.
+func (t *terminal) fill(ctx context.Context, f field) (value json.RawMessage, action string, err error) {
+	schema, err := jsonschema.Compile(f.schema, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("the field %q of the form: %w", f.name, err)
+	}
+	k := f.keywords()
+	t.printf("%s: %s\n", printable.Line(f.name), printable.Line(f.describe()))
+	choices := k.choices()
+	for i, c := range choices {
+		t.printf("  %d  %s\n", i+1, printable.Line(cmp.Or(c.Title, plain(c.Const))))
+	}
+	for {
+		line, action, err := t.ask(ctx)
+		if err != nil || action != mcp.ActionAccept || line == "" && (!f.required || k.Default != nil) {
+			return nil, action, err
+		}
+		value := k.parse(line, choices)
+		if err = schema.Validate(ctx, value); err == nil {
+			return value, action, nil
+		}
+		t.printf("%s\n", printable.Text(strings.ReplaceAll(err.Error(), "(root): ", "")))
+	}
+}
+
+// parse returns the value that a line stands for: of a list, its elements between commas. It
+// returns a string if the line is no value of the type.
+func (k *keywords) parse(line string, choices []choice) json.RawMessage {
+	if k.kind() == "array" && !strings.HasPrefix(line, "[") {
+		values := []json.RawMessage{}
+		for part := range strings.SplitSeq(line, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				values = append(values, chosen(part, choices))
+			}
+		}
+		list, _ := json.Marshal(values) // valid JSON
+		return list
+	}
+	return k.parseOne(line, choices)
+}
+
+func (k *keywords) parseOne(line string, choices []choice) json.RawMessage {
+	switch k.kind() {
+	case "string":
+		return chosen(line, choices)
+	case "boolean":
+		switch strings.ToLower(line) {
+		case "y", "yes", "true":
+			return json.RawMessage("true")
+		case "n", "no", "false":
+			return json.RawMessage("false")
+		}
+	}
+	if jsonscan.Valid([]byte(line), 0) == nil {
+		return json.RawMessage(line)
+	}
+	return jsonscan.AppendString(nil, line)
+}
+
+// chosen returns the choice that a text names: by its value, its title or its number. Without
+// one, it is the text.
+func chosen(text string, choices []choice) json.RawMessage {
+	for _, name := range []func(choice) string{
+		func(c choice) string { return plain(c.Const) },
+		func(c choice) string { return c.Title },
+	} {
+		if i := slices.IndexFunc(choices, func(c choice) bool { return strings.EqualFold(name(c), text) }); i >= 0 {
+			return choices[i].Const
+		}
+	}
+	if n, err := strconv.Atoi(text); err == nil && 1 <= n && n <= len(choices) {
+		return choices[n-1].Const
+	}
+	return jsonscan.AppendString(nil, text)
+}
+
+// elicitURL asks for consent to open a page. The page is left for the user to open: a server
+// does not get to open pages.
+func (t *terminal) elicitURL(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	u, err := url.Parse(p.URL) // the client has checked that it is one of a page
+	if err != nil {
+		return nil, err
+	}
+	t.printf("The server asks: %s\nIt wants you to open a page of %s:\n  %s\n", quoted(p.Message), printable.Line(u.Host), printable.Line(u.String()))
+	return t.consent(ctx)
+}
+
+// quoted returns the message of a server. Its further lines are marked, so that they do not
+// look like those of psi.
+func quoted(message string) string {
+	return strings.ReplaceAll(printable.Text(strings.TrimSpace(message)), "\n", "\n  | ")
+}
+
+func (t *terminal) consent(ctx context.Context) (*mcp.ElicitResult, error) {
+	t.printf("Do you agree? (y, or anything else to decline)\n")
+	line, action, err := t.ask(ctx)
+	if answer := strings.ToLower(line); action == mcp.ActionAccept && answer != "y" && answer != "yes" {
+		action = mcp.ActionDecline
+	}
+	return &mcp.ElicitResult{Action: action, Content: json.RawMessage("{}")}, err
+}

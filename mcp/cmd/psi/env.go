@@ -1,0 +1,127 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// An env is what a subcommand works with: the input and outputs, the flags of clients, and
+// what has to be closed in the end.
+type env struct {
+	stdin  io.Reader
+	stdout io.Writer // for results, below the progress bar
+	stderr io.Writer // for questions, progress and logs
+	term   *terminal // asks and draws on stderr
+	log    *slog.Logger
+	server []string // the command after --, nil if there is none
+	client clientFlags
+
+	// wrap is applied to the transport of every connection, if it is not nil.
+	wrap    func(transport.Transport) transport.Transport
+	closers []func() // run by close, the last first
+}
+
+// clientFlags are the flags of the subcommands that talk to a server.
+type clientFlags struct {
+	config   string
+	headers  listFlag
+	login    bool
+	timeout  time.Duration
+	protocol string
+	log      string
+	json     bool
+	verbose  bool
+}
+
+func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
+	e := &env{stdin: stdin, stderr: stderr, term: newTerminal(stdin, stderr)}
+	e.stdout = results{e.term, stdout}
+	e.log = slog.New(&logHandler{term: e.term, verbose: &e.client.verbose})
+	return e
+}
+
+// flagSet returns the flags of a command.
+func (e *env) flagSet(c *command) *flag.FlagSet {
+	f := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	f.SetOutput(io.Discard) // errors are reported by run
+	f.Usage = func() {}
+	if c.connects {
+		e.client.add(f)
+	}
+	if c.flags != nil {
+		c.flags(f)
+	}
+	return f
+}
+
+func (o *clientFlags) add(f *flag.FlagSet) {
+	f.StringVar(&o.config, "config", "", "look up the name of the server in this `file`")
+	f.Var(&o.headers, "header", "send this header, `\"Name: value\"`, with every HTTP request; may be repeated")
+	f.BoolVar(&o.login, "login", false, "log in with a browser if the server wants it, even if psi is not used in a terminal")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long a call may take without progress")
+	f.StringVar(&o.protocol, "protocol", "", "speak this `version` of the protocol, without finding out which one the server speaks")
+	f.StringVar(&o.log, "log", "", "show the log messages of the server from this `level` on, such as info")
+	f.BoolVar(&o.json, "json", false, "write the result as JSON, for scripts")
+	f.BoolVar(&o.verbose, "v", false, "show the messages on the wire, and the standard error of a command")
+}
+
+// A listFlag is a flag that may be repeated.
+type listFlag []string
+
+func (l *listFlag) String() string     { return strings.Join(*l, ", ") }
+func (l *listFlag) Set(v string) error { *l = append(*l, v); return nil }
+
+// onClose has fn called when the command has run.
+func (e *env) onClose(fn func()) { e.closers = append(e.closers, fn) }
+
+func (e *env) close() {
+	for i := len(e.closers) - 1; i >= 0; i-- {
+		e.closers[i]()
+	}
+	e.term.endBar()
+}
+
+// connect connects to the server that a command line names: the command after the --, or the
+// first of the words. It returns the other words. The connection is closed when the command
+// has run.
+func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mcp.Conn, rest []string, err error) {
+	t, rest, err := e.transport(ctx, c, words)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err = e.dial(ctx, t, rest)
+	return conn, rest, err
+}
+
+// dial opens the connection over a transport.
+func (e *env) dial(ctx context.Context, t transport.Transport, _ []string) (*mcp.Conn, error) {
+	if e.wrap != nil {
+		t = e.wrap(t)
+	}
+	if e.client.verbose {
+		t = transport.WithLogging(t, e.log)
+	}
+	version, _ := buildVersion()
+	client := mcp.NewClient("psi", version, &mcp.ClientOptions{
+		Elicit: e.term.elicit, ElicitURL: e.term.elicitURL,
+		Version: e.client.protocol, CallTimeout: e.client.timeout,
+		LogLevel: mcp.LoggingLevel(e.client.log), Log: e.term.serverLog,
+		Logger: e.log,
+	})
+	conn, err := client.Connect(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	e.onClose(func() { _ = conn.Close() }) // the command has its result
+	return conn, nil
+}

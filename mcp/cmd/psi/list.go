@@ -1,0 +1,217 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp"
+)
+
+func listCommand() *command {
+	c := &command{
+		name: "list", usage: "SERVER [NAME ...]", summary: "list what a server has, or describe some of it", connects: true,
+		help: `list lists the tools, prompts, resources and resource templates of a server. With names, it
+describes only what has these names or URIs: with the whole description, the arguments and
+their schema.`,
+		example: `$ psi list http://127.0.0.1:8080/mcp
+tool      add                    a b            Add two integers.
+tool      report                 title [pages]  Write a report.
+prompt    explain                topic          Explain a topic.
+resource  test://menu                           What there is to eat.
+template  test://recipes/{dish}                 How to cook a dish.
+$ psi list http://127.0.0.1:8080/mcp add
+tool add: Add two integers.
+  a  integer, required: The first one.
+  b  integer, required: The second one.
+`,
+	}
+	c.run = func(ctx context.Context, e *env, words []string) error {
+		conn, names, err := e.connect(ctx, c, words)
+		if err != nil {
+			return err
+		}
+		l, err := fetchListing(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			if l, err = l.only(names); err != nil {
+				return err
+			}
+		}
+		switch {
+		case e.client.json:
+			return writeJSON(e.stdout, l)
+		case len(names) > 0:
+			return l.describe(e.stdout)
+		}
+		return l.write(e.stdout)
+	}
+	return c
+}
+
+// A listing is what a server has.
+type listing struct {
+	Server            *mcp.Implementation     `json:"server,omitzero"`
+	ProtocolVersion   string                  `json:"protocolVersion"`
+	Instructions      string                  `json:"instructions,omitempty"`
+	Tools             []*mcp.Tool             `json:"tools,omitempty"`
+	Prompts           []*mcp.Prompt           `json:"prompts,omitempty"`
+	Resources         []*mcp.Resource         `json:"resources,omitempty"`
+	ResourceTemplates []*mcp.ResourceTemplate `json:"resourceTemplates,omitempty"`
+}
+
+// fetchListing fetches all lists that the server says it has.
+func fetchListing(ctx context.Context, c *mcp.Conn) (*listing, error) {
+	l := &listing{Server: c.ServerInfo(), ProtocolVersion: c.Version(), Instructions: c.Server().Instructions}
+	caps := cmp.Or(c.Server().Capabilities, &mcp.ServerCapabilities{})
+	var err error
+	if caps.Tools != nil {
+		l.Tools, err = all(c.Tools(ctx, nil), err)
+	}
+	if caps.Prompts != nil {
+		l.Prompts, err = all(c.Prompts(ctx, nil), err)
+	}
+	if caps.Resources != nil {
+		l.Resources, err = all(c.Resources(ctx, nil), err)
+		l.ResourceTemplates, err = all(withoutUnknown(c.ResourceTemplates(ctx, nil)), err)
+	}
+	return l, err
+}
+
+// all collects a list, unless there has been an error before.
+func all[D any](items iter.Seq2[*D, error], before error) (list []*D, err error) {
+	if before != nil {
+		return nil, before
+	}
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, nil
+}
+
+// withoutUnknown ends a list that the server does not know: many servers that have resources
+// have no templates.
+func withoutUnknown[D any](items iter.Seq2[*D, error]) iter.Seq2[*D, error] {
+	return func(yield func(*D, error) bool) {
+		for item, err := range items {
+			if err != nil && mcp.CodeOf(err) == mcp.CodeMethodNotFound || !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// only returns the items with the given names or URIs.
+func (l *listing) only(names []string) (*listing, error) {
+	some := &listing{Server: l.Server, ProtocolVersion: l.ProtocolVersion}
+	for _, name := range names {
+		before := some.len()
+		some.Tools = append(some.Tools, named(l.Tools, name, func(t *mcp.Tool) string { return t.Name })...)
+		some.Prompts = append(some.Prompts, named(l.Prompts, name, func(p *mcp.Prompt) string { return p.Name })...)
+		some.Resources = append(some.Resources, named(l.Resources, name, func(r *mcp.Resource) string { return r.URI })...)
+		some.ResourceTemplates = append(some.ResourceTemplates, named(l.ResourceTemplates, name, func(t *mcp.ResourceTemplate) string { return t.URITemplate })...)
+		if some.len() == before {
+			return nil, usagef("the server has nothing named %q", name)
+		}
+	}
+	return some, nil
+}
+
+func named[D any](items []*D, name string, nameOf func(*D) string) []*D {
+	return slices.DeleteFunc(slices.Clone(items), func(d *D) bool { return nameOf(d) != name })
+}
+
+func (l *listing) len() int {
+	return len(l.Tools) + len(l.Prompts) + len(l.Resources) + len(l.ResourceTemplates)
+}
+
+// write writes a line for each item. Text of the server is escaped, and has no tabs.
+func (l *listing) write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) {
+		for i := range cells {
+			cells[i] = firstLine(cells[i])
+		}
+		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	for _, t := range l.Tools {
+		row("tool", t.Name, argumentNames(fieldsOf(t.InputSchema)), t.Description)
+	}
+	for _, p := range l.Prompts {
+		row("prompt", p.Name, argumentNames(promptFields(p)), p.Description)
+	}
+	for _, r := range l.Resources {
+		row("resource", r.URI, "", cmp.Or(r.Description, r.Title, r.Name))
+	}
+	for _, t := range l.ResourceTemplates {
+		row("template", t.URITemplate, "", cmp.Or(t.Description, t.Title, t.Name))
+	}
+	return table.Flush()
+}
+
+// argumentNames returns the names of arguments, optional ones in brackets.
+func argumentNames(fields []field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		if names[i] = f.name; !f.required {
+			names[i] = "[" + f.name + "]"
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// describe writes everything about the items.
+func (l *listing) describe(w io.Writer) error {
+	var text strings.Builder
+	item := func(kind, name, description string, fields []field) {
+		fmt.Fprintf(&text, "%s %s", kind, printable.Line(name))
+		if description != "" {
+			text.WriteString(": " + strings.ReplaceAll(printable.Text(strings.TrimSpace(description)), "\n", "\n  "))
+		}
+		text.WriteByte('\n')
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, f := range fields {
+			fmt.Fprintf(table, "  %s\t%s\n", printable.Line(f.name), printable.Line(f.describe()))
+		}
+		_ = table.Flush() // to memory
+	}
+	for _, t := range l.Tools {
+		item("tool", t.Name, t.Description, fieldsOf(t.InputSchema))
+	}
+	for _, p := range l.Prompts {
+		item("prompt", p.Name, p.Description, promptFields(p))
+	}
+	for _, r := range l.Resources {
+		item("resource", r.URI, cmp.Or(r.Description, r.Title, r.Name), nil)
+	}
+	for _, t := range l.ResourceTemplates {
+		item("template", t.URITemplate, cmp.Or(t.Description, t.Title, t.Name), nil)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// promptFields returns the arguments of a prompt, which are strings.
+func promptFields(p *mcp.Prompt) []field {
+	fields := make([]field, len(p.Arguments))
+	for i, a := range p.Arguments {
+		schema, _ := json.Marshal(map[string]string{"type": "string", "description": a.Description}) // always succeeds
+		fields[i] = field{a.Name, schema, a.Required}
+	}
+	return fields
+}

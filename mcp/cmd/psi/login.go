@@ -1,0 +1,62 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// errLogin is why there is no login in a script: pages would open out of nowhere.
+var errLogin = errors.New("the server requires a login; run psi in a terminal, or with -login")
+
+// httpClient returns the HTTP client for the server at a URL. When the server requires a
+// login, it uses the token of an earlier one, or has the user log in. Tokens are kept in
+// files that only the user can read.
+func (e *env) httpClient(url string) (*http.Client, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return nil, fmt.Errorf("there is no place for the tokens of logins: %w", err)
+	}
+	t := oauth.NewTransport(url, &oauth.Options{
+		Grant: &oauth.AuthorizationCode{
+			Redirector:   &redirector{oauth.Loopback{OpenBrowser: e.browse}, e.client.login || e.term.isInteractive()},
+			Registration: oauth.Registration{Name: "psi"},
+		},
+		Store:  oauth.NewFileStore(filepath.Join(dir, "psi", "tokens")),
+		Logger: e.log,
+	})
+	e.onClose(func() { _ = t.Close() }) // nothing needs a token any more
+	return &http.Client{Transport: t}, nil
+}
+
+// A redirector takes users to the login, if they are there.
+type redirector struct {
+	loopback oauth.Loopback
+	allowed  bool
+}
+
+func (r *redirector) Open(ctx context.Context, registered string) (oauth.Redirect, error) {
+	if !r.allowed {
+		return nil, errLogin
+	}
+	return r.loopback.Open(ctx, registered)
+}
+
+// browse opens the page where the user logs in. It also says where that is, for a machine
+// without a browser.
+func (e *env) browse(ctx context.Context, page string) error {
+	e.term.printf("The server wants you to log in:\n  %s\n", printable.Line(page))
+	if err := oauth.OpenBrowser(ctx, page); err != nil {
+		e.term.printf("No browser could be opened. Please open that page in one on this machine.\n")
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Command psi talks to MCP servers of any revision: it lists what a server has, calls its
+// tools, reads its resources and gets its prompts, and puts several servers behind one.
+//
+//	go install github.com/go-psi/psi/mcp/cmd/psi@latest
+//	psi list http://127.0.0.1:8080/mcp
+//	psi call http://127.0.0.1:8080/mcp add a=2 b=3
+//	psi call add a=2 b=3 -- ./calculator
+//
+// "psi help" lists the subcommands, and "psi help call" explains one of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp"
+)
+
+// The exit codes. They are documented by "psi help" and docs/psi.md.
+const (
+	exitOK           = 0
+	exitFailed       = 1 // the server or the connection failed
+	exitUsage        = 2 // the command line, the arguments of a tool, or a file is wrong
+	exitToolFailed   = 3 // the tool was called, and says that it failed
+	exitUnauthorized = 4 // the server requires a login
+	exitInterrupted  = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs the command line args, without the name of the program, and returns the exit code.
+// Results are written to stdout, and questions, progress and errors to stderr. It returns
+// soon after ctx is done.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	err := runCommand(ctx, args, stdin, stdout, stderr)
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "psi: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, "psi:", printable.Text(err.Error()))
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*mcp.ToolError](err); ok {
+		return exitToolFailed
+	}
+	if errors.Is(err, mcp.ErrUnauthorized) {
+		return exitUnauthorized
+	}
+	return exitFailed
+}
+
+// runCommand finds the subcommand, parses its flags and runs it.
+func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	args, server := cutServer(args)
+	if len(args) == 0 {
+		return &usageError{"which subcommand? psi help lists them"}
+	}
+	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+		args[0] = "help"
+	}
+	c, err := findCommand(args[0])
+	if err != nil {
+		return err
+	}
+	e := newEnv(stdin, stdout, stderr)
+	e.server = server
+	words, err := e.parse(c, args[1:])
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return writeHelp(stdout, c)
+	case err != nil:
+		return err
+	case server != nil && !c.connects:
+		return usagef("%s takes no command after --", c.name)
+	}
+	defer e.close()
+	return c.run(ctx, e, words)
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// isServer is the environment variable that makes the program of the test a server on
+// standard input and output.
+const isServer = "PSI_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(isServer) == "" {
+		os.Exit(m.Run())
+	}
+	if err := mcpstdio.Serve(context.Background(), newServer()); err != nil {
+		os.Exit(1)
+	}
+}
+
+type sum struct {
+	Sum int `json:"sum"`
+}
+
+type order struct {
+	Size   string   `json:"size" jsonschema:"title=How large,enum=small,enum=large"`
+	Amount int      `json:"amount,omitzero" jsonschema:"minimum=1,default=1"`
+	Extras []string `json:"extras,omitempty" jsonschema:"enum=olives,enum=capers"`
+	Agreed bool     `json:"agreed"`
+}
+
+// newServer returns the server of the examples in the help texts, with some more tools.
+func newServer() *mcp.Mux {
+	mux := mcp.NewMux("kitchen", "v1.0.0", nil)
+	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in struct {
+		A int `json:"a" jsonschema:"The first one."`
+		B int `json:"b" jsonschema:"The second one."`
+	}) (sum, error) {
+		return sum{in.A + in.B}, nil
+	}, &mcp.Tool{Description: "Add two integers."}))
+	mux.Tool("report", mcp.ToolFunc(report, &mcp.Tool{Description: "Write a report."}))
+	mux.Prompt("explain", mcp.PromptFunc(func(_ context.Context, in struct {
+		Topic string `json:"topic"`
+	}) (string, error) {
+		return "Explain " + in.Topic + ".", nil
+	}, &mcp.Prompt{Description: "Explain a topic."}))
+	mux.Resource("test://menu", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "soup, bread\n", nil },
+		&mcp.Resource{Description: "What there is to eat."}))
+	mux.Resource("test://recipes/{dish}", mcp.ResourceFunc(func(_ context.Context, in struct {
+		Dish string `json:"dish"`
+	}) (string, error) {
+		return "Cook the " + in.Dish + ".", nil
+	}, &mcp.Resource{Description: "How to cook a dish.", Completers: map[string]mcp.Completer{"dish": mcp.CompleteFrom("bread", "sorbet", "soup")}}))
+	return mux
+}
+
+func report(ctx context.Context, in struct {
+	Title string `json:"title"`
+	Pages int    `json:"pages,omitempty" jsonschema:"minimum=1,maximum=9"`
+}) (string, error) {
+	for i := range in.Pages {
+		mcp.Progress(ctx, float64(i+1), float64(in.Pages), "page")
+	}
+	return fmt.Sprintf("%s, %d pages", in.Title, in.Pages), nil
+}
+
+// serve serves a mux over HTTP.
+func serve(t *testing.T, mux *mcp.Mux) (url string) {
+	t.Helper()
+	return mcptest.Serve(t, mcphttp.NewHandler(mux, nil))
+}
+
+// An outcome is what psi wrote, and how it ended.
+type outcome struct {
+	out, errOut string
+	code        int
+}
+
+// psi runs a command line, whose arguments are words, with an input.
+func psi(t *testing.T, input string, words ...string) outcome {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code := run(t.Context(), words, strings.NewReader(input), &out, &errOut)
+	return outcome{out.String(), errOut.String(), code}
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// transport returns the transport to the server that a command line names, and the words that
+// do not name it. Nothing is started or connected yet.
+func (e *env) transport(ctx context.Context, c *command, words []string) (t transport.Transport, rest []string, err error) {
+	if e.server != nil {
+		t, err = e.commandTransport()
+		return t, words, err
+	}
+	if len(words) == 0 {
+		return nil, nil, c.wrongWords("which server? give a URL, a name, or -- and a command")
+	}
+	if isURL(words[0]) {
+		t, err = e.urlTransport(words[0])
+	} else {
+		t, err = e.namedTransport(ctx, words[0])
+	}
+	return t, words[1:], err
+}
+
+func isURL(word string) bool { return strings.Contains(word, "://") }
+
+// commandTransport returns the transport to the command after the --. It gets the whole
+// environment, as if the user's shell had started it.
+func (e *env) commandTransport() (transport.Transport, error) {
+	if len(e.server) == 0 {
+		return nil, usagef("no command follows the --")
+	}
+	cmd := exec.Command(e.server[0], e.server[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
+	cmd.Env = os.Environ()
+	return mcpstdio.NewCommand(cmd, &mcpstdio.CommandOptions{Logger: e.log}), nil
+}
+
+func (e *env) urlTransport(url string) (transport.Transport, error) {
+	header, err := e.header()
+	if err != nil {
+		return nil, err
+	}
+	client, err := e.httpClient(url)
+	if err != nil {
+		return nil, err
+	}
+	return mcphttp.NewTransport(url, &mcphttp.TransportOptions{Header: header, Client: client, Logger: e.log}), nil
+}
+
+// header returns the headers of -header.
+func (e *env) header() (http.Header, error) {
+	header := http.Header{}
+	for _, line := range e.client.headers {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") {
+			return nil, usagef("-header %q is not of the form \"Name: value\"", line)
+		}
+		header.Add(name, strings.TrimSpace(value))
+	}
+	return header, nil
+}
+
+func (e *env) namedTransport(context.Context, string) (transport.Transport, error) {
+	return nil, usagef("no names yet")
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp"
+)
+
+// A terminal is where the user reads and answers. A server may ask several questions at once,
+// and report progress besides. The lock asking is held while one question is answered, and
+// acquired before mu, which is held only to write: nothing waits for the user but questions.
+type terminal struct {
+	in    io.Reader
+	out   io.Writer
+	lines func() <-chan string // of the input, closed at its end
+
+	asking sync.Mutex
+
+	mu       sync.Mutex // guards out, and what is on its last line:
+	bar      int        // width of the progress bar, 0 if there is none
+	prompted bool       // a question waits for its answer
+}
+
+// maxLine bounds a line of the input, in bytes.
+const maxLine = 1 << 20
+
+// newTerminal reads nothing before the first question. A goroutine reads, because nothing
+// interrupts it; it ends with the program.
+func newTerminal(in io.Reader, out io.Writer) *terminal {
+	return &terminal{in: in, out: out, lines: sync.OnceValue(func() <-chan string {
+		lines := make(chan string)
+		go func() {
+			defer close(lines)
+			s := bufio.NewScanner(in)
+			s.Buffer(nil, maxLine)
+			for s.Scan() {
+				lines <- s.Text()
+			}
+		}()
+		return lines
+	})}
+}
+
+// isInteractive reports whether a user is there: the input and the output are a terminal.
+func (t *terminal) isInteractive() bool { return isTerminal(t.in) && isTerminal(t.out) }
+
+// isTerminal reports whether a file is a terminal. The null device is a character device too.
+func isTerminal(file any) bool {
+	f, ok := file.(interface{ Stat() (os.FileInfo, error) })
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// ask reads an answer, until ctx is done. The action is to decline if the user wrote a !, and
+// to cancel at the end of the input. The caller holds asking.
+func (t *terminal) ask(ctx context.Context) (line, action string, err error) {
+	t.printf("> ")
+	t.setPrompted(true)
+	defer t.setPrompted(false)
+	select {
+	case line, ok := <-t.lines():
+		switch line = strings.TrimSpace(line); {
+		case !ok:
+			t.printf("") // ends the line
+			return "", mcp.ActionCancel, nil
+		case line == "!":
+			return "", mcp.ActionDecline, nil
+		}
+		return line, mcp.ActionAccept, nil
+	case <-ctx.Done():
+		return "", "", context.Cause(ctx)
+	}
+}
+
+func (t *terminal) setPrompted(prompted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prompted = prompted
+}
+
+// lock reserves the screen for the caller, below the bar and what the user writes. The caller
+// unlocks mu.
+func (t *terminal) lock() {
+	t.mu.Lock()
+	if t.bar > 0 || t.prompted {
+		fmt.Fprintln(t.out)
+		t.bar, t.prompted = 0, false
+	}
+}
+
+// endBar ends the line of the progress bar.
+func (t *terminal) endBar() {
+	t.lock()
+	t.mu.Unlock()
+}
+
+// printf writes lines. The caller escapes what servers say.
+func (t *terminal) printf(format string, args ...any) {
+	t.lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, args...)
+}
+
+// serverLog shows a log message of the server.
+func (t *terminal) serverLog(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
+	t.printf("%s: %s\n", printable.Line(strings.TrimSpace(string(p.Level)+" "+p.Logger)), printable.Line(fmt.Sprint(p.Data)))
+}
+
+// results writes to the standard output, below the bar.
+type results struct {
+	term *terminal
+	out  io.Writer
+}
+
+func (r results) Write(p []byte) (int, error) {
+	r.term.endBar()
+	return r.out.Write(p)
+}
+
+// barWidth is the width of a full bar, and maxBar that of its line.
+const barWidth, maxBar = 24, 78
+
+// progress draws a bar over the one before, if somebody can see it.
+func (t *terminal) progress(p *mcp.ProgressParams) {
+	if !isTerminal(t.out) {
+		return
+	}
+	line := fmt.Sprintf("%g", p.Progress)
+	if p.Total != nil && *p.Total > 0 {
+		done := int(barWidth * min(max(p.Progress / *p.Total, 0), 1))
+		line = fmt.Sprintf("[%s%s] %g/%g", strings.Repeat("#", done), strings.Repeat(".", barWidth-done), p.Progress, *p.Total)
+	}
+	line = shorten(printable.Line(line+" "+p.Message), maxBar)
+	width := utf8.RuneCountInString(line)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.prompted {
+		return
+	}
+	fmt.Fprintf(t.out, "\r%s%s", line, strings.Repeat(" ", max(t.bar-width, 0)))
+	t.bar = width
+}
+
+// shorten cuts a text to a number of characters.
+func shorten(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
