@@ -39,6 +39,8 @@ func newOp(ctx context.Context, s *spec, impl *side.Side) (op, int, error) {
 		if c, err = impl.New(s.Options).Connect(ctx, mcp.LatestVersion); err == nil {
 			run = callOp(ctx, c, s.Op != "in process")
 		}
+	case "over HTTP":
+		run, err = overHTTPOp(ctx, impl.New(s.Options))
 	case "waiting task":
 		run, err = waitingOp(ctx, impl.New(s.Options))
 	case "client http":
@@ -148,6 +150,16 @@ func callOp(ctx context.Context, c side.Caller, echo bool) op {
 		}
 		return err
 	}
+}
+
+// overHTTPOp makes calls with a client and a server of one process, over HTTP.
+func overHTTPOp(ctx context.Context, server side.Server) (op, error) {
+	connector, ok := server.(side.HTTPConnector)
+	if !ok {
+		return nil, errors.New("this side does not connect to itself over HTTP")
+	}
+	c, err := connector.ConnectHTTP(ctx)
+	return callOp(ctx, c, false), err
 }
 
 // waitingOp starts tasks that wait for answers.

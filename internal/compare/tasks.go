@@ -13,16 +13,16 @@ import (
 // taskWorkloads are what tasks cost: nothing for a call that is none, and at most three
 // times a call for one that ends at once, which is created and read once.
 func taskWorkloads() []workload {
-	call := spec{Op: "in process"}
-	times := func(tasks string) func(context.Context, string) (session, error) {
+	times := func(op, tasks string) func(context.Context, string) (session, error) {
 		return func(ctx context.Context, sideName string) (session, error) {
-			return newQuotient(ctx, sideName, spec{Op: "in process", Options: side.Options{Tasks: tasks}}, call)
+			return newQuotient(ctx, sideName, spec{Op: op, Options: side.Options{Tasks: tasks}}, spec{Op: op})
 		}
 	}
 	own := []string{ownName}
 	return []workload{
-		{name: "a call beside tasks, by a call without", begin: times("beside"), rows: []row{{measure: timesCPU}, {measure: timesAllocs, most: 1}}, only: own},
-		{name: "a task that ends at once, by a call", begin: times("behind"), rows: []row{{measure: timesCPU}, {measure: timesAllocs, most: 3}}, only: own},
+		{name: "a call beside tasks, by a call without", begin: times("in process", "beside"), rows: []row{{measure: timesCPU}, {measure: timesAllocs, most: 1}}, only: own},
+		{name: "a task that ends at once, by a call", begin: times("in process", "behind"), rows: []row{{measure: timesCPU}, {measure: timesAllocs, most: 3}}, only: own},
+		{name: "a task that ends at once, by a call, over HTTP", begin: times("over HTTP", "behind"), rows: []row{{measure: timesCPU, most: 3}, {measure: timesAllocs, most: 3}}, only: own},
 		{name: "a task that waits, of 10,000", begin: waiting, rows: []row{{measure: memory, most: 4}, {measure: goroutines, most: 0.01}}, only: own},
 	}
 }

@@ -64,19 +64,30 @@ func (x index) find(id string) (number int64, ok bool) {
 	return 0, false
 }
 
-// count returns the number of tasks.
-func (x index) count() (n int) {
-	for range x.all() {
-		n++
-	}
-	return n
-}
+// count returns the number of lines.
+func (x index) count() int { return bytes.Count(x, []byte{'\n'}) }
 
-// set returns the index with an entry.
-func (x index) set(id string, number int64) index {
-	x = x.keep(func(other []byte, _ int64) bool { return string(other) != id })
+// add returns the index with an entry for a task that has none.
+func (x index) add(id string, number int64) index {
 	x = append(append(x, id...), ' ')
 	return append(strconv.AppendInt(x, number, 10), '\n')
+}
+
+// since returns the index from its first entry on whose number is not less than number.
+func (x index) since(number int64) index {
+	at := 0
+	for line := range bytes.Lines(x) {
+		if _, n, ok := entryOf(line); ok && n >= number {
+			break
+		}
+		at += len(line)
+	}
+	return x[at:]
+}
+
+// without returns the index without the entry of a task. It overwrites x.
+func (x index) without(id string) index {
+	return x.keep(func(other []byte, _ int64) bool { return string(other) != id })
 }
 
 // keep returns the entries for which fn is true. It overwrites x.
@@ -119,7 +130,7 @@ func (m *Manager) list(ctx context.Context, rec *record) error {
 		if rec.Owner == "" && x.count() >= max(m.opts.MaxWorking/shards, 1) {
 			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "too many tasks are working; try again later")
 		}
-		return x.set(id, int64(rec.Round)), nil
+		return x.without(id).add(id, int64(rec.Round)), nil
 	})
 }
 
@@ -130,7 +141,7 @@ func (m *Manager) unlist(ctx context.Context, id string, round uint64) error {
 		if listed, ok := x.find(id); !ok || uint64(listed) > round {
 			return nil, errUnchanged
 		}
-		return x.keep(func(other []byte, _ int64) bool { return string(other) != id }), nil
+		return x.without(id), nil
 	})
 }
 
@@ -143,38 +154,46 @@ func (m *Manager) listed(ctx context.Context, shard int) (index, error) {
 	return x, err
 }
 
-// enter counts a new task for its caller. It fails if the caller has too many. Callers that
-// are not authenticated cannot be told apart and count together.
+// enter counts a new task for its caller. It fails if the caller has too many that have not
+// expired. Callers that are not authenticated cannot be told apart and count together.
 func (m *Manager) enter(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
+	limit, now := m.maxTasks(caller), time.Now()
 	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
+		x = x.since(now.Unix())
+		if x.count() >= limit { // some may have had a shorter TTL than those before them
+			x = x.keep(func(_ []byte, expires int64) bool { return expires >= now.Unix() })
+		}
 		switch n := x.count(); {
-		case caller == nil && n >= max(m.opts.MaxAnonymous/anonymousShards, 1):
+		case n < limit:
+			return x.add(id, now.Add(ttl).Unix()), nil
+		case caller == nil:
 			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "callers that are not authenticated have too many tasks; they are kept until their TTL has passed")
-		case caller != nil && n >= m.opts.MaxPerCaller:
+		default:
 			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "the caller has %d tasks, which is the limit; they are kept until their TTL has passed", n)
 		}
-		return x.set(id, time.Now().Add(ttl).Unix()), nil
 	})
+}
+
+// maxTasks returns how many tasks the index of a caller may have.
+func (m *Manager) maxTasks(caller *mcp.Principal) int {
+	if caller == nil {
+		return max(m.opts.MaxAnonymous/anonymousShards, 1)
+	}
+	return m.opts.MaxPerCaller
 }
 
 // leave takes a task back that was counted and could not be stored.
 func (m *Manager) leave(ctx context.Context, caller *mcp.Principal, id string) error {
-	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
-		return x.keep(func(other []byte, _ int64) bool { return string(other) != id }), nil
-	})
+	return m.updateCaller(ctx, caller, id, func(x index) (index, error) { return x.without(id), nil })
 }
 
-// updateCaller changes what is kept about a caller: when its tasks expire, in Unix seconds,
-// without those that have expired.
+// updateCaller changes what is kept about a caller: when its tasks expire, in Unix seconds.
 func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, id string, change func(index) (index, error)) error {
 	key := m.key("caller", "/"+shardOf(id, anonymousShards))
 	if caller != nil {
 		key = m.key("caller", callerOf(caller))
 	}
-	now := time.Now().Unix()
-	return updateIndex(ctx, m.store, key, m.longestTTL()+time.Hour, func(x index) (index, error) {
-		return change(x.keep(func(_ []byte, expires int64) bool { return expires >= now }))
-	})
+	return updateIndex(ctx, m.store, key, m.longestTTL()+time.Hour, change)
 }
 
 // callerOf returns a name of a caller for keys of the store and for turns in the queue, ""

@@ -87,7 +87,7 @@ func clientError(err error) error {
 	return &mcp.Error{Code: mcp.CodeInternalError, Message: "tasks cannot be stored at the moment; try again later", Cause: err}
 }
 
-// loadFor returns the record of a task of the sender of a request.
+// loadFor returns the record of a task, if it is one of the sender of a request.
 func (m *Manager) loadFor(ctx context.Context, req *mcp.Request, id string) (*record, error) {
 	rec, _, err := m.load(ctx, id)
 	if err == nil && !rec.Caller.Is(req.Principal) {
@@ -96,9 +96,9 @@ func (m *Manager) loadFor(ctx context.Context, req *mcp.Request, id string) (*re
 	return rec, err
 }
 
-// changeFor changes the record of a task of the sender of a request.
-func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, id string, fn func(*record) error) (*record, error) {
-	return m.change(ctx, id, func(rec *record) error {
+// changeFor changes the record of the task that a request of its owner is about.
+func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, fn func(*record) error) (*record, error) {
+	return m.change(ctx, req.Name(), func(rec *record) error {
 		if !rec.Caller.Is(req.Principal) {
 			return errGone
 		}
@@ -107,11 +107,7 @@ func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, id string, fn
 }
 
 func (m *Manager) get(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	var p GetParams
-	if err := req.Decode(&p); err != nil {
-		return nil, err
-	}
-	rec, err := m.loadFor(ctx, req, p.TaskID)
+	rec, err := m.loadFor(ctx, req, req.Name())
 	if err != nil {
 		return nil, clientError(err)
 	}
@@ -148,7 +144,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		}
 	}
 	resumes := false
-	rec, err := m.changeFor(ctx, req, p.TaskID, func(rec *record) error {
+	rec, err := m.changeFor(ctx, req, func(rec *record) error {
 		if resumes = false; rec.Task.Status != InputRequired {
 			return errUnchanged
 		}
@@ -175,7 +171,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		return nil, clientError(err)
 	}
 	if err == nil {
-		m.announce(ctx, p.TaskID)
+		m.announce(ctx, req.Name())
 	}
 	if resumes {
 		m.offer(context.WithoutCancel(ctx), rec)
@@ -185,11 +181,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 
 // cancelTask cancels a task that waits, and asks the process that runs it otherwise.
 func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	var p CancelParams
-	if err := req.Decode(&p); err != nil {
-		return nil, err
-	}
-	_, err := m.changeFor(ctx, req, p.TaskID, func(rec *record) error {
+	_, err := m.changeFor(ctx, req, func(rec *record) error {
 		switch {
 		case rec.Task.Status.IsFinal():
 			return errUnchanged
@@ -206,7 +198,7 @@ func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result,
 		return nil, clientError(err)
 	}
 	if err == nil {
-		m.announce(ctx, p.TaskID)
+		m.announce(ctx, req.Name())
 	}
 	return &mcp.EmptyResult{}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/go-psi/psi/internal/seam"
@@ -93,12 +94,22 @@ func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), 
 }
 
 func (s *server) Connect(ctx context.Context, version string) (side.Caller, error) {
+	return connect(ctx, inMemory(s.mux, version), s.clientOptions(version))
+}
+
+// ConnectHTTP implements [side.HTTPConnector]. The server ends with the process.
+func (s *server) ConnectHTTP(ctx context.Context) (side.Caller, error) {
+	server := httptest.NewServer(s.HTTP())
+	return connect(ctx, mcphttp.NewTransport(server.URL, nil), s.clientOptions(mcp.LatestVersion))
+}
+
+func (s *server) clientOptions(version string) *mcp.ClientOptions {
 	opts := &mcp.ClientOptions{Version: version}
 	if s.tasks {
 		opts.Extensions = []mcp.ClientExtension{tasks.Client()}
 		opts.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: new(struct{})}}
 	}
-	return connect(ctx, inMemory(s.mux, version), opts)
+	return opts
 }
 
 func (s *server) Change() {

@@ -55,6 +55,11 @@ type Caller interface {
 	Close() error
 }
 
+// An HTTPConnector is a Server that can connect a client in the same process over HTTP.
+type HTTPConnector interface {
+	ConnectHTTP(ctx context.Context) (Caller, error)
+}
+
 // A TaskStarter is a Caller that can start a task which waits for an answer.
 type TaskStarter interface {
 	StartTask(ctx context.Context) error
