@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// config are mistakes with the options of servers, middleware and authorization.
-var config = []mistake{
+// options are mistakes with the options of servers, middleware and authorization.
+var options = []mistake{
 	{"a URL as a host", serves(&mcphttp.Options{AllowedHosts: []string{"https://mcp.example.com/mcp"}}),
 		[]string{`mcphttp: Options.AllowedHosts: "https://mcp.example.com/mcp" is not a host: write "mcp.example.com"`}},
 	{"a pattern as a host", serves(&mcphttp.Options{AllowedHosts: []string{"*.example.com"}}),

@@ -10,6 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps"
 	"github.com/go-psi/psi/mcp/apps/host"
+	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
@@ -28,6 +29,7 @@ import (
 var exportedTypes = []reflect.Type{
 	of[apps.CSP](), of[apps.Document](), of[apps.Options](), of[apps.PageError](), of[apps.PageMeta](), of[apps.Permissions](),
 	of[apps.ToolMeta](), of[apps.Visibility](), of[apps.VisibilityError](),
+	of[config.File](), of[config.Input](), of[config.Location](), of[config.Options](), of[config.Server](),
 	of[host.Host](), of[host.ModelContext](), of[host.Options](), of[oauth.SharedStore](),
 	of[middleware.SharedBucket](), of[middleware.SharedBucketOptions](),
 	of[auth.DPoPOptions](), of[auth.DPoP](), of[auth.Error](), of[auth.IntrospectionOptions](), of[auth.Introspection](),
@@ -103,6 +105,7 @@ var exportedFuncs = []any{
 	mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcp.WithProgress,
 	mcphttp.CORS, mcphttp.CloseStream, mcphttp.NewHandler, mcphttp.NewRouter, mcphttp.NewSSEHandler, mcphttp.NewSSETransport,
 	mcphttp.NewTransport, mcphttp.PrincipalFromContext, mcphttp.RequestFromContext, mcphttp.WithChallenge, mcphttp.WithPrincipal,
+	config.Load, config.Locations, config.Parse,
 	mcpstdio.Environ, mcpstdio.NewCommand, mcpstdio.NewSocket, mcpstdio.NewStream, mcpstdio.Serve, mcpstdio.ServeListener,
 	mcpstdio.ServeStream,
 	mcptest.Accept, mcptest.As, mcptest.Check, mcptest.Connect, mcptest.Dial, mcptest.Do, mcptest.Faulty, mcptest.NewRequest,

@@ -1,0 +1,80 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package config
+
+import "bytes"
+
+// withoutComments replaces comments and trailing commas by spaces, so that offsets stay the
+// same, and a byte order mark as well. It does not change data.
+func withoutComments(data []byte) []byte {
+	out := bytes.Clone(data)
+	if bytes.HasPrefix(out, []byte("\ufeff")) {
+		blank(out[:3])
+	}
+	comma := -1 // a comma that nothing but space has followed
+	for i := 0; i < len(out); {
+		switch c := out[i]; {
+		case c == '"':
+			i, comma = endOfString(out, i), -1
+		case c == '/':
+			end := endOfComment(out, i)
+			if end == i { // not a comment, and not JSON
+				return out
+			}
+			blank(out[i:end])
+			i = end
+		case c == ' ', c == '\t', c == '\r', c == '\n':
+			i++
+		default:
+			if (c == '}' || c == ']') && comma >= 0 {
+				out[comma] = ' '
+			}
+			if comma = -1; c == ',' {
+				comma = i
+			}
+			i++
+		}
+	}
+	return out
+}
+
+// endOfString returns the index after the string that begins at i.
+func endOfString(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(data)
+}
+
+// endOfComment returns the index after the comment that begins at i, and i if none does.
+func endOfComment(data []byte, i int) int {
+	rest := data[i:]
+	for _, kind := range []struct {
+		begin, end string
+		endLength  int // of the end that belongs to the comment
+	}{{"//", "\n", 0}, {"/*", "*/", 2}} {
+		if !bytes.HasPrefix(rest, []byte(kind.begin)) {
+			continue
+		}
+		if end := bytes.Index(rest[2:], []byte(kind.end)); end >= 0 {
+			return i + 2 + end + kind.endLength
+		}
+		return len(data)
+	}
+	return i
+}
+
+// blank replaces everything but line feeds by spaces.
+func blank(data []byte) {
+	for i, c := range data {
+		if c != '\n' {
+			data[i] = ' '
+		}
+	}
+}

@@ -1,0 +1,230 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package config_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp/config"
+)
+
+// parse parses a file named mcp.json.
+func parse(t *testing.T, text string) *config.File {
+	t.Helper()
+	file, err := config.Parse("mcp.json", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// vars looks up variables of a fixed environment.
+func vars(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, pair := range pairs {
+			if n, value, _ := strings.Cut(pair, "="); n == name {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// The files of the hosts, each in its dialect, say the same.
+func TestDialects(t *testing.T) {
+	for host, text := range map[string]string{
+		"Claude Desktop": `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}}}`,
+		"Claude Code":    `{"projects": {"/x": {}}, "mcpServers": {"a": {"type": "stdio", "command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}}}`,
+		"VS Code": `{
+			// the user's servers
+			"servers": {
+				"a": {"type": "stdio", "command": "npx", "args": ["-y", "server",], /* a number */ "env": {"KEY": 1}, "dev": {"watch": "*"}},
+			},
+			"inputs": [],
+		}`,
+		"Cursor": "\ufeff" + `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}, "disabledTools": []}}}`,
+		"Gemini": `{"theme": "dark", "mcpServers": {"a": {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}, "trust": true, "timeout": 5}}}`,
+	} {
+		t.Run(host, func(t *testing.T) {
+			file := parse(t, text)
+			got, err := file.Server("a")
+			if err != nil || len(file.Servers) != 1 {
+				t.Fatalf("%d servers, %v", len(file.Servers), err)
+			}
+			if got.Type != "stdio" || got.Command != "npx" || !reflect.DeepEqual(got.Args, []string{"-y", "server"}) || got.Env["KEY"] != "1" {
+				t.Errorf("got %+v", got)
+			}
+			if _, err := got.Transport(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestURLs(t *testing.T) {
+	for server, want := range map[string]string{
+		`{"url": "https://example.com/mcp"}`:                            "http https://example.com/mcp",
+		`{"type": "http", "url": "https://example.com/mcp"}`:            "http https://example.com/mcp",
+		`{"type": "streamable-http", "url": "https://example.com/mcp"}`: "http https://example.com/mcp",
+		`{"type": "sse", "url": "https://example.com/sse"}`:             "sse https://example.com/sse",
+		`{"serverUrl": "https://example.com/mcp"}`:                      "http https://example.com/mcp",
+		`{"httpUrl": "https://example.com/mcp"}`:                        "http https://example.com/mcp",
+	} {
+		got := parse(t, `{"mcpServers": {"a": `+server+`}}`).Servers[0]
+		if got.Type+" "+got.URL != want {
+			t.Errorf("%s: got %s %s, want %s", server, got.Type, got.URL, want)
+		}
+		if _, err := got.Transport(t.Context(), nil); err != nil {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}
+
+func TestSelection(t *testing.T) {
+	file := parse(t, `{"mcpServers": {
+		"a": {"command": "x", "disabled": true, "excludeTools": ["one"], "disabledTools": ["two"]},
+		"b": {"command": "x", "enabled": false, "includeTools": ["one"]},
+		"c": {"command": "x", "enabled": true}
+	}}`)
+	a, b, c := file.Servers[0], file.Servers[1], file.Servers[2]
+	if !a.Disabled || !b.Disabled || c.Disabled {
+		t.Errorf("disabled are %v, %v and %v", a.Disabled, b.Disabled, c.Disabled)
+	}
+	if !reflect.DeepEqual(a.ExcludeTools, []string{"one", "two"}) || !reflect.DeepEqual(b.IncludeTools, []string{"one"}) || c.IncludeTools != nil {
+		t.Errorf("tools are %v, %v and %v", a.ExcludeTools, b.IncludeTools, c.IncludeTools)
+	}
+}
+
+// A file that cannot be read is an error that says where.
+func TestMalformedFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                 "config: mcp.json: line 1: ",
+		`[]`:                               "config: mcp.json: the value itself must not be a JSON array",
+		`{}`:                               `config: mcp.json: want servers below "mcpServers" or "servers"`,
+		"{\n\"mcpServers\": {\n]":          "config: mcp.json: line 3: ",
+		`{"mcpServers": []}`:               "config: mcp.json: /mcpServers must not be a JSON array",
+		`{"mcpServers": {}, "inputs": {}}`: "config: mcp.json: /inputs must not be a JSON object",
+		`{"mcpServers": {"a": {}}, "servers": {"a": {}}}`: `config: mcp.json: server "a" is below "mcpServers" and below "servers"`,
+		`{"mcpServers": {"a": {}, "a": {}}}`:              "config: mcp.json: line 1: ",
+		"{/ \"mcpServers\": {}}":                          "config: mcp.json: line 1: ",
+		"{/* \"mcpServers\": {}}":                         "config: mcp.json: line 1: ",
+	} {
+		if _, err := config.Parse("mcp.json", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", text, err, want)
+		}
+	}
+	if _, err := config.Load(filepath.Join(t.TempDir(), "none.json")); err == nil || !strings.HasPrefix(err.Error(), "config: ") {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// A server that cannot be used is an error that names it and the member, when it is used.
+func TestMalformedServers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("bad.env", []byte("GOOD=1\n\nnot a variable\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string]string{
+		`[]`: `the value itself must not be a JSON array`,
+		`{}`: `want a command or a url`,
+		`{"command": "x", "url": "https://example.com"}`:                             `want either a command or a url, not both`,
+		`{"command": ["x"]}`:                                                         `/command must not be a JSON array`,
+		`{"command": "x", "args": ["a", 1]}`:                                         `/args/1 must not be a JSON number`,
+		`{"command": "x", "env": {"A": []}}`:                                         `env.A: want a string`,
+		`{"command": "x", "env": {"A=B": "1"}}`:                                      `env.A=B: not a variable of an environment`,
+		`{"type": "ws", "url": "wss://example.com"}`:                                 `type: "ws" is not supported; want stdio, http or sse`,
+		`{"type": "sse", "command": "x"}`:                                            `url: a server of the type "sse" must have one`,
+		`{"type": "stdio", "url": "https://example.com"}`:                            `command: a server of the type "stdio" must have one`,
+		`{"url": "example.com"}`:                                                     `url: want a URL that begins with https:// or http://`,
+		`{"url": "https://example.com", "headers": {"A B": "1"}}`:                    `headers.A B: not a header of HTTP`,
+		`{"url": "https://example.com", "headers": {"A": "${LINES}"}}`:               `headers.A: not a header of HTTP`,
+		`{"url": "https://example.com", "headers": {"Authorization": "${MISSING}"}}`: `headers.Authorization: ${MISSING}: the environment does not have it`,
+		`{"url": "https://${env:MISSING}/"}`:                                         `url: ${env:MISSING}: the environment does not have it`,
+		`{"command": "x", "args": ["${command:pick}"]}`:                              `args: ${command:pick}: there is no such variable`,
+		`{"command": "x", "env": {"A": "${input:key}"}}`:                             `env.A: ${input:key}: the file has no input "key"`,
+		`{"command": "x", "env": {"A": "${input:token}"}}`:                           `env.A: ${input:token}: the user cannot be asked for it: Options.Input is nil`,
+		`{"command": "x", "envFile": "bad.env"}`:                                     `line 3 is not NAME=value`,
+		`{"command": "x", "envFile": "${workspaceFolder}/none.env"}`:                 `none.env`,
+	} {
+		file := parse(t, `{"mcpServers": {"a": `+server+`}, "inputs": [{"id": "token", "type": "promptString"}]}`)
+		_, err := file.Servers[0].Transport(t.Context(), &config.Options{LookupEnv: vars("LINES=a\r\nb")})
+		if prefix := `config: mcp.json: server "a": `; err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s%s", server, err, prefix, want)
+		}
+	}
+}
+
+func TestUnknownServer(t *testing.T) {
+	_, err := parse(t, `{"mcpServers": {"github": {"command": "x"}}}`).Server("githup")
+	if want := `config: mcp.json: there is no server "githup"; did you mean "github"?`; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+}
+
+// The user is asked once for an input that several servers use.
+func TestInputs(t *testing.T) {
+	file := parse(t, `{
+		"servers": {
+			"a": {"command": "x", "env": {"KEY": "${input:key}"}},
+			"b": {"url": "https://example.com", "headers": {"X-Key": "${input:key}"}}
+		},
+		"inputs": [{"id": "key", "type": "promptString", "description": "The key", "password": true, "default": "none"}]
+	}`)
+	var asked []config.Input
+	opts := &config.Options{Input: func(_ context.Context, in config.Input) (string, error) {
+		asked = append(asked, in)
+		return "secret", nil
+	}}
+	for _, server := range file.Servers {
+		if _, err := server.Transport(t.Context(), opts); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []config.Input{{ID: "key", Type: "promptString", Description: "The key", Default: "none", Password: true}}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %+v, want %+v", asked, want)
+	}
+}
+
+func TestLocations(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "USERPROFILE", "XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, home)
+	}
+	hosts := map[string]bool{}
+	for _, l := range config.Locations() {
+		if !strings.HasPrefix(l.Path, home) {
+			t.Errorf("%s: %s is not below %s", l.Host, l.Path, home)
+		}
+		hosts[l.Host] = true
+	}
+	for _, host := range []string{"Claude Desktop", "VS Code", "Cursor"} {
+		if !hosts[host] {
+			t.Errorf("there is no location of %s", host)
+		}
+	}
+}
+
+// Whatever a file contains, reading it and its servers ends without a panic.
+func FuzzParse(f *testing.F) {
+	f.Add(`{"mcpServers": {"a": {"command": "${X:-y}", "args": ["${input:i}"], "env": {"A": null}}}, "inputs": [{"id": "i"}]}`)
+	f.Add("{// x\n\"servers\": {/* y */ \"a\": {\"url\": \"https://x/\", \"headers\": {\"A\": \"\\u0000\"}},},}")
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := config.Parse("f", []byte(text))
+		if err != nil {
+			return
+		}
+		for _, s := range file.Servers {
+			if strings.Contains(text, "envFile") {
+				continue
+			}
+			_, _ = s.Transport(t.Context(), &config.Options{LookupEnv: vars("X=1")})
+		}
+	})
+}

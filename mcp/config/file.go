@@ -1,0 +1,120 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/strictjson"
+)
+
+// A File is a configuration file. [Load] and [Parse] return it.
+type File struct {
+	Path    string
+	Servers []*Server // sorted by name
+	Inputs  []Input   // those of VS Code that ${input:ID} refers to
+
+	mu      sync.Mutex // held while the user answers
+	answers map[string]string
+}
+
+// An Input is a value that the user enters, such as an API key.
+type Input struct {
+	ID          string   `json:"id"`
+	Type        string   `json:"type"` // "promptString", "pickString" or another one of VS Code
+	Description string   `json:"description"`
+	Default     string   `json:"default"`
+	Password    bool     `json:"password"` // not to be shown
+	Options     []string `json:"options"`  // to pick from
+}
+
+// maxFile bounds the size of a file in bytes. Some hosts keep much else in theirs.
+const maxFile = 64 << 20
+
+// Load reads a file. See [Parse].
+func Load(path string) (*File, error) {
+	f, err := os.Open(path) //nolint:gosec // the caller chooses the file
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads the contents of a file. The path is for errors. It is an error if the file is
+// not a JSON object, comments and trailing commas aside, or has no servers. A server that
+// cannot be used is one of the file's nevertheless: its [Server.Transport] returns the error.
+func Parse(path string, data []byte) (*File, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("config: %s: the file has more than %d bytes", path, maxFile)
+	}
+	plain := withoutComments(data)
+	var root struct {
+		MCPServers map[string]jsontext.Value `json:"mcpServers"`
+		Servers    map[string]jsontext.Value `json:"servers"` // of VS Code
+		Inputs     []Input                   `json:"inputs"`
+	}
+	if err := strictjson.Unmarshal(plain, &root); err != nil {
+		return nil, fmt.Errorf("config: %s: %s", path, problem(plain, err))
+	}
+	if root.MCPServers == nil && root.Servers == nil {
+		return nil, fmt.Errorf(`config: %s: want servers below "mcpServers" or "servers"`, path)
+	}
+	f := &File{Path: path, Inputs: root.Inputs, answers: map[string]string{}}
+	for _, servers := range []map[string]jsontext.Value{root.MCPServers, root.Servers} {
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			f.Servers = append(f.Servers, f.parseServer(name, servers[name]))
+		}
+	}
+	slices.SortStableFunc(f.Servers, func(a, b *Server) int { return strings.Compare(a.Name, b.Name) })
+	for i := range f.Servers[:max(len(f.Servers)-1, 0)] {
+		if name := f.Servers[i].Name; name == f.Servers[i+1].Name {
+			return nil, fmt.Errorf(`config: %s: server %q is below "mcpServers" and below "servers"`, path, name)
+		}
+	}
+	return f, nil
+}
+
+// problem describes why a file could not be decoded, with the line if it is malformed.
+func problem(data []byte, err error) string {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
+		return strictjson.Problem(err)
+	}
+	before := data[:min(max(int(syntax.ByteOffset), 0), len(data))]
+	line := 1 + strings.Count(string(before), "\n")
+	if syntax.Err == nil {
+		return fmt.Sprintf("line %d: malformed JSON", line)
+	}
+	return fmt.Sprintf("line %d: %v", line, syntax.Err)
+}
+
+// Server returns the server with a name. The error for an unknown name suggests one.
+func (f *File) Server(name string) (*Server, error) {
+	var names []string
+	if f == nil {
+		return nil, errors.New("config: there is no file")
+	}
+	for _, s := range f.Servers {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("config: %s: there is no server %q%s", f.Path, name, nearest.Hint(name, names))
+}

@@ -1,0 +1,37 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package config
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// A Location is the file in which a host keeps the servers of its user.
+type Location struct {
+	Host string // such as "Claude Desktop"
+	Path string
+}
+
+// Locations returns where well-known hosts keep the servers of the current user, on this
+// system. The files need not exist. Files that belong to a project, such as .mcp.json or
+// .vscode/mcp.json, are not among them: whoever wrote the project wrote them.
+func Locations() []Location {
+	var all []Location
+	add := func(host, dir string, err error, path ...string) {
+		if err == nil {
+			all = append(all, Location{host, filepath.Join(append([]string{dir}, path...)...)})
+		}
+	}
+	settings, noSettings := os.UserConfigDir() // on macOS ~/Library/Application Support, on Windows %AppData%
+	home, noHome := os.UserHomeDir()
+	add("Claude Desktop", settings, noSettings, "Claude", "claude_desktop_config.json")
+	add("Claude Code", home, noHome, ".claude.json")
+	add("VS Code", settings, noSettings, "Code", "User", "mcp.json")
+	add("Cursor", home, noHome, ".cursor", "mcp.json")
+	add("Windsurf", home, noHome, ".codeium", "windsurf", "mcp_config.json")
+	add("Gemini CLI", home, noHome, ".gemini", "settings.json")
+	add("LM Studio", home, noHome, ".lmstudio", "mcp.json")
+	return all
+}

@@ -1,0 +1,158 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package config
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// Options configure [Server.Transport]. Nil means the zero Options.
+type Options struct {
+	// LookupEnv returns the value of a variable of the environment, for ${NAME}. Nil means
+	// os.LookupEnv.
+	LookupEnv func(name string) (value string, ok bool)
+	// Workspace is ${workspaceFolder}. "" means the working directory.
+	Workspace string
+	// Input asks the user for an input of VS Code. It is called once for each input of a
+	// file. Nil means that servers with inputs cannot be used.
+	Input func(ctx context.Context, in Input) (string, error)
+
+	// Command configures the transports of commands. It may be nil.
+	Command *mcpstdio.CommandOptions
+	// HTTP returns options of the transport to a URL, for example with a client that logs
+	// in. Headers of the file replace those of the options. HTTP may be nil, and may return
+	// nil.
+	HTTP func(url string) (*mcphttp.TransportOptions, error)
+}
+
+func (o *Options) withDefaults() Options {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.LookupEnv == nil {
+		opts.LookupEnv = os.LookupEnv
+	}
+	return opts
+}
+
+// Transport returns the transport to the server, with all variables replaced. Nothing is
+// started or connected yet. It returns an error if the server is malformed in its file, or if
+// a variable has no value; the context is that of [Options].Input. opts may be nil.
+func (s *Server) Transport(ctx context.Context, opts *Options) (transport.Transport, error) {
+	if s == nil {
+		return nil, errNoServer
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	x := &expander{server: s, opts: opts.withDefaults()}
+	if s.Command != "" {
+		return x.command(ctx)
+	}
+	if s.URL == "" {
+		return nil, s.errorf("", "want a command or a url")
+	}
+	return x.http(ctx)
+}
+
+// command returns the transport to a command.
+func (x *expander) command(ctx context.Context) (transport.Transport, error) {
+	s := x.server
+	args := make([]string, len(s.Args))
+	for i, arg := range s.Args {
+		args[i] = x.expand(ctx, "args", arg)
+	}
+	program, dir := x.expand(ctx, "command", s.Command), x.expand(ctx, "cwd", s.Dir)
+	env, err := x.environ(ctx)
+	if err = errors.Join(x.err, err); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, args...) //nolint:gosec,noctx // what the file is for; Close ends it
+	cmd.Env = env
+	if dir != "" {
+		if cmd.Dir, err = x.path(dir); err != nil {
+			return nil, s.errorf("cwd", "%w", err)
+		}
+	}
+	return mcpstdio.NewCommand(cmd, x.opts.Command), nil
+}
+
+// environ returns the environment of the command: of several values of a variable, the last
+// one counts.
+func (x *expander) environ(ctx context.Context) ([]string, error) {
+	s := x.server
+	env := slices.DeleteFunc(mcpstdio.Environ(), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(s.unset, name)
+	})
+	if s.EnvFile != "" {
+		more, err := x.readEnvFile(x.expand(ctx, "envFile", s.EnvFile))
+		if err != nil {
+			return nil, s.errorf("envFile", "%w", err)
+		}
+		env = append(env, more...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		value := x.expand(ctx, "env."+name, s.Env[name])
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return nil, s.errorf("env."+name, "not a variable of an environment")
+		}
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
+// http returns the transport to a URL.
+func (x *expander) http(ctx context.Context) (transport.Transport, error) {
+	s := x.server
+	to := x.expand(ctx, "url", s.URL)
+	header := http.Header{}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		value := x.expand(ctx, "headers."+name, s.Headers[name])
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, s.errorf("headers."+name, "not a header of HTTP")
+		}
+		header.Set(name, value)
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	if u, err := url.Parse(to); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, s.errorf("url", "want a URL that begins with https:// or http://")
+	}
+	var opts mcphttp.TransportOptions
+	if x.opts.HTTP != nil {
+		more, err := x.opts.HTTP(to)
+		if err != nil {
+			return nil, s.errorf("", "%w", err)
+		}
+		if more != nil {
+			opts = *more
+		}
+	}
+	opts.Header = opts.Header.Clone()
+	if opts.Header == nil {
+		opts.Header = http.Header{}
+	}
+	maps.Copy(opts.Header, header)
+	if s.Type == "sse" {
+		return mcphttp.NewSSETransport(to, &opts), nil
+	}
+	return mcphttp.NewTransport(to, &opts), nil
+}
