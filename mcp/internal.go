@@ -229,6 +229,12 @@ func (internals) TaskTerms(req *Request) *tasking.Terms { return req.taskTerms()
 // TaskSupport reports whether a tool of a list can be called as a task.
 func (internals) TaskSupport(t *Tool) tasking.Support { return t.taskSupport }
 
+// Observe calls saw with each notification about req that is sent until stop is called, in
+// order. Saw must not send one itself.
+func (internals) Observe(req *Request, saw func(method string, params json.RawMessage)) (stop func()) {
+	return req.sharedCall().observe(saw)
+}
+
 // Publish applies MuxOptions.PublicError to the outcome of a request that m serves.
 func (internals) Publish(ctx context.Context, m *Mux, res Result, err error) (Result, error) {
 	return m.opts.publish(ctx, res, err)

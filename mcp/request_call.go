@@ -44,6 +44,36 @@ type call struct {
 	logs     logState
 }
 
+// observe calls saw with each notification that is sent until stop is called, in order.
+func (c *call) observe(saw func(method string, params json.RawMessage)) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.notifier
+	if before == nil {
+		return func() {}
+	}
+	observed := &observedNotifier{before, saw}
+	c.notifier = observed
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.notifier == observed {
+			c.notifier = before
+		}
+	}
+}
+
+type observedNotifier struct {
+	next notifier
+	saw  func(method string, params json.RawMessage)
+}
+
+// Notify implements [notifier].
+func (n *observedNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	n.saw(method, params)
+	return n.next.Notify(ctx, method, params)
+}
+
 // server returns the identity of the mux that served the request, or nil.
 func (c *call) server() json.RawMessage {
 	if info := c.serverInfo.Load(); info != nil {

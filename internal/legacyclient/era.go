@@ -74,20 +74,6 @@ func namesOnlyOlder(r *refusal, latest string) bool {
 	return slices.ContainsFunc(data.Supported, isOlder) && !slices.Contains(data.Supported, latest)
 }
 
-// isOrdered reports whether a connection is a byte stream; see [transport.Conn].
-func isOrdered(w transport.Conn) bool {
-	for {
-		switch v := w.(type) {
-		case interface{ Ordered() bool }:
-			return v.Ordered()
-		case interface{ Unwrap() transport.Conn }:
-			w = v.Unwrap()
-		default:
-			return false
-		}
-	}
-}
-
 // isDone reports whether a connection has ended or is about to end.
 func isDone(w transport.Conn) bool {
 	select {

@@ -149,7 +149,7 @@ func (p *prober) probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.sendDiscover(ctx)
-	if isOrdered(p.session.wire) {
+	if transport.IsOrdered(p.session.wire) {
 		timer := time.NewTimer(silenceTime)
 		defer timer.Stop()
 		p.silenceTimer = timer.C
@@ -269,7 +269,7 @@ func (p *prober) handleHandshake(ctx context.Context, h handshake) (done bool, e
 		p.sendDiscover(ctx)
 		return false, nil
 	}
-	p.reconnect = p.isBroken(h.err) || refused && isOrdered(p.session.wire)
+	p.reconnect = p.isBroken(h.err) || refused && transport.IsOrdered(p.session.wire)
 	return false, bothRefused(p.discoverErr, h.err)
 }
 
@@ -308,5 +308,5 @@ func (p *prober) isBroken(err error) bool {
 			return false
 		}
 	}
-	return isOrdered(p.session.wire) || isDone(p.session.wire)
+	return transport.IsOrdered(p.session.wire) || isDone(p.session.wire)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp/apps/host"
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/recording"
 	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/storetest"
@@ -73,6 +74,9 @@ var exportedTypes = []reflect.Type{
 	of[oauth.EnterpriseGrant](), of[oauth.Error](), of[oauth.FileStore](), of[oauth.IdentityProvider](), of[oauth.Key](),
 	of[oauth.Loopback](), of[oauth.MemoryStore](), of[oauth.Options](), of[oauth.Registration](), of[oauth.StoreKey](),
 	of[oauth.SubjectToken](), of[oauth.Transport](), of[oauth.WorkloadIdentity](),
+	of[recording.CompareOptions](), of[recording.Difference](), of[recording.Direction](), of[recording.Entry](), of[recording.Era](),
+	of[recording.FailureKind](), of[recording.Failure](), of[recording.ReadOptions](), of[recording.RecorderOptions](),
+	of[recording.Recorder](), of[recording.Recording](), of[recording.Redaction](), of[recording.ReplayOptions](), of[recording.Replay](),
 	of[skills.Catalog](), of[skills.File](), of[skills.Frontmatter](), of[skills.GetParams](), of[skills.GetResult](),
 	of[skills.ListResult](), of[skills.LoadOptions](), of[skills.Loaded](), of[skills.Options](),
 	of[skills.ReadDirectoryParams](), of[skills.ReadDirectoryResult](), of[skills.Skill](), of[skills.VerificationError](),
@@ -109,7 +113,7 @@ var exportedFuncs = []any{
 	mcpstdio.Environ, mcpstdio.NewCommand, mcpstdio.NewSocket, mcpstdio.NewStream, mcpstdio.Serve, mcpstdio.ServeListener,
 	mcpstdio.ServeStream,
 	mcptest.Accept, mcptest.As, mcptest.Check, mcptest.Connect, mcptest.Dial, mcptest.Do, mcptest.Faulty, mcptest.NewRequest,
-	mcptest.NoLeaks, mcptest.Paths, mcptest.Serve, mcptest.ServeFunc,
+	mcptest.Golden, mcptest.NoLeaks, mcptest.Paths, mcptest.Record, mcptest.Replay, mcptest.Serve, mcptest.ServeFunc,
 	middleware.Allow, middleware.Audit, middleware.AuditLog, middleware.ByAddress, middleware.ByAll, middleware.ByPrincipal,
 	middleware.ByTool, middleware.Concurrency, middleware.Deny, middleware.Logger, middleware.MaxResult, middleware.Metrics,
 	middleware.NewCache, middleware.NewTokenBucket, middleware.RateLimit, middleware.Recover, middleware.Rename,
@@ -117,6 +121,7 @@ var exportedFuncs = []any{
 	middleware.RequireScopesFor, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
+	recording.Compare, recording.NewRecorder, recording.NewReplay, recording.Read,
 	skills.FS, skills.Get, skills.List, skills.Load, skills.ParseFrontmatter,
 	apps.AsApp, apps.Check, apps.Client, apps.FlatKey, apps.HideAppTools, apps.MetaOf, apps.Page, apps.Read, apps.Template, apps.Tool,
 	host.New, host.Sandbox, oauth.NewSharedStore, middleware.NewSharedBucket,
@@ -124,6 +129,6 @@ var exportedFuncs = []any{
 	tasks.Attach, tasks.Client, tasks.New, tasks.Start,
 	transport.AppendCancelled, transport.AppendError, transport.AppendHead, transport.AppendNotification, transport.AppendRequest,
 	transport.AppendResult, transport.DecodeHeaderValue, transport.EncodeHeaderValue, transport.FromStream, transport.IntID,
-	transport.IsBatch, transport.Messages, transport.NewConn, transport.ParseID, transport.ParseMessage, transport.Pipe,
+	transport.IsBatch, transport.IsOrdered, transport.Messages, transport.NewConn, transport.ParseID, transport.ParseMessage, transport.Pipe,
 	transport.SplitBatch, transport.StringID, transport.Unreadable, transport.UnreadableMessage, transport.WithLogging,
 }

@@ -4,8 +4,10 @@
 package mcptest_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -26,7 +28,8 @@ var shown func(t *testing.T)
 
 func TestExamples(t *testing.T) {
 	for name, example := range map[string]func(){
-		"Check": ExampleCheck, "Client": ExampleClient, "Connect": ExampleConnect, "Dial": ExampleDial, "Do": ExampleDo, "Faulty": ExampleFaulty, "Run": ExampleRun,
+		"Check": ExampleCheck, "Client": ExampleClient, "Connect": ExampleConnect, "Dial": ExampleDial, "Do": ExampleDo, "Faulty": ExampleFaulty, "Golden": ExampleGolden,
+		"Replay": ExampleReplay, "Run": ExampleRun,
 		"As": ExampleAs, "RunNew": ExampleRunNew, "Serve": ExampleServe, "ServeFunc": ExampleServeFunc,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,6 +255,37 @@ func ExampleAs() { //nolint:testableexamples // it shows a test
 			if _, err := mcp.Call[string](t.Context(), c, "write", nil); (err == nil) != allowed {
 				t.Errorf("with %s: %v", scope, err)
 			}
+		}
+	})
+}
+
+// A recording is a golden file: the test fails if the server answers differently.
+func ExampleGolden() { //nolint:testableexamples // it shows a test
+	mux := mcp.NewMux("greeter", "v1.0.0", nil)
+	mux.Tool("greet", mcp.ToolFunc(greet, nil))
+
+	inTest(func(t *testing.T) { // func TestConversation(t *testing.T)
+		var recorded bytes.Buffer
+		c := mcptest.Dial(t, mcptest.Record(mcp.InProcess(mux), &recorded), nil)
+		if _, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"}); err != nil {
+			t.Error(err)
+		}
+		mcptest.Golden(t, "testdata/greet.jsonl", recorded.Bytes(), nil)
+	})
+}
+
+// A recording takes the place of a server, such as one that costs money.
+func ExampleReplay() { //nolint:testableexamples // it shows a test
+	inTest(func(t *testing.T) { // func TestConversation(t *testing.T)
+		file, err := os.Open("testdata/greet.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		c := mcptest.Dial(t, mcptest.Replay(t, file, nil).Transport(), nil)
+		got, err := mcp.Call[string](t.Context(), c, "greet", map[string]string{"name": "Ada"})
+		if err != nil || got != "Hello, Ada!" {
+			t.Errorf("got %q, %v", got, err)
 		}
 	})
 }

@@ -54,6 +54,21 @@ type Conn interface {
 	Err() error
 }
 
+// IsOrdered reports whether a connection, or one that it wraps, is a byte stream; see
+// [Conn]. It is false for nil.
+func IsOrdered(c Conn) bool {
+	for {
+		switch v := c.(type) {
+		case interface{ Ordered() bool }:
+			return v.Ordered()
+		case interface{ Unwrap() Conn }:
+			c = v.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
 // Outgoing is a message to a server, and what a transport needs to know of it without
 // parsing it.
 type Outgoing struct {

@@ -4,14 +4,11 @@
 package transport
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
-	"slices"
 	"time"
 
-	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
@@ -19,8 +16,9 @@ import (
 // method and raw JSON, and for a response how long it took. A nil logger means
 // slog.Default.
 //
-// The values of members whose names indicate secrets are redacted, whatever their type, also
-// in strings that contain JSON: requestState, authorization, cookies, and names that end in
+// The values of members whose names indicate secrets are redacted, also in strings that
+// contain JSON: texts become "(redacted)", numbers 0 and booleans false, whatever holds
+// them. Such names are requestState, authorization, cookies, and names that end in
 // password, passphrase, secret, token, credentials, or API, access, private or secret key,
 // regardless of case, separators and plural. Other secrets are logged: those under other
 // names, and those in strings that are not JSON, such as URIs, error messages and the output
@@ -59,7 +57,7 @@ func (t loggingTransport) log(ctx context.Context, direction string, id ID, meth
 	if !t.logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	attrs := append([]slog.Attr{slog.String("id", id.String()), slog.String("method", method), slog.String("json", string(redacted(raw)))}, more...)
+	attrs := append([]slog.Attr{slog.String("id", id.String()), slog.String("method", method), slog.String("json", string(redact.JSON(raw, nil)))}, more...)
 	t.logger.LogAttrs(ctx, slog.LevelDebug, "mcp: "+direction, attrs...)
 }
 
@@ -90,106 +88,4 @@ func (c *loggingConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 func (c *loggingConn) Send(ctx context.Context, m *Outgoing) error {
 	c.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
 	return c.Conn.Send(ctx, m)
-}
-
-// secretNames are names of secrets, and secretEnds are ends of such names, in lower case,
-// without separators and in the singular.
-var (
-	secretNames = []string{"requeststate", "authorization", "cookie", "clientassertion", "codeverifier", "bearer", "jwt", "pwd", "pin", "otp"}
-	secretEnds  = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "secretkey", "credential", "cookie", "authorization"}
-)
-
-// isSecret reports whether a member is to be redacted. Kind is the first byte of its value.
-func isSecret(name []byte, kind byte) bool {
-	if kind == 'n' {
-		return false
-	}
-	plain := make([]byte, 0, len(name))
-	for _, c := range bytes.ToLower(name) {
-		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
-			plain = append(plain, c)
-		}
-	}
-	switch isText := kind == '"' || kind == '[' || kind == '{'; {
-	case string(plain) == "progresstoken": // defined by MCP, not a secret
-		return false
-	case !isText && bytes.HasSuffix(plain, []byte("tokens")): // a number, such as maxTokens
-		return false
-	}
-	plain = bytes.TrimSuffix(plain, []byte("s"))
-	return slices.Contains(secretNames, string(plain)) ||
-		slices.ContainsFunc(secretEnds, func(end string) bool { return bytes.HasSuffix(plain, []byte(end)) })
-}
-
-// redacted returns JSON without the values of secrets.
-func redacted(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return raw
-	}
-	s := jsonscan.Get(raw, 0)
-	defer s.Release()
-	out := appendRedacted(make([]byte, 0, len(raw)), s)
-	if s.End() != nil {
-		return json.RawMessage(`"(malformed)"`)
-	}
-	return out
-}
-
-func appendRedacted(dst []byte, s *jsonscan.Scanner) []byte {
-	switch s.Kind() {
-	case '{':
-		return appendRedactedObject(dst, s)
-	case '[':
-		dst = append(dst, '[')
-		s.Array()
-		for first := true; s.Element(); first = false {
-			if !first {
-				dst = append(dst, ',')
-			}
-			dst = appendRedacted(dst, s)
-		}
-		return append(dst, ']')
-	case '"':
-		return appendRedactedText(dst, s.Value())
-	default:
-		return append(dst, s.Value()...)
-	}
-}
-
-func appendRedactedObject(dst []byte, s *jsonscan.Scanner) []byte {
-	dst = append(dst, '{')
-	s.Object()
-	for s.Member() {
-		secret := isSecret(s.Name(), s.Kind())
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonscan.AppendString(dst, s.Name()), ':')
-		if secret {
-			s.Skip()
-			dst = append(dst, `"(redacted)"`...)
-			continue
-		}
-		dst = appendRedacted(dst, s)
-	}
-	return append(dst, '}')
-}
-
-// appendRedactedText appends a string. It redacts the string if it contains a JSON object or
-// array. The recursion is not deep, because escaping doubles the length with each level.
-func appendRedactedText(dst []byte, value json.RawMessage) []byte {
-	if len(value) < len(`"{}"`) {
-		return append(dst, value...)
-	}
-	text := bytes.TrimSpace(jsonscan.Unquote(value))
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
-		return append(dst, value...)
-	}
-	s := jsonscan.Get(text, 0)
-	defer s.Release()
-	inner := appendRedacted(make([]byte, 0, len(text)), s)
-	if s.End() != nil {
-		return append(dst, value...) // not JSON as a whole
-	}
-	return jsonscan.AppendString(dst, inner)
 }

@@ -1,0 +1,116 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// choices are the values that a server has chosen, such as cursors, by those that it chose
+// in the recording.
+type choices struct {
+	ids    map[transport.ID]transport.ID // of the server's requests
+	values map[string]string             // by kind, call and recorded value
+}
+
+func newChoices() *choices {
+	return &choices{ids: map[transport.ID]transport.ID{}, values: map[string]string{}}
+}
+
+func (c *choices) addID(recorded, live transport.ID) { c.ids[recorded.Canonical()] = live }
+
+// id returns the ID of a request of the server.
+func (c *choices) id(recorded transport.ID) transport.ID {
+	if live, ok := c.ids[recorded.Canonical()]; ok {
+		return live
+	}
+	return recorded
+}
+
+// learn notes what a server has chosen in a result or params. States, which are redacted,
+// belong to a call.
+func (c *choices) learn(call string, recorded, live json.RawMessage) {
+	c.walk("", call, decode(recorded), decode(live))
+}
+
+func (c *choices) walk(name, call string, recorded, live any) {
+	switch recorded := recorded.(type) {
+	case map[string]any:
+		if live, ok := live.(map[string]any); ok {
+			for name := range recorded {
+				c.walk(name, call, recorded[name], live[name])
+			}
+		}
+	case []any:
+		if live, ok := live.([]any); ok {
+			for i := range min(len(recorded), len(live)) {
+				c.walk("", call, recorded[i], live[i])
+			}
+		}
+	case string:
+		if live, ok := live.(string); ok && isChosen(name) {
+			c.values[choiceKey(name, call, recorded)] = live
+		}
+	}
+}
+
+// isChosen reports whether a server chooses the value of a member, which its client repeats.
+func isChosen(name string) bool {
+	switch kinds[name] {
+	case "cursor", "state", "task", "elicitation":
+		return true
+	}
+	return false
+}
+
+func choiceKey(name, call, value string) string {
+	kind := kinds[name]
+	if kind != "state" {
+		call = ""
+	}
+	return strings.Join([]string{kind, call, value}, "\x00")
+}
+
+// replaced returns params with what the server has chosen.
+func (c *choices) replaced(params json.RawMessage, call string) json.RawMessage {
+	v := decode(params)
+	if !c.replace("", call, &v) {
+		return params
+	}
+	return json.RawMessage(asText(v))
+}
+
+// replace replaces what the server has chosen in a value, and reports whether it did.
+func (c *choices) replace(name, call string, v *any) (changed bool) {
+	switch old := (*v).(type) {
+	case map[string]any:
+		for name, member := range old {
+			if c.replace(name, call, &member) {
+				old[name], changed = member, true
+			}
+		}
+	case []any:
+		for i := range old {
+			changed = c.replace("", call, &old[i]) || changed
+		}
+	case string:
+		if live, ok := c.values[choiceKey(name, call, old)]; ok && isChosen(name) {
+			*v, changed = live, true
+		}
+	}
+	return changed
+}
+
+// callKey names a request without the answers that a client adds when it repeats it.
+func callKey(m *transport.Message) string {
+	flat := matchable(m)
+	if params, ok := flat["params"].(map[string]any); ok {
+		delete(params, "inputResponses")
+		delete(params, "requestState")
+	}
+	return asText(flat)
+}

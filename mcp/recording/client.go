@@ -1,0 +1,341 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// Drive connects to a server and sends it what the client sent in the recording, each
+// message after those of the server that precede it. It compares what the server sends with
+// the recording, as [Compare] does, and returns the first difference as a [*Difference], or
+// the error of a connection. A message of the server that the recording does not have is
+// ignored.
+//
+// States, cursors and IDs of tasks that the server chose are replaced by those that it
+// chooses now. Redacted values are sent as they are in the recording.
+func (r *Replay) Drive(ctx context.Context, t transport.Transport) error {
+	r.mustBeMade()
+	if t == nil {
+		return errors.New("recording: Replay.Drive: the transport is nil")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	clients := map[string]*fakeClient{}
+	defer func() {
+		for _, c := range clients {
+			c.close()
+		}
+	}()
+	for _, e := range inOrder(r.sessions) {
+		c := clients[e.Session]
+		if c == nil {
+			c = newFakeClient(r)
+			clients[e.Session] = c
+			if err := c.connect(ctx, t, e); err != nil {
+				return err
+			}
+		}
+		if err := c.play(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inOrder returns the entries of all sessions.
+func inOrder(sessions []*session) []*Entry {
+	var all []*Entry
+	for _, s := range sessions {
+		all = append(all, s.entries...)
+	}
+	slices.SortStableFunc(all, func(a, b *Entry) int { return cmp.Compare(a.Line, b.Line) })
+	return all
+}
+
+// fakeClient is a connection of a client that is a recording.
+type fakeClient struct {
+	replay     *Replay
+	conn       transport.Conn
+	connectErr error
+	version    string // of the session
+	calls      map[transport.ID]*fakeCall
+	wanted     *normalizer // of the recording
+	got        *normalizer // of the server
+	chosen     *choices
+
+	mu       sync.Mutex
+	received []receivedMessage
+	arrived  chan struct{} // closed when received changes
+}
+
+// A fakeCall is a call in progress.
+type fakeCall struct {
+	request *transport.Message
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when answer and err are set
+	answer  *transport.Message
+	err     error
+}
+
+// A receivedMessage is a message of the server, as a recorder would have written it.
+type receivedMessage struct {
+	transport.Message
+	plain transport.Message // not redacted
+}
+
+func newFakeClient(r *Replay) *fakeClient {
+	return &fakeClient{
+		replay: r, calls: map[transport.ID]*fakeCall{}, wanted: newNormalizer(), got: newNormalizer(),
+		chosen: newChoices(), arrived: make(chan struct{}),
+	}
+}
+
+// connect opens the connection. If that failed in the recording, it must fail.
+func (c *fakeClient) connect(ctx context.Context, t transport.Transport, first *Entry) error {
+	c.conn, c.connectErr = t.Connect(ctx, c.receive)
+	if isConnectFailure(first) || c.connectErr == nil {
+		return nil
+	}
+	return fmt.Errorf("recording: line %d: not connected: %w", first.Line, c.connectErr)
+}
+
+// isConnectFailure reports whether an entry is that of a connection that was not made.
+func isConnectFailure(e *Entry) bool {
+	return e.Failure != nil && e.Failure.ID.IsZero() && e.Failure.Kind != Lost
+}
+
+func (c *fakeClient) close() {
+	for _, call := range c.calls {
+		call.cancel()
+	}
+	if c.conn != nil {
+		_ = c.conn.Close() // the recording does not say how it ends
+	}
+}
+
+// receive is the [transport.Receiver] of the connection.
+func (c *fakeClient) receive(m transport.Message, _ transport.ID) {
+	if m.Err != nil || m.Method == "" {
+		return
+	}
+	redacted, err := c.replay.redacted(encode(&m))
+	if err != nil {
+		return // it was parsed before
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.received = append(c.received, receivedMessage{redacted, m})
+	close(c.arrived)
+	c.arrived = make(chan struct{})
+}
+
+// play does what an entry says, or waits for the server to do it.
+func (c *fakeClient) play(ctx context.Context, e *Entry) error {
+	switch f := e.Failure; {
+	case isConnectFailure(e):
+		return c.expectNoConnection(e)
+	case e.Omitted > 0:
+		return fmt.Errorf("recording: line %d: %w", e.Line, errOmitted)
+	case f != nil && f.Kind == Closed:
+		_ = c.conn.Close() // as the client did
+		return nil
+	case f != nil && f.Kind == Cancelled:
+		return c.cancelCall(ctx, e)
+	case f != nil && f.Kind == Lost:
+		return nil
+	case f != nil:
+		return c.expectFailure(ctx, e)
+	case e.Direction == ToServer:
+		return c.send(ctx, e)
+	case e.parsed.IsResponse():
+		return c.expectResponse(ctx, e)
+	}
+	return c.expectMessage(ctx, e)
+}
+
+func (c *fakeClient) expectNoConnection(e *Entry) error {
+	if c.connectErr == nil {
+		return &Difference{Line: e.Line, Missing: "the server can be connected to, and could not in the recording"}
+	}
+	return nil
+}
+
+// send sends a message of the recording.
+func (c *fakeClient) send(ctx context.Context, e *Entry) error {
+	m := e.parsed
+	if m.Params != nil {
+		m.Params = c.chosen.replaced(m.Params, callKey(&e.parsed))
+	}
+	if m.IsResponse() {
+		m.ID = c.chosen.id(m.ID)
+	}
+	out := c.outgoing(e, &m)
+	if !m.IsRequest() {
+		if err := c.conn.Send(ctx, out); err != nil {
+			return fmt.Errorf("recording: line %d: %w", e.Line, err)
+		}
+		return nil
+	}
+	calling, cancel := context.WithCancel(ctx)
+	call := &fakeCall{request: &e.parsed, cancel: cancel, done: make(chan struct{})}
+	c.calls[m.ID.Canonical()] = call
+	go func() { // until the call is answered or the Replay is over, which cancels it
+		defer close(call.done)
+		call.answer, call.err = c.conn.Call(calling, out)
+	}()
+	return nil
+}
+
+// outgoing returns a message with what a transport needs to know about it.
+func (c *fakeClient) outgoing(e *Entry, m *transport.Message) *transport.Outgoing {
+	out := &transport.Outgoing{ID: m.ID, Method: m.Method, Version: c.version, Body: encode(m)}
+	if v := text(jsonscan.Member(jsonscan.Member(m.Params, "_meta"), mcp.MetaProtocolVersion)); v != "" {
+		out.Version = v
+	}
+	if core.IsNamed(m.Method) {
+		out.Name = cmp.Or(text(jsonscan.Member(m.Params, "name")), text(jsonscan.Member(m.Params, "uri")))
+	}
+	for key, value := range e.Header {
+		out.Params = append(out.Params, transport.HeaderParam{Key: key, Value: value})
+	}
+	return out
+}
+
+// text returns the string in raw, "" if raw is not a string.
+func text(raw json.RawMessage) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return string(jsonscan.Unquote(raw))
+}
+
+// await waits until a call is done.
+func (c *fakeClient) await(ctx context.Context, e *Entry, id transport.ID) (*fakeCall, error) {
+	call := c.calls[id.Canonical()]
+	if call == nil {
+		return nil, fmt.Errorf("recording: line %d: request %s is not before it", e.Line, id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.replay.opts.Wait)
+	defer cancel()
+	select {
+	case <-call.done:
+		delete(c.calls, id.Canonical())
+		return call, nil
+	case <-ctx.Done():
+		return nil, &Difference{Line: e.Line, Missing: fmt.Sprintf("the server does not answer request %s within %v", id, c.replay.opts.Wait)}
+	}
+}
+
+// cancelCall gives up a call, as the client did.
+func (c *fakeClient) cancelCall(ctx context.Context, e *Entry) error {
+	if call := c.calls[e.Failure.ID.Canonical()]; call != nil {
+		call.cancel()
+	}
+	_, err := c.await(ctx, e, e.Failure.ID)
+	return err
+}
+
+// expectFailure waits for a call that fails as in the recording.
+func (c *fakeClient) expectFailure(ctx context.Context, e *Entry) error {
+	call, err := c.await(ctx, e, e.Failure.ID)
+	switch {
+	case err != nil:
+		return err
+	case call.err == nil:
+		return &Difference{Line: e.Line, Missing: fmt.Sprintf("the server answers request %s, which failed in the recording", e.Failure.ID)}
+	case kindOf(call.err) != e.Failure.Kind:
+		return &Difference{Line: e.Line, Path: "failure.kind", Want: string(e.Failure.Kind), Got: string(kindOf(call.err)) + ": " + call.err.Error()}
+	}
+	return nil
+}
+
+// expectResponse waits for a response and compares it.
+func (c *fakeClient) expectResponse(ctx context.Context, e *Entry) error {
+	call, err := c.await(ctx, e, e.parsed.ID)
+	if err != nil {
+		return err
+	}
+	if call.err != nil {
+		return fmt.Errorf("recording: line %d: request %s fails: %w", e.Line, e.parsed.ID, call.err)
+	}
+	got, err := c.replay.redacted(encode(call.answer))
+	if err != nil {
+		return fmt.Errorf("recording: line %d: the response to request %s: %w", e.Line, e.parsed.ID, err)
+	}
+	if call.request.Method == revision.Initialize {
+		c.version = text(jsonscan.Member(call.answer.Result, "protocolVersion"))
+	}
+	c.chosen.learn(callKey(call.request), e.parsed.Result, call.answer.Result)
+	return c.compare(e, &got)
+}
+
+// compare returns the difference between an entry and a message of the server.
+func (c *fakeClient) compare(e *Entry, got *transport.Message) error {
+	want := c.wanted.message(ToClient, &e.parsed)
+	if d := differ("", want, c.got.message(ToClient, got), c.replay.opts.Ignore); d != nil {
+		d.Line = e.Line
+		return d
+	}
+	return nil
+}
+
+// expectMessage waits for a request or notification of the server. Those of several streams
+// may come in any order.
+func (c *fakeClient) expectMessage(ctx context.Context, e *Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, c.replay.opts.Wait)
+	defer cancel()
+	for {
+		c.mu.Lock()
+		found, nearest := c.takeLocked(e)
+		arrived := c.arrived
+		c.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			if nearest != nil {
+				return nearest
+			}
+			return &Difference{Line: e.Line, Missing: fmt.Sprintf("the server does not send %s within %v", e.summary(), c.replay.opts.Wait)}
+		}
+	}
+}
+
+// takeLocked removes a message that is that of an entry. Otherwise it returns how the first
+// one of the same method differs.
+func (c *fakeClient) takeLocked(e *Entry) (found bool, nearest error) {
+	for i := range c.received {
+		m := &c.received[i]
+		if m.Method != e.parsed.Method {
+			continue
+		}
+		wanted, got := c.wanted.clone(), c.got.clone()
+		err := c.compare(e, &m.Message)
+		if err == nil {
+			if m.IsRequest() {
+				c.chosen.addID(e.parsed.ID, m.ID)
+			}
+			c.chosen.learn("", e.parsed.Params, m.plain.Params)
+			c.received = slices.Delete(c.received, i, i+1)
+			return true, nil
+		}
+		c.wanted, c.got = wanted, got // as if it had not been compared
+		nearest = cmp.Or(nearest, err)
+	}
+	return false, nearest
+}

@@ -1,0 +1,206 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/go-psi/psi/internal/printable"
+)
+
+// A Difference is the first difference between two recordings, or between a recording and
+// what a replay receives.
+type Difference struct {
+	// Line is the line in the first recording, and Other the one in the second. 0 means
+	// that a recording has no such line.
+	Line, Other int
+	// Path is the member that differs, such as message.result.content[0].text.
+	Path string
+	// Want and Got are the two values, normalized, as JSON. Both are "" if a member or a
+	// line is missing on one side, and Missing says on which.
+	Want, Got string
+	Missing   string
+}
+
+// Error implements the error interface.
+func (d *Difference) Error() string {
+	where := "recording: line " + strconv.Itoa(d.Line)
+	switch {
+	case d.Line == 0:
+		where = "recording: after the last line"
+	case d.Other != 0:
+		where += " and " + strconv.Itoa(d.Other)
+	}
+	if d.Path != "" {
+		where += ": " + d.Path
+	}
+	if d.Missing != "" {
+		return where + ": " + d.Missing
+	}
+	return fmt.Sprintf("%s: got %s, want %s", where, shorten(d.Got), shorten(d.Want))
+}
+
+// shorten returns a value for an error, on one line.
+func shorten(value string) string {
+	const most = 300
+	value = printable.Line(value)
+	if len(value) <= most {
+		return value
+	}
+	return value[:most] + fmt.Sprintf("… (%d bytes)", len(value))
+}
+
+// CompareOptions configure [Compare]. Nil means the zero CompareOptions.
+type CompareOptions struct {
+	// Ignore reports whether a member may differ, by its path, such as
+	// message.params._meta or message.result.content[0].text. Nil means that none may.
+	Ignore func(path string) bool
+}
+
+// Compare returns the first difference between two recordings as a [*Difference], nil if
+// there is none. Times and the order of members do not matter. IDs, cursors, progress tokens,
+// states, names of sessions, and IDs of tasks may be others in the second recording, if they
+// appear at the same places. Nil means an empty recording or no options.
+func Compare(want, got *Recording, opts *CompareOptions) error {
+	var ignore func(string) bool
+	if opts != nil {
+		ignore = opts.Ignore
+	}
+	a, b := normalized(want), normalized(got)
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(b):
+			return &Difference{Line: a[i].line, Missing: "the other recording ends before " + a[i].summary}
+		case i >= len(a):
+			return &Difference{Other: b[i].line, Missing: "the other recording goes on with line " + strconv.Itoa(b[i].line) + ", " + b[i].summary}
+		}
+		if d := differ("", a[i].flat, b[i].flat, ignore); d != nil {
+			d.Line, d.Other = a[i].line, b[i].line
+			return d
+		}
+	}
+	return nil
+}
+
+// normalEntry is an entry as it is compared.
+type normalEntry struct {
+	line    int
+	summary string
+	flat    map[string]any
+}
+
+func normalized(r *Recording) []normalEntry {
+	if r == nil {
+		return nil
+	}
+	var all []normalEntry
+	sessions := map[string]*normalizer{}
+	order := newNormalizer()
+	for i := range r.entries {
+		e := &r.entries[i]
+		n := sessions[e.Session]
+		if n == nil {
+			n = newNormalizer()
+			sessions[e.Session] = n
+		}
+		flat := n.entry(e)
+		if e.Session != "" {
+			flat["session"] = order.number("session", e.Session)
+		}
+		all = append(all, normalEntry{e.Line, e.summary(), flat})
+	}
+	return all
+}
+
+// summary says what an entry is.
+func (e *Entry) summary() string {
+	m := &e.parsed
+	switch {
+	case e.Failure != nil && e.Failure.Kind == Cancelled:
+		return "the cancellation of request " + e.Failure.ID.String()
+	case e.Failure != nil:
+		return fmt.Sprintf("the failure %q", e.Failure.Kind)
+	case m.IsResponse():
+		return "the response to request " + m.ID.String()
+	case m.IsNotification():
+		return "the notification " + strconv.Quote(m.Method)
+	}
+	return "the request " + strconv.Quote(m.Method)
+}
+
+// differ returns the first difference of two values, nil if there is none.
+func differ(path string, want, got any, ignore func(string) bool) *Difference {
+	if path != "" && ignore != nil && ignore(path) {
+		return nil
+	}
+	switch want := want.(type) {
+	case map[string]any:
+		if got, ok := got.(map[string]any); ok {
+			return differObjects(path, want, got, ignore)
+		}
+	case []any:
+		if got, ok := got.([]any); ok && len(got) == len(want) {
+			for i := range want {
+				if d := differ(path+"["+strconv.Itoa(i)+"]", want[i], got[i], ignore); d != nil {
+					return d
+				}
+			}
+			return nil
+		}
+	default:
+		if isScalar(got) && want == got {
+			return nil
+		}
+	}
+	return &Difference{Path: path, Want: asText(want), Got: asText(got)}
+}
+
+// asText returns a normalized value as JSON.
+func asText(v any) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(text.Bytes()))
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+func differObjects(path string, want, got map[string]any, ignore func(string) bool) *Difference {
+	names := maps.Clone(want)
+	maps.Copy(names, got)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		member := name
+		if path != "" {
+			member = path + "." + name
+		}
+		a, inWant := want[name]
+		b, inGot := got[name]
+		switch {
+		case inWant && inGot:
+			if d := differ(member, a, b, ignore); d != nil {
+				return d
+			}
+		case ignore != nil && ignore(member):
+		case inWant:
+			return &Difference{Path: member, Missing: "it is missing, want " + shorten(asText(a))}
+		default:
+			return &Difference{Path: member, Missing: "it is not expected, got " + shorten(asText(b))}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/redact"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// Redaction are rules about secrets, in addition to those that always apply. Nil means the
+// zero Redaction.
+//
+// Always redacted are members whose names indicate secrets, as [transport.WithLogging] says,
+// and in texts the values of settings, headers and URL parameters of such names, passwords in
+// URLs, private keys, JSON Web Tokens, and keys of well-known services. A redacted text is
+// "(redacted)", a number 0, a boolean false, so that messages keep their shape. The rules
+// cannot find every secret: read a recording before you pass it on.
+type Redaction struct {
+	// Name reports whether the member of an object is a secret. Nil means no further names.
+	Name func(name string) bool
+	// Text returns a text without the secrets in it. It is called for every string that does
+	// not contain JSON. Nil means no further rules.
+	Text func(text string) string
+}
+
+// rules returns all rules.
+func (r *Redaction) rules() *redact.Rules {
+	rules := &redact.Rules{Text: redact.Text}
+	if r == nil {
+		return rules
+	}
+	rules.Name = r.Name
+	if more := r.Text; more != nil {
+		rules.Text = func(text string) string { return redact.Text(more(text)) }
+	}
+	return rules
+}
+
+// defaultMaxMessage is the default for RecorderOptions.MaxMessage.
+const defaultMaxMessage = 16 << 20
+
+// RecorderOptions configure a [Recorder]. Nil means the zero RecorderOptions.
+type RecorderOptions struct {
+	// Redaction are further rules about secrets. Nil means none.
+	Redaction *Redaction
+	// MaxMessage is the size in bytes up to which a message is recorded; see
+	// [Entry].Omitted. 0 or less means 16 MiB.
+	MaxMessage int
+}
+
+// A Recorder writes conversations to an [io.Writer]. It is safe for concurrent use. It must
+// be made by [NewRecorder].
+type Recorder struct {
+	opts  RecorderOptions
+	rules *redact.Rules
+
+	connections, requests atomic.Int64
+
+	mu  sync.Mutex
+	w   io.Writer
+	err error
+}
+
+// NewRecorder returns a Recorder that writes to w. Each line is one Write. A message is
+// passed on once it is written, so a slow writer delays it; an error of the writer ends the
+// recording and not the conversation. Opts may be nil. NewRecorder panics if w is nil.
+func NewRecorder(w io.Writer, opts *RecorderOptions) *Recorder {
+	if w == nil {
+		panic("recording: NewRecorder: the writer is nil")
+	}
+	r := &Recorder{w: w}
+	if opts != nil {
+		r.opts = *opts
+	}
+	r.opts.MaxMessage = cmp.Or(max(r.opts.MaxMessage, 0), defaultMaxMessage)
+	r.rules = r.opts.Redaction.rules()
+	return r
+}
+
+// mustBeMade panics if NewRecorder did not make the Recorder.
+func (r *Recorder) mustBeMade() {
+	made.Check(r != nil && r.w != nil, "recording: a Recorder", "NewRecorder")
+}
+
+// Err returns the error of the writer that ended the recording, nil if there was none.
+func (r *Recorder) Err() error {
+	r.mustBeMade()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// write writes an entry with a message, which is redacted.
+func (r *Recorder) write(e Entry, m []byte) {
+	if size := len(m); size > r.opts.MaxMessage {
+		e.Omitted, m = size, withoutContent(m)
+	}
+	if m != nil {
+		e.Message = redact.JSON(m, r.rules)
+	}
+	for key, value := range e.Header {
+		e.Header[key] = r.rules.Text(value)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return
+	}
+	e.Time = time.Now().UTC()
+	_, r.err = r.w.Write(e.append(nil))
+}
+
+// fail writes an entry with a failure.
+func (r *Recorder) fail(e Entry, f Failure) {
+	f.Text = r.rules.Text(f.Text)
+	e.Failure = &f
+	r.write(e, nil)
+}
+
+// withoutContent returns a message without params or result.
+func withoutContent(message []byte) []byte {
+	m, err := transport.ParseMessage(message)
+	switch {
+	case err != nil:
+		return transport.AppendNotification(nil, "unreadable", nil)
+	case m.IsResponse():
+		return transport.AppendResult(nil, m.ID, []byte("{}"))
+	}
+	return transport.AppendRequest(nil, m.ID, m.Method, nil)
+}
+
+// encode returns the JSON of a message that was read.
+func encode(m *transport.Message) []byte {
+	switch {
+	case m.Error != nil:
+		return transport.AppendError(nil, m.ID, m.Error)
+	case m.Method == "":
+		return transport.AppendResult(nil, m.ID, m.Result)
+	}
+	return transport.AppendRequest(nil, m.ID, m.Method, m.Params)
+}
+
+// Transport returns a transport that records what passes t, each connection as a session of
+// its own. It panics if t is nil.
+func (r *Recorder) Transport(t transport.Transport) transport.Transport {
+	r.mustBeMade()
+	if t == nil {
+		panic("recording: Recorder.Transport: the transport is nil")
+	}
+	return &recordedTransport{r, t}
+}
+
+type recordedTransport struct {
+	recorder *Recorder
+	next     transport.Transport
+}
+
+func (t *recordedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
+	c := &recordedConn{recorder: t.recorder, session: strconv.FormatInt(t.recorder.connections.Add(1), 10)}
+	c.era.Store(Modern)
+	conn, err := t.next.Connect(ctx, func(m transport.Message, about transport.ID) {
+		c.received(&m, about)
+		receive(m, about)
+	})
+	if err != nil {
+		t.recorder.fail(c.entry(ToClient), Failure{Kind: kindOf(err), Text: err.Error(), Ended: true})
+		return nil, err
+	}
+	c.Conn = conn
+	c.stream.Store(transport.IsOrdered(conn))
+	return c, nil
+}
+
+// recordedConn is a connection whose messages are recorded.
+type recordedConn struct {
+	transport.Conn
+	recorder *Recorder
+	session  string
+	stream   atomic.Bool
+	era      atomic.Value // of the last message that was sent
+}
+
+// Unwrap returns the wrapped connection; see [transport.Conn].
+func (c *recordedConn) Unwrap() transport.Conn { return c.Conn }
+
+func (c *recordedConn) entry(d Direction) Entry {
+	return Entry{Direction: d, Era: c.era.Load().(Era), Session: c.session, Stream: c.stream.Load()} //nolint:errcheck // only eras are stored
+}
+
+// sent records a message to the server, and returns its entry without the message.
+func (c *recordedConn) sent(m *transport.Outgoing) Entry {
+	c.era.Store(eraOf(m.Version))
+	e := c.entry(ToServer)
+	if len(m.Params) > 0 {
+		e.Header = map[string]string{}
+		for _, p := range m.Params {
+			e.Header[p.Key] = p.Value
+		}
+	}
+	c.recorder.write(e, m.Body)
+	e.Header = nil
+	return e
+}
+
+// received records a message that answers no call.
+func (c *recordedConn) received(m *transport.Message, about transport.ID) {
+	e := c.entry(ToClient)
+	e.About = about
+	switch {
+	case m.Err != nil: // the call that it answers fails; others have no effect
+	case m.Method == "":
+		c.recorder.fail(e, Failure{Kind: Lost})
+	default:
+		c.recorder.write(e, encode(m))
+	}
+}
+
+func (c *recordedConn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	e := c.sent(m)
+	r, err := c.Conn.Call(ctx, m)
+	if err == nil {
+		e.Direction = ToClient
+		c.recorder.write(e, encode(r))
+		return r, nil
+	}
+	f := Failure{ID: m.ID, Kind: kindOf(err), Text: err.Error(), Ended: c.Err() != nil}
+	e.Direction = ToClient
+	switch {
+	case ctx.Err() != nil:
+		f.Kind, e.Direction = Cancelled, ToServer
+	case f.Kind == Closed:
+		e.Direction = ToServer
+	}
+	c.recorder.fail(e, f)
+	return nil, err
+}
+
+func (c *recordedConn) Send(ctx context.Context, m *transport.Outgoing) error {
+	c.sent(m)
+	return c.Conn.Send(ctx, m)
+}

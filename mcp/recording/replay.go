@@ -1,0 +1,119 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/redact"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// ReplayOptions configure a [Replay]. Nil means the zero ReplayOptions.
+type ReplayOptions struct {
+	// AnyOrder finds the answer to a message of the client by its method and arguments. If
+	// the recording has several, they are given in order, and the last one again and again.
+	// Otherwise the client must send the messages of the recording in order. Messages between
+	// which the server sent nothing may come in any order. It has no effect on [Replay.Drive].
+	AnyOrder bool
+	// Ignore reports whether a member may differ from the recording, by its path, such as
+	// params.arguments.seed or result.content[0].text. Nil means that none may.
+	Ignore func(path string) bool
+	// Redaction are the rules with which the conversation was recorded: what is received is
+	// redacted before it is compared. Nil means none but those that always apply.
+	Redaction *Redaction
+	// Wait is how long [Replay.Drive] waits for each message of the server. 0 or less means
+	// 10 seconds.
+	Wait time.Duration
+}
+
+// A Replay takes the place of one side of a recorded conversation. It is safe for concurrent
+// use, for one conversation: a Replay is used up. It must be made by [NewReplay].
+type Replay struct {
+	opts     ReplayOptions
+	rules    *redact.Rules
+	sessions []*session
+
+	mu        sync.Mutex
+	connected int   // sessions
+	err       error // the first message that did not match
+}
+
+// A session is the part of a recording that belongs to one connection.
+type session struct {
+	entries []*Entry
+}
+
+// NewReplay returns a Replay of a recording. Opts may be nil. NewReplay panics if rec is nil.
+func NewReplay(rec *Recording, opts *ReplayOptions) *Replay {
+	if rec == nil {
+		panic("recording: NewReplay: the recording is nil")
+	}
+	r := new(Replay)
+	if opts != nil {
+		r.opts = *opts
+	}
+	r.opts.Wait = cmp.Or(max(r.opts.Wait, 0), 10*time.Second)
+	r.rules = r.opts.Redaction.rules()
+	byName := map[string]*session{}
+	for i := range rec.entries {
+		e := &rec.entries[i]
+		s := byName[e.Session]
+		if s == nil {
+			s = new(session)
+			byName[e.Session] = s
+			r.sessions = append(r.sessions, s)
+		}
+		s.entries = append(s.entries, e)
+	}
+	return r
+}
+
+// mustBeMade panics if NewReplay did not make the Replay.
+func (r *Replay) mustBeMade() {
+	made.Check(r != nil && r.rules != nil, "recording: a Replay", "NewReplay")
+}
+
+// Err returns the first message of a client that did not match the recording, nil if all
+// did so far.
+func (r *Replay) Err() error {
+	r.mustBeMade()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// fail stores and returns an error.
+func (r *Replay) fail(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	return err
+}
+
+// nextSession returns the next session of the recording.
+func (r *Replay) nextSession() (*session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.connected == len(r.sessions) {
+		return nil, fmt.Errorf("recording: the client connects %d times, and only %d times in the recording", r.connected+1, len(r.sessions))
+	}
+	r.connected++
+	return r.sessions[r.connected-1], nil
+}
+
+// redacted returns a message as a recorder would have written it.
+func (r *Replay) redacted(message []byte) (transport.Message, error) {
+	return transport.ParseMessage(redact.JSON(message, r.rules))
+}
+
+// errOmitted is the error of a message whose content is not in the recording.
+var errOmitted = errors.New("the message was too long to be recorded; see RecorderOptions.MaxMessage")

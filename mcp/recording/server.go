@@ -1,0 +1,386 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// Transport returns a transport to a server that answers as the recording does. Each
+// connection is the next session of the recording. A message that the recording does not have
+// fails with an error that names the line, and so does [Replay.Err].
+//
+// The server sends what is in the recording without delay, but nothing before the messages
+// of the client that precede it.
+func (r *Replay) Transport() transport.Transport {
+	r.mustBeMade()
+	return &fakeTransport{r}
+}
+
+type fakeTransport struct{ replay *Replay }
+
+func (t *fakeTransport) Connect(_ context.Context, receive transport.Receiver) (transport.Conn, error) {
+	s, err := t.replay.nextSession()
+	if err != nil {
+		return nil, t.replay.fail(err)
+	}
+	if f := s.entries[0].Failure; f != nil && f.ID.IsZero() && f.Kind != Lost {
+		return nil, f.error()
+	}
+	c := &fakeServer{
+		replay: t.replay, entries: s.entries, receive: receive,
+		matched: make([]bool, len(s.entries)), changed: make(chan struct{}), calls: map[transport.ID]chan outcome{},
+	}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	if !t.replay.opts.AnyOrder {
+		all := &script{lines: make([]int, len(s.entries)), names: newNames()}
+		for i := range all.lines {
+			all.lines[i] = i
+		}
+		c.whole = all
+		c.start(all)
+	}
+	return c, nil
+}
+
+// outcome is what becomes of a call.
+type outcome struct {
+	answer *transport.Message
+	err    error
+}
+
+// fakeServer is a connection to a server that is a recording.
+type fakeServer struct {
+	replay  *Replay
+	entries []*Entry
+	receive transport.Receiver
+	whole   *script // nil if messages may come in any order
+
+	ctx    context.Context //nolint:containedctx // it is the lifetime of the connection
+	cancel context.CancelCauseFunc
+
+	receiving sync.Mutex // held while receive runs
+	mu        sync.Mutex
+	matched   []bool        // messages and cancellations of the client, by entry
+	changed   chan struct{} // closed when matched changes
+	calls     map[transport.ID]chan outcome
+}
+
+// A script is what the server does, by the indexes of the entries.
+type script struct {
+	lines []int
+	names *names
+}
+
+// start runs a script in a goroutine.
+func (c *fakeServer) start(s *script) {
+	go func() { // until it is done, or the connection has ended
+		for _, i := range s.lines {
+			switch e := c.entries[i]; {
+			case e.Direction == ToClient:
+				c.play(e, s.names)
+			case !c.await(i):
+				return
+			}
+		}
+		c.abandon(s)
+	}()
+}
+
+// await waits until the client has sent the message of an entry. It returns false if the
+// connection ends before.
+func (c *fakeServer) await(i int) bool {
+	for {
+		c.mu.Lock()
+		matched, changed := c.matched[i], c.changed
+		c.mu.Unlock()
+		if matched {
+			return c.ctx.Err() == nil
+		}
+		select {
+		case <-changed:
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+}
+
+// play sends the message of an entry to the client, or lets a call fail.
+func (c *fakeServer) play(e *Entry, names *names) {
+	switch f := e.Failure; {
+	case f != nil && f.Kind == Lost:
+		c.deliver(transport.Message{}, transport.ID{})
+	case f != nil:
+		if f.Ended {
+			c.cancel(f.error())
+		}
+		c.answer(names.live(f.ID), outcome{err: f.error()})
+	case e.Omitted > 0:
+		c.answer(names.live(e.parsed.ID), outcome{err: c.replay.fail(fmt.Errorf("recording: line %d: %w", e.Line, errOmitted))})
+	case e.parsed.IsResponse():
+		m := names.response(&e.parsed)
+		c.answer(m.ID, outcome{answer: m})
+	default:
+		c.deliver(names.notification(&e.parsed), names.live(e.About))
+	}
+}
+
+func (c *fakeServer) deliver(m transport.Message, about transport.ID) {
+	c.receiving.Lock()
+	defer c.receiving.Unlock()
+	if c.ctx.Err() == nil {
+		c.receive(m, about)
+	}
+}
+
+// answer ends a call.
+func (c *fakeServer) answer(id transport.ID, o outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.calls[id]; call != nil {
+		call <- o
+		delete(c.calls, id)
+	}
+}
+
+// abandon lets the calls of a script fail that the recording has no answer to.
+func (c *fakeServer) abandon(s *script) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for live := range s.names.all() {
+		if call := c.calls[live]; call != nil {
+			call <- outcome{err: fmt.Errorf("recording: the recording ends before the response to request %s", live)}
+			delete(c.calls, live)
+		}
+	}
+}
+
+// Call implements [transport.Conn].
+func (c *fakeServer) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	call := make(chan outcome, 1)
+	line, err := c.accept(m, call)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case o := <-call:
+		return o.answer, o.err
+	case <-ctx.Done():
+		c.giveUp(m.ID, c.entries[line].parsed.ID)
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		select {
+		case o := <-call:
+			return o.answer, o.err
+		default:
+			return nil, c.Err()
+		}
+	}
+}
+
+// giveUp notes that the client does not wait for an answer any more.
+func (c *fakeServer) giveUp(live, recorded transport.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, live)
+	for i, e := range c.entries {
+		if e.Direction == ToServer && e.Failure != nil && e.Failure.ID == recorded {
+			c.matchLocked(i)
+		}
+	}
+}
+
+func (c *fakeServer) matchLocked(i int) {
+	c.matched[i] = true
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Send implements [transport.Conn].
+func (c *fakeServer) Send(_ context.Context, m *transport.Outgoing) error {
+	_, err := c.accept(m, nil)
+	return err
+}
+
+// accept finds the entry of a message of the client. Call receives the outcome of a request.
+func (c *fakeServer) accept(m *transport.Outgoing, call chan outcome) (line int, err error) {
+	if c.ctx.Err() != nil {
+		return 0, c.Err()
+	}
+	got, err := c.replay.redacted(m.Body)
+	if err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line, again, err := c.find(&got)
+	if err != nil {
+		return 0, c.replay.fail(err)
+	}
+	s := c.whole
+	if s == nil && m.Method != "" {
+		s = &script{lines: c.belonging(line), names: newNames()}
+		defer c.start(s)
+	}
+	if call != nil {
+		c.calls[m.ID] = call
+	}
+	if m.Method != "" {
+		s.names.add(&c.entries[line].parsed, &got)
+	}
+	if !again {
+		c.matchLocked(line)
+	}
+	return line, nil
+}
+
+// find returns the entry of a message, and whether it was found before.
+func (c *fakeServer) find(got *transport.Message) (line int, again bool, err error) {
+	candidates := c.candidates(got)
+	var nearest error
+	for _, i := range candidates {
+		err := c.differs(c.entries[i], got)
+		if err == nil {
+			return i, c.matched[i], nil
+		}
+		if nearest == nil || c.entries[i].parsed.Method == got.Method {
+			nearest = err
+		}
+	}
+	if nearest != nil {
+		return 0, false, nearest
+	}
+	return 0, false, &Difference{Missing: "the client sends " + (&Entry{parsed: *got}).summary() + ", which the recording does not have"}
+}
+
+// candidates returns the entries that a message of the client may match.
+func (c *fakeServer) candidates(got *transport.Message) []int {
+	var open, before []int
+	for i, e := range c.entries {
+		isMessage := e.Direction == ToServer && e.Failure == nil
+		switch {
+		case c.whole != nil && e.Direction == ToClient && len(open) > 0:
+			return open
+		case !isMessage:
+		case !c.matched[i]:
+			open = append(open, i)
+		case c.whole == nil && got.Method != "":
+			before = append(before, i)
+		}
+	}
+	slices.Reverse(before)
+	return append(open, before...)
+}
+
+// differs returns how a message of the client differs from an entry.
+func (c *fakeServer) differs(e *Entry, got *transport.Message) error {
+	want := matchable(&e.parsed)
+	if e.Omitted > 0 {
+		return fmt.Errorf("recording: line %d: %w", e.Line, errOmitted)
+	}
+	if d := differ("", want, matchable(got), c.replay.opts.Ignore); d != nil {
+		d.Line = e.Line
+		return d
+	}
+	return nil
+}
+
+// matchable returns what must be the same in a message of a client and in that of the
+// recording. Metadata describes the client and not the message, and a client chooses the IDs
+// of its requests.
+func matchable(m *transport.Message) map[string]any {
+	flat := new(normalizer).message(ToServer, m)
+	if m.Method == "" {
+		return flat
+	}
+	delete(flat, "id")
+	params, _ := flat["params"].(map[string]any)
+	delete(params, "_meta")
+	switch m.Method {
+	case revision.Initialize:
+		delete(params, "clientInfo")
+		delete(params, "capabilities")
+	case mcp.NotificationCancelled:
+		delete(params, "requestId")
+	}
+	if len(params) == 0 {
+		delete(flat, "params")
+	}
+	return flat
+}
+
+// belonging returns the entries that the server's part in a request or notification consists
+// of: its responses and what it sent about it, the answers of the client, and what follows
+// and belongs to no other one.
+func (c *fakeServer) belonging(line int) []int {
+	lines := []int{line}
+	owners := map[ownerKey]int{} // of requests, by ID
+	latest := -1                 // what does not say whose it is belongs to the latest message of the client
+	find := func(d Direction, id transport.ID) int {
+		if i, ok := owners[ownerKey{d, id.Canonical()}]; ok {
+			return i
+		}
+		return latest
+	}
+	for i, e := range c.entries {
+		m, of := &e.parsed, latest
+		switch {
+		case e.Failure != nil:
+			of = find(ToServer, e.Failure.ID)
+		case m.IsResponse():
+			of = find(opposite(e.Direction), m.ID)
+		case e.Direction == ToServer:
+			latest, of = i, i
+		default:
+			of = find(ToServer, aboutOf(e))
+		}
+		if m.IsRequest() {
+			owners[ownerKey{e.Direction, m.ID.Canonical()}] = of
+		}
+		if of == line && i != line {
+			lines = append(lines, i)
+		}
+	}
+	return lines
+}
+
+// An ownerKey names a request: its direction and ID.
+type ownerKey struct {
+	direction Direction
+	id        transport.ID
+}
+
+// aboutOf returns the ID of the request that a message of the server is about, or zero.
+func aboutOf(e *Entry) transport.ID {
+	if !e.About.IsZero() || e.parsed.Method != mcp.NotificationProgress {
+		return e.About
+	}
+	about, _ := transport.ParseID(jsonscan.Member(e.parsed.Params, mcp.MetaProgressToken))
+	return about
+}
+
+// Close implements [transport.Conn].
+func (c *fakeServer) Close() error {
+	c.cancel(transport.ErrClosed)
+	return nil
+}
+
+// Done implements [transport.Conn].
+func (c *fakeServer) Done() <-chan struct{} { return c.ctx.Done() }
+
+// Err implements [transport.Conn].
+func (c *fakeServer) Err() error { return context.Cause(c.ctx) }
+
+// Ordered reports whether the recorded connection was a byte stream; see [transport.Conn].
+func (c *fakeServer) Ordered() bool {
+	return slices.ContainsFunc(c.entries, func(e *Entry) bool { return e.Stream })
+}
