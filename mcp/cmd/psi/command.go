@@ -24,8 +24,11 @@ type command struct {
 	// them; see TestExamples.
 	example string
 	// connects is whether the command talks to a server, which gives it the flags of
-	// [env.clientFlags], and lets the server follow a -- as a command.
+	// [clientFlags], and lets the server follow a -- as a command.
 	connects bool
+	noResult bool                  // has no flags for a result, such as -json
+	hidden   bool                  // is not for people
+	raw      bool                  // takes all arguments as words, even those that look like flags
 	flags    func(f *flag.FlagSet) // adds flags of its own; may be nil
 	// run does what the words of the command line say, which are those that are no flags.
 	run func(ctx context.Context, e *env, words []string) error
@@ -40,8 +43,12 @@ func commands() []*command {
 		promptCommand(),
 		completeCommand(),
 		watchCommand(),
+		gatewayCommand(),
+		serversCommand(),
+		completionCommand(),
 		helpCommand(),
 		versionCommand(),
+		suggestCommand(),
 	}
 }
 
@@ -59,12 +66,10 @@ func findCommand(name string) (*command, error) {
 }
 
 // A usageError is a mistake in the command line, or in a file that it names.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
+type usageError struct{ error }
 
 func usagef(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
+	return &usageError{fmt.Errorf(format, args...)}
 }
 
 // wrongWords is the error for words that do not fit the usage of a command.
@@ -84,18 +89,15 @@ func (c *command) line() string {
 	return line
 }
 
-// cutServer splits a command line at its first "--". What follows is the command of a
-// server, nil if there is none.
-func cutServer(args []string) (before, server []string) {
-	i := slices.Index(args, "--")
-	if i < 0 {
+// parse parses the flags of a command, which may stand before, between and after its words,
+// and the command of a server that follows a --.
+func (e *env) parse(c *command, args []string) (words []string, err error) {
+	if c.raw {
 		return args, nil
 	}
-	return args[:i], append([]string{}, args[i+1:]...)
-}
-
-// parse parses the flags of a command, which may stand before, between and after its words.
-func (e *env) parse(c *command, args []string) (words []string, err error) {
+	if i := slices.Index(args, "--"); i >= 0 { // before package flag sees it, which would drop it
+		args, e.server = args[:i], append([]string{}, args[i+1:]...)
+	}
 	flags := e.flagSet(c)
 	for {
 		switch err := flags.Parse(args); {

@@ -61,6 +61,10 @@ func (t *terminal) fill(ctx context.Context, f field) (value json.RawMessage, ac
 		if err != nil || action != mcp.ActionAccept || line == "" && (!f.required || k.Default != nil) {
 			return nil, action, err
 		}
+		if line == "" {
+			t.printf("(a value is needed)\n")
+			continue
+		}
 		value := k.parse(line, choices)
 		if err = schema.Validate(ctx, value); err == nil {
 			return value, action, nil
@@ -110,7 +114,7 @@ func chosen(text string, choices []choice) json.RawMessage {
 		func(c choice) string { return plain(c.Const) },
 		func(c choice) string { return c.Title },
 	} {
-		if i := slices.IndexFunc(choices, func(c choice) bool { return strings.EqualFold(name(c), text) }); i >= 0 {
+		if i := slices.IndexFunc(choices, func(c choice) bool { return name(c) != "" && strings.EqualFold(name(c), text) }); i >= 0 {
 			return choices[i].Const
 		}
 	}

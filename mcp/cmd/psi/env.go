@@ -58,6 +58,9 @@ func (e *env) flagSet(c *command) *flag.FlagSet {
 	if c.connects {
 		e.client.add(f)
 	}
+	if c.connects && !c.noResult {
+		e.client.addResult(f)
+	}
 	if c.flags != nil {
 		c.flags(f)
 	}
@@ -70,9 +73,13 @@ func (o *clientFlags) add(f *flag.FlagSet) {
 	f.BoolVar(&o.login, "login", false, "log in with a browser if the server wants it, even if psi is not used in a terminal")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long a call may take without progress")
 	f.StringVar(&o.protocol, "protocol", "", "speak this `version` of the protocol, without finding out which one the server speaks")
+	f.BoolVar(&o.verbose, "v", false, "show the messages on the wire, and the standard error of a command")
+}
+
+// addResult adds the flags of commands that show what a server answers.
+func (o *clientFlags) addResult(f *flag.FlagSet) {
 	f.StringVar(&o.log, "log", "", "show the log messages of the server from this `level` on, such as info")
 	f.BoolVar(&o.json, "json", false, "write the result as JSON, for scripts")
-	f.BoolVar(&o.verbose, "v", false, "show the messages on the wire, and the standard error of a command")
 }
 
 // A listFlag is a flag that may be repeated.
@@ -99,18 +106,12 @@ func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mc
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err = e.dial(ctx, t, rest)
+	conn, err = e.dial(ctx, t)
 	return conn, rest, err
 }
 
-// dial opens the connection over a transport.
-func (e *env) dial(ctx context.Context, t transport.Transport, _ []string) (*mcp.Conn, error) {
-	if e.wrap != nil {
-		t = e.wrap(t)
-	}
-	if e.client.verbose {
-		t = transport.WithLogging(t, e.log)
-	}
+// dial opens a connection over a transport.
+func (e *env) dial(ctx context.Context, t transport.Transport) (*mcp.Conn, error) {
 	version, _ := buildVersion()
 	client := mcp.NewClient("psi", version, &mcp.ClientOptions{
 		Elicit: e.term.elicit, ElicitURL: e.term.elicitURL,
@@ -118,10 +119,21 @@ func (e *env) dial(ctx context.Context, t transport.Transport, _ []string) (*mcp
 		LogLevel: mcp.LoggingLevel(e.client.log), Log: e.term.serverLog,
 		Logger: e.log,
 	})
-	conn, err := client.Connect(ctx, t)
+	conn, err := client.Connect(ctx, e.wrapped(t))
 	if err != nil {
 		return nil, err
 	}
 	e.onClose(func() { _ = conn.Close() }) // the command has its result
 	return conn, nil
+}
+
+// wrapped returns the transport with what the command line wants around it.
+func (e *env) wrapped(t transport.Transport) transport.Transport {
+	if e.wrap != nil {
+		t = e.wrap(t)
+	}
+	if e.client.verbose {
+		t = transport.WithLogging(t, e.log)
+	}
+	return t
 }

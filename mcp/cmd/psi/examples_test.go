@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -20,11 +21,16 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	isolate(t)
 	t.Setenv(isServer, "yes")
 	t.Chdir(t.TempDir())
 	mux := newServer()
 	url := serve(t, mux)
 	go keepChanging(t, mux)
+	servers := fmt.Sprintf(`{"mcpServers": {"kitchen": {"url": %q}, "pantry": {"command": %q, "env": {%q: "yes"}}}}`, url, self, isServer)
+	if err := os.WriteFile("servers.json", []byte(servers), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	words := strings.NewReplacer("http://127.0.0.1:8080/mcp", url, "./server", self)
 	for _, c := range commands() {
 		if c.example == "" {

@@ -58,7 +58,9 @@ func writeOverview(w io.Writer) error {
 	var text strings.Builder
 	text.WriteString(intro + "subcommands:\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&text, "  %-11s %s\n", c.name, c.summary)
+		if !c.hidden {
+			fmt.Fprintf(&text, "  %-11s %s\n", c.name, c.summary)
+		}
 	}
 	text.WriteString(outro)
 	_, err := io.WriteString(w, text.String())

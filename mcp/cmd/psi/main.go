@@ -73,26 +73,26 @@ func exitCode(err error) int {
 
 // runCommand finds the subcommand, parses its flags and runs it.
 func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	args, server := cutServer(args)
-	if len(args) == 0 {
-		return &usageError{"which subcommand? psi help lists them"}
+	name := "help"
+	switch {
+	case len(args) == 0 || args[0] == "--":
+		return usagef("which subcommand? psi help lists them")
+	case args[0] == "-h", args[0] == "-help", args[0] == "--help":
+	default:
+		name = args[0]
 	}
-	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
-		args[0] = "help"
-	}
-	c, err := findCommand(args[0])
+	c, err := findCommand(name)
 	if err != nil {
 		return err
 	}
 	e := newEnv(stdin, stdout, stderr)
-	e.server = server
 	words, err := e.parse(c, args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return writeHelp(stdout, c)
 	case err != nil:
 		return err
-	case server != nil && !c.connects:
+	case e.server != nil && !c.connects:
 		return usagef("%s takes no command after --", c.name)
 	}
 	defer e.close()

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -76,10 +77,40 @@ func report(ctx context.Context, in struct {
 	return fmt.Sprintf("%s, %d pages", in.Title, in.Pages), nil
 }
 
+// addAsker adds tools that ask, fail, and send what is not text.
+func addAsker(mux *mcp.Mux) {
+	mux.Tool("order", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (order, error) {
+		return mcp.Elicit[order](ctx, "order", "What will it be?")
+	}, nil))
+	mux.Tool("pay", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		return "paid", mcp.ElicitURL(ctx, "pay", "Please pay.", "https://pay.example.com/1")
+	}, nil))
+	mux.Tool("fail", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", errors.New("out of flour") }, nil))
+	mux.Tool("media", mcp.ToolFunc(func(context.Context, struct{}) ([]mcp.Content, error) {
+		return []mcp.Content{
+			mcp.Text("three files"),
+			&mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"},
+			&mcp.AudioContent{Data: []byte("wav"), MIMEType: "audio/wav"},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://../../etc", MIMEType: "x/y; \x1b[2J", Blob: []byte("blob")}},
+			&mcp.ResourceLink{Resource: mcp.Resource{URI: "test://menu", Name: "menu"}},
+		}, nil
+	}, nil))
+}
+
 // serve serves a mux over HTTP.
 func serve(t *testing.T, mux *mcp.Mux) (url string) {
 	t.Helper()
 	return mcptest.Serve(t, mcphttp.NewHandler(mux, nil))
+}
+
+// isolate has psi find no files of the user who runs the test.
+func isolate(t *testing.T) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	for _, name := range []string{"HOME", "USERPROFILE", "XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, home)
+	}
+	return home
 }
 
 // An outcome is what psi wrote, and how it ended.

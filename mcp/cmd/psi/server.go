@@ -43,10 +43,23 @@ func (e *env) commandTransport() (transport.Transport, error) {
 	}
 	cmd := exec.Command(e.server[0], e.server[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
 	cmd.Env = os.Environ()
-	return mcpstdio.NewCommand(cmd, &mcpstdio.CommandOptions{Logger: e.log}), nil
+	return mcpstdio.NewCommand(cmd, e.commandOptions()), nil
+}
+
+func (e *env) commandOptions() *mcpstdio.CommandOptions {
+	return &mcpstdio.CommandOptions{Logger: e.log}
 }
 
 func (e *env) urlTransport(url string) (transport.Transport, error) {
+	opts, err := e.httpOptions(url)
+	if err != nil {
+		return nil, err
+	}
+	return mcphttp.NewTransport(url, opts), nil
+}
+
+// httpOptions returns the options of the transport to a URL.
+func (e *env) httpOptions(url string) (*mcphttp.TransportOptions, error) {
 	header, err := e.header()
 	if err != nil {
 		return nil, err
@@ -55,7 +68,7 @@ func (e *env) urlTransport(url string) (transport.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcphttp.NewTransport(url, &mcphttp.TransportOptions{Header: header, Client: client, Logger: e.log}), nil
+	return &mcphttp.TransportOptions{Header: header, Client: client, Logger: e.log}, nil
 }
 
 // header returns the headers of -header.
@@ -69,8 +82,4 @@ func (e *env) header() (http.Header, error) {
 		header.Add(name, strings.TrimSpace(value))
 	}
 	return header, nil
-}
-
-func (e *env) namedTransport(context.Context, string) (transport.Transport, error) {
-	return nil, usagef("no names yet")
 }

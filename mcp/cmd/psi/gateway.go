@@ -1,0 +1,244 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/config"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcpstdio"
+	"github.com/go-psi/psi/middleware"
+)
+
+// tokenVariable is the environment variable with the token that callers of a gateway need.
+const tokenVariable = "PSI_GATEWAY_TOKEN"
+
+func gatewayCommand() *command {
+	g := &gateway{}
+	c := &command{
+		name: "gateway", usage: "FILE|SERVER [NAME ...]", summary: "serve the servers of a file at one endpoint", connects: true, noResult: true,
+		help: `gateway serves all servers of a configuration file at one endpoint, whatever revisions they and
+its clients speak. The tool "search" of the server "notes" is the tool "notes_search" of the
+gateway. With names, it serves only these servers; it leaves out disabled ones, and tools that
+the file excludes with excludeTools, or does not include in includeTools. A server may come
+and go: the gateway connects again, and starts a command again.
+
+A single SERVER is served as it is, without a prefix: so a server that is a command gets an
+endpoint, and with -stdio a remote server with a login becomes one for hosts that only start
+commands.
+
+At an address that other machines can reach, callers need a bearer token: that of the
+environment variable ` + tokenVariable + `, which has at least 16 bytes.`,
+		example: `$ psi gateway -stdio servers.json
+$ psi gateway -stdio http://127.0.0.1:8080/mcp
+`,
+		flags: func(f *flag.FlagSet) {
+			f.StringVar(&g.addr, "http", "127.0.0.1:8080", "serve at http://`address`/mcp")
+			f.BoolVar(&g.stdio, "stdio", false, "serve on standard input and output instead")
+			f.Var(&g.hidden, "hide", "hide tools, prompts and resources whose names or URIs match this `pattern`, such as *_delete_*; may be repeated")
+		},
+	}
+	c.run = func(ctx context.Context, e *env, words []string) error {
+		if err := g.check(); err != nil {
+			return err
+		}
+		handler, err := g.handler(ctx, e, c, words)
+		if err != nil {
+			return err
+		}
+		if g.stdio {
+			return ignoreEnd(ctx, (&mcpstdio.Server{Handler: handler, In: e.stdin, Out: e.stdout}).Serve(ctx))
+		}
+		return g.serveHTTP(ctx, e, handler)
+	}
+	return c
+}
+
+// A gateway serves several servers as one.
+type gateway struct {
+	addr   string
+	stdio  bool
+	hidden listFlag
+}
+
+// check checks the flags and the token.
+func (g *gateway) check() error {
+	for _, pattern := range g.hidden {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return usagef("gateway: -hide %q is not a pattern", pattern)
+		}
+	}
+	token := os.Getenv(tokenVariable)
+	if host, _, err := net.SplitHostPort(g.addr); !g.stdio && token == "" && (err != nil || !network.IsLoopback(host)) {
+		return usagef("gateway: other machines can reach %q: set %s to a token that callers need, or serve at 127.0.0.1", g.addr, tokenVariable)
+	}
+	if token != "" && len(token) < 16 {
+		return usagef("gateway: %s has %d bytes, want at least 16, made at random", tokenVariable, len(token))
+	}
+	return nil
+}
+
+// handler returns the servers that the words name, as one. Connecting to them begins.
+func (g *gateway) handler(ctx context.Context, e *env, c *command, words []string) (mcp.Handler, error) {
+	var handler mcp.Handler
+	if isFile := e.server == nil && len(words) > 0 && strings.HasSuffix(words[0], ".json") && !isURL(words[0]); isFile {
+		mux, err := g.mount(ctx, e, words[0], words[1:])
+		if err != nil {
+			return nil, err
+		}
+		handler = mux
+	} else {
+		t, rest, err := e.transport(ctx, c, words)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(rest) > 0:
+			return nil, c.wrongWords("want one server, or a file whose name ends in .json")
+		}
+		handler = g.upstream(ctx, e, "server", t)
+	}
+	return middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+		return !slices.ContainsFunc(g.hidden, func(pattern string) bool {
+			matches, _ := path.Match(pattern, name) // check has checked the pattern
+			return matches
+		})
+	})(handler), nil
+}
+
+// mount mounts the servers of a file: those with the given names, or all that are enabled.
+func (g *gateway) mount(ctx context.Context, e *env, file string, names []string) (*mcp.Mux, error) {
+	f, err := config.Load(file)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	servers := slices.DeleteFunc(slices.Clone(f.Servers), func(s *config.Server) bool { return s.Disabled })
+	if len(names) > 0 {
+		servers = nil
+	}
+	for _, name := range names {
+		s, err := f.Server(name)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		servers = append(servers, s)
+	}
+	if err := checkPrefixes(servers); err != nil {
+		return nil, err
+	}
+	transports := make([]transport.Transport, len(servers))
+	for i, s := range servers { // all of them, before the first is started
+		if transports[i], err = e.configTransport(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	version, _ := buildVersion()
+	mux := mcp.NewMux("psi gateway", version, &mcp.MuxOptions{
+		Instructions: "Several servers, told apart by the prefixes of their names.", Logger: e.log,
+	})
+	for i, s := range servers {
+		mux.Mount(prefixOf(s.Name), selected(s)(g.upstream(ctx, e, s.Name, transports[i])))
+	}
+	return mux, nil
+}
+
+// prefixOf returns the prefix of a server: its name, with what names of tools cannot have
+// replaced.
+func prefixOf(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '-' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
+			return r
+		}
+		return '_'
+	}, name) + "_"
+}
+
+// checkPrefixes checks that no name of a server begins with another one: it would not be
+// known to which of them a tool belongs.
+func checkPrefixes(servers []*config.Server) error {
+	if len(servers) == 0 {
+		return usagef("gateway: the file has no server that is enabled")
+	}
+	for i, a := range servers {
+		if len(prefixOf(a.Name)) > 64 {
+			return usagef("gateway: the name of the server %q is longer than 63 characters", a.Name)
+		}
+		for j, b := range servers {
+			if i != j && strings.HasPrefix(prefixOf(b.Name), prefixOf(a.Name)) {
+				return usagef("gateway: tools of %q and %q would have the same prefix %q: rename one of the servers", a.Name, b.Name, prefixOf(a.Name))
+			}
+		}
+	}
+	return nil
+}
+
+// selected returns middleware that hides the tools of a server that its file excludes.
+func selected(s *config.Server) mcp.Middleware {
+	return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
+		return kind != middleware.Tool || !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
+	})
+}
+
+// upstream returns a server that may come and go. Questions of the server are passed on to
+// the callers of the gateway, who are one user.
+func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport.Transport) *mcp.Upstream {
+	version, _ := buildVersion()
+	client := mcp.NewClient("psi gateway", version, &mcp.ClientOptions{
+		Forward: true, Version: e.client.protocol, CallTimeout: e.client.timeout, KeepAlive: 30 * time.Second, Logger: e.log,
+	})
+	// Requests in flight need the server until the end.
+	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.ReconnectOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
+	e.onClose(func() { _ = up.Close() }) // ends the server if it is a command
+	return up
+}
+
+// serveHTTP serves until ctx is done, and then for as long as the requests take that are in
+// flight, but no longer than a few seconds.
+func (g *gateway) serveHTTP(ctx context.Context, e *env, h mcp.Handler) error {
+	endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: e.log})
+	var protected http.Handler = endpoint
+	if token := os.Getenv(tokenVariable); token != "" {
+		protected = auth.Require(auth.APIKeys(map[string]*mcp.Principal{token: {Issuer: "psi gateway", Subject: "user"}}, nil), nil)(endpoint)
+	}
+	routes := http.NewServeMux()
+	routes.Handle("/mcp", protected)
+	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", g.addr)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	e.term.printf("serving at http://%s/mcp\n", listener.Addr())
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(endpoint.Shutdown(closing), server.Shutdown(closing))
+}
+
+// ignoreEnd returns the error of a server, nil if it was interrupted: that is how it ends.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // as said
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp/config"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+func serversCommand() *command {
+	var file string
+	return &command{
+		name: "servers", summary: "list the servers in configuration files",
+		help: `servers lists the servers whose names psi knows: those in the file of -config or, without it, in
+the files of the user's hosts, such as Claude Desktop, VS Code and Cursor.`,
+		example: `$ psi servers -config servers.json
+kitchen  http   servers.json
+pantry   stdio  servers.json
+`,
+		flags: func(f *flag.FlagSet) { f.StringVar(&file, "config", "", "list those of this `file`") },
+		run: func(_ context.Context, e *env, _ []string) error {
+			files, err := e.configFiles(file)
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+			for _, f := range files {
+				for _, s := range f.Servers {
+					state := ""
+					if s.Disabled {
+						state = "\tdisabled"
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s%s\n", printable.Line(s.Name), cmp.Or(s.Type, "malformed"), printable.Line(f.Path), state)
+				}
+			}
+			return table.Flush()
+		},
+	}
+}
+
+// namedTransport returns the transport to the server with a name.
+func (e *env) namedTransport(ctx context.Context, name string) (transport.Transport, error) {
+	files, err := e.configFiles(e.client.config)
+	if err != nil {
+		return nil, err
+	}
+	var found []*config.Server
+	var names, paths []string
+	for _, f := range files {
+		for _, s := range f.Servers {
+			names = append(names, s.Name)
+			if s.Name == name {
+				found, paths = append(found, s), append(paths, f.Path)
+			}
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return nil, usagef("several files have a server %q: choose one with -config %s", name, strings.Join(paths, " or "))
+	case len(found) == 0:
+		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names", name, nearest.Hint(name, names))
+	}
+	return e.configTransport(ctx, found[0])
+}
+
+// configTransport returns the transport to a server of a configuration file.
+func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.Transport, error) {
+	t, err := s.Transport(ctx, &config.Options{Input: e.term.input, Command: e.commandOptions(), HTTP: e.httpOptions})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return t, nil
+}
+
+// configFiles returns the file at a path or, if it is "", those of the user's hosts. Of these,
+// one that cannot be read is left out.
+func (e *env) configFiles(path string) ([]*config.File, error) {
+	if path != "" {
+		f, err := config.Load(path)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		return []*config.File{f}, nil
+	}
+	var files []*config.File
+	for _, l := range config.Locations() {
+		f, err := config.Load(l.Path)
+		switch {
+		case err == nil:
+			files = append(files, f)
+		case !errors.Is(err, fs.ErrNotExist):
+			e.log.Info("the configuration of a host is left out", "host", l.Host, "error", err)
+		}
+	}
+	return files, nil
+}
+
+// input asks for an input of a configuration file. An empty answer is the default.
+func (t *terminal) input(ctx context.Context, in config.Input) (string, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	t.printf("%s\n", printable.Line(cmp.Or(in.Description, in.ID)))
+	for i, option := range in.Options {
+		t.printf("  %d  %s\n", i+1, printable.Line(option))
+	}
+	if in.Password {
+		t.printf("(What you write is shown.)\n")
+	}
+	line, action, err := t.ask(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case action != "accept":
+		return "", errors.New("no answer was given")
+	case line == "":
+		return in.Default, nil
+	}
+	if i := slices.IndexFunc(in.Options, func(o string) bool { return o == line }); i < 0 && len(in.Options) > 0 {
+		return "", fmt.Errorf("want one of %s", strings.Join(in.Options, ", "))
+	}
+	return line, nil
+}

@@ -1,0 +1,200 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+var tests = []struct {
+	name, args, in string
+	out, errOut    string // what is written, and a part of what is
+	code           int
+}{
+	{name: "text becomes what the tool expects", args: "call add a=2 b:=3", out: `{"sum":5}` + "\n"},
+	{name: "an object", args: `call report {"title":"7"}`, out: "7, 0 pages\n"},
+	{name: "text stays text", args: "call report title=7", out: "7, 0 pages\n"},
+	{name: "as JSON", args: "call -json add a=2 b=3", out: `{"content":[{"text":"{\"sum\":5}","type":"text"}],"structuredContent":{"sum":5}}` + "\n"},
+	{name: "a wrong type", args: `call add a=two b:="3"`, code: exitUsage,
+		errOut: "psi: the tool \"add\" was not called: invalid arguments:\n  /a: expected integer, got string \"two\"\n  /b: expected integer, got string \"3\"\n"},
+	{name: "a missing argument", args: "call add a=2", code: exitUsage, errOut: "/b: "},
+	{name: "an unknown argument", args: "call add a=2 b=3 c=4", code: exitUsage, errOut: "/c: "},
+	{name: "no JSON", args: "call add a:=x", code: exitUsage, errOut: `the argument "a" is not JSON`},
+	{name: "no argument", args: "call add 2 3", code: exitUsage, errOut: `the argument "2" is neither name=text nor name:=json`},
+	{name: "twice", args: "call add a=1 a=2", code: exitUsage, errOut: `the argument "a" is given twice`},
+	{name: "a broken object", args: "call add {", code: exitUsage, errOut: "the arguments are not a JSON object"},
+	{name: "no tool", args: "call", code: exitUsage, errOut: "which tool?\nusage: psi call [flags] SERVER TOOL [ARGUMENT ...]"},
+	{name: "an unknown tool", args: "call ad", code: exitUsage, errOut: `psi: the server has no tool "ad"; did you mean "add"?`},
+	{name: "a failing tool", args: "call fail", code: exitToolFailed, errOut: `the tool "fail" failed: out of flour`},
+	{name: "a failing tool as JSON", args: "call -json fail", code: exitToolFailed, errOut: "out of flour",
+		out: `{"content":[{"text":"out of flour","type":"text"}],"isError":true}` + "\n"},
+	{
+		name: "a form", args: "call order", in: "medium\n\n2\nperhaps\nno\n0\n3\ncapers, olives\n",
+		out: `{"size":"large","amount":3,"extras":["capers","olives"],"agreed":false}` + "\n",
+		errOut: "The server asks: What will it be?\n(An empty line leaves a field out, or to its default. ! declines.)\n" +
+			"size: string, one of small, large, required: How large\n  1  small\n  2  large\n> expected one of the allowed values, got string \"medium\"; allowed: \"small\", \"large\"\n> (a value is needed)\n> agreed: ",
+	},
+	{name: "defaults", args: "call order", in: "small\ny\n\n\n", out: `{"size":"small","amount":1,"agreed":true}` + "\n", errOut: "amount: integer, at least 1, default 1\n"},
+	{name: "declined", args: "call order", in: "!\n", code: exitToolFailed, errOut: "declined"},
+	{name: "no answer", args: "call order", code: exitToolFailed, errOut: "cancelled"},
+	{name: "consent", args: "call pay", in: "y\n", out: "paid\n", errOut: "The server asks: Please pay.\nIt wants you to open a page of pay.example.com:\n  https://pay.example.com/1\nDo you agree?"},
+	{name: "no consent", args: "call pay", in: "\n", code: exitToolFailed, errOut: "declined"},
+	{name: "a resource", args: "read test://menu", out: "soup, bread\n"},
+	{name: "a resource as JSON", args: "read test://menu -json", out: `{"contents":[{"text":"soup, bread\n","uri":"test://menu","mimeType":"text/plain"}]}` + "\n"},
+	{name: "no such resource", args: "read test://none", code: exitFailed, errOut: `resource "test://none" not found`},
+	{name: "two resources", args: "read test://menu test://menu", code: exitUsage, errOut: "want one URI"},
+	{name: "a prompt", args: `prompt explain {"topic":"tides"}`, out: "user:\nExplain tides.\n"},
+	{name: "a prompt of numbers", args: "prompt explain topic:=1", code: exitUsage, errOut: "the arguments of a prompt are strings"},
+	{name: "no prompt", args: "prompt", code: exitUsage, errOut: "which prompt?"},
+	{name: "nothing to complete", args: "complete explain", code: exitUsage, errOut: "want a prompt or a template, and an argument"},
+	{name: "no name to complete", args: "complete explain topic", code: exitUsage, errOut: `the argument "topic" is not name=text`},
+	{name: "an unknown name", args: "list nothing", code: exitUsage, errOut: `the server has nothing named "nothing"`},
+}
+
+// Each subcommand does the same whatever the server speaks.
+func TestCommands(t *testing.T) {
+	isolate(t)
+	mux := newServer()
+	addAsker(mux)
+	url := serve(t, mux)
+	for _, flags := range [][]string{nil, {"-protocol", mcp.LatestVersion}, {"-protocol", mcp.LegacyVersions()[0]}} {
+		for _, test := range tests {
+			t.Run(test.name+" "+strings.Join(flags, " "), func(t *testing.T) {
+				words := strings.Split(test.args, " ")
+				i := 1
+				if i < len(words) && words[i] == "-json" {
+					i++
+				}
+				args := append(append(append(words[:i:i], flags...), url), words[i:]...)
+				if test.name == "a wrong type" { // the only argument with a quote
+					args[len(args)-1] = `b:="3"`
+				}
+				got := psi(t, test.in, args...)
+				if got.code != test.code || !sameOutput(got.out, test.out) || !strings.Contains(got.errOut, test.errOut) {
+					t.Errorf("exit code %d, wrote %q and %q,\nwant %d, %q and %q", got.code, got.out, got.errOut, test.code, test.out, test.errOut)
+				}
+			})
+		}
+	}
+}
+
+// sameOutput reports whether two outputs are equal. Of JSON, it compares what both have.
+func sameOutput(got, want string) bool {
+	var a, b map[string]any
+	if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil {
+		return got == want
+	}
+	for name := range b {
+		if !reflect.DeepEqual(a[name], b[name]) {
+			return false
+		}
+	}
+	return strings.HasSuffix(got, "}\n") && strings.Count(got, "\n") == 1
+}
+
+// Mistakes in the command line are usage errors.
+func TestUsage(t *testing.T) {
+	isolate(t)
+	for args, want := range map[string]string{
+		"":                                 "which subcommand?",
+		"--":                               "which subcommand?",
+		"lst":                              `there is no subcommand "lst"; did you mean "list"?`,
+		"list":                             "which server?",
+		"list --":                          "no command follows the --",
+		"version -- x":                     "version takes no command after --",
+		"list -nonsense":                   "psi help list lists the flags",
+		"list nowhere":                     `"nowhere" is neither a URL nor the name of a server`,
+		"list -config none.json x":         "config: open none.json",
+		"list -header x http://localhost/": `-header "x" is not of the form "Name: value"`,
+		"help nothing":                     `there is no subcommand "nothing"`,
+		"completion tcsh":                  "want one of bash, fish, zsh",
+		"gateway -http :8080 x.json":       `other machines can reach ":8080"`,
+		"gateway -hide [ x.json":           `-hide "[" is not a pattern`,
+		"gateway none.json":                "config: open none.json",
+	} {
+		t.Run(args, func(t *testing.T) {
+			if got := psi(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.errOut, want) {
+				t.Errorf("exit code %d, wrote %q, want %q", got.code, got.errOut, want)
+			}
+		})
+	}
+}
+
+// What is no mistake in the command line is another exit code.
+func TestFailures(t *testing.T) {
+	isolate(t)
+	for _, args := range []string{"list -protocol 1999-01-01 http://localhost", "list ftp://x", "list -- /no/such/program"} {
+		if got := psi(t, "", strings.Fields(args)...); got.code != exitFailed || !strings.HasPrefix(got.errOut, "psi: ") {
+			t.Errorf("%s: exit code %d, wrote %q", args, got.code, got.errOut)
+		}
+	}
+}
+
+// An interrupt cancels the call at the server.
+func TestInterrupt(t *testing.T) {
+	isolate(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	cancelled := make(chan struct{})
+	mux := mcp.NewMux("slow", "v1.0.0", nil)
+	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		interrupt()
+		<-ctx.Done()
+		close(cancelled)
+		return "", ctx.Err()
+	}, nil))
+	var errOut strings.Builder
+	if code := run(ctx, []string{"call", serve(t, mux), "wait"}, strings.NewReader(""), &errOut, &errOut); code != exitInterrupted {
+		t.Errorf("exit code %d, wrote %q", code, &errOut)
+	}
+	<-cancelled
+}
+
+// The scripts of completion are ones of their shells, where these are installed.
+func TestCompletionScripts(t *testing.T) {
+	for shell := range scripts {
+		got := psi(t, "", "completion", shell)
+		path, err := exec.LookPath(shell)
+		if got.code != exitOK || err != nil {
+			continue
+		}
+		check := exec.CommandContext(t.Context(), path, "-n")
+		check.Stdin = strings.NewReader(got.out)
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	home := isolate(t)
+	if err := os.MkdirAll(home+"/.cursor", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const servers = `{"mcpServers": {"kitchen": {"command": "x"}, "two words": {"command": "x"}}}`
+	if err := os.WriteFile(home+"/.cursor/mcp.json", []byte(servers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"ca":            "call\n",
+		"call ":         "kitchen\n",
+		"call -prot":    "-protocol\n",
+		"help pro":      "prompt\n",
+		"completion z":  "zsh\n",
+		"call kitchen ": "",
+		"nothing ":      "",
+		"call x -- -":   "",
+	} {
+		if got := psi(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...); got.out != want {
+			t.Errorf("%q: suggested %q, want %q", args, got.out, want)
+		}
+	}
+}
