@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +28,7 @@ type eventLog struct {
 	shared      bool          // with other processes
 	replica     string        // the name of this process
 	askTimeout  time.Duration // how long a question may wait for its answer
-	presence    presence      // of this process, in the store
+	presence    *presence     // of the replicas
 	lastWarning atomic.Int64  // when the log last said that events are not kept, in Unix seconds
 }
 
@@ -36,48 +38,60 @@ func (e *eventLog) mayWarn() bool {
 	return now-last >= 60 && e.lastWarning.CompareAndSwap(last, now)
 }
 
-func logName(session string, stream int64) string {
-	return "psi/events/" + session + "/" + strconv.FormatInt(stream, 10)
+// streamName returns the name of a stream of a session: a number and, with a shared store,
+// the replica that writes it.
+func (e *eventLog) streamName(number int64) string {
+	name := strconv.FormatInt(number, 10)
+	if e.shared {
+		name += "." + e.replica
+	}
+	return name
 }
+
+// ownerOf returns the replica that writes a stream, "" if the name has none.
+func ownerOf(stream string) string {
+	_, owner, _ := strings.Cut(stream, ".")
+	return owner
+}
+
+func logName(session, stream string) string { return "psi/events/" + session + "/" + stream }
 
 // eventID returns "stream-position".
-func eventID(stream int64, position uint64) string {
-	return strconv.FormatInt(stream, 10) + "-" + strconv.FormatUint(position, 10)
+func eventID(stream string, position uint64) string {
+	return stream + "-" + strconv.FormatUint(position, 10)
 }
 
-func parseEventID(id string) (stream int64, position uint64, ok bool) {
-	before, after, ok := strings.Cut(id, "-")
-	if !ok || len(id) > 64 {
-		return 0, 0, false
+var eventPattern = regexp.MustCompile(`^(\d{1,19}(?:\.[A-Z0-9]{1,26})?)-(\d{1,20})$`)
+
+func parseEventID(id string) (stream string, position uint64, ok bool) {
+	parts := eventPattern.FindStringSubmatch(id)
+	if parts == nil {
+		return "", 0, false
 	}
-	number, err := strconv.ParseUint(before, 10, 63)
-	if err != nil {
-		return 0, 0, false
-	}
-	position, err = strconv.ParseUint(after, 10, 64)
-	return int64(number), position, err == nil
+	position, err := strconv.ParseUint(parts[2], 10, 64)
+	return parts[1], position, err == nil
 }
 
 // The first byte of a record says what follows it.
 const (
-	recordPrime   = 'p' // no message: the stream starts or is resumed here; a streamOwner or nothing
+	recordPrime   = 'p' // no message: the stream starts or is resumed here; its will or nothing
 	recordMessage = 'm'
 	recordLast    = 'l' // a message after which the stream is done
 )
 
 // append keeps a record and returns its position.
-func (e *eventLog) append(ctx context.Context, session string, stream int64, kind byte, message []byte) (uint64, error) {
+func (e *eventLog) append(ctx context.Context, session, stream string, kind byte, message []byte) (uint64, error) {
 	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
 	return e.store.Append(context.WithoutCancel(ctx), logName(session, stream), data, e.retention)
 }
 
-func (e *eventLog) drop(ctx context.Context, session string, stream int64) error {
+func (e *eventLog) drop(ctx context.Context, session, stream string) error {
 	return e.store.Drop(context.WithoutCancel(ctx), logName(session, stream))
 }
 
 // isComplete reports whether the record at a position, the first one of a stream, is
 // still kept. Position 0 means that there was none.
-func (e *eventLog) isComplete(ctx context.Context, session string, stream int64, first uint64) (bool, error) {
+func (e *eventLog) isComplete(ctx context.Context, session, stream string, first uint64) (bool, error) {
 	if first == 0 {
 		return true, nil
 	}
@@ -85,9 +99,21 @@ func (e *eventLog) isComplete(ctx context.Context, session string, stream int64,
 	return len(records) > 0 && records[0].Position == first, err
 }
 
+// readWill returns the will of a stream, empty if it has none any more.
+func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte, error) {
+	records, err := e.store.Read(ctx, logName(session, stream), 0, 1)
+	switch {
+	case errors.Is(err, store.ErrTrimmed):
+		return nil, nil
+	case err != nil || len(records) == 0 || len(records[0].Data) == 0 || records[0].Data[0] != recordPrime:
+		return nil, err
+	}
+	return records[0].Data[1:], nil
+}
+
 // replay writes the events of a stream after a position. It returns the position of the
 // last one and whether that ends the stream.
-func (e *eventLog) replay(ctx context.Context, session string, stream int64, position uint64, out *eventWriter) (last uint64, done bool, err error) {
+func (e *eventLog) replay(ctx context.Context, session, stream string, position uint64, out *eventWriter) (last uint64, done bool, err error) {
 	for {
 		records, err := e.store.Read(ctx, logName(session, stream), position, 0)
 		if err != nil || len(records) == 0 {
@@ -118,7 +144,7 @@ type keptLogs struct {
 // keptLog is one of these logs. Its size is an upper bound: the store may have trimmed it.
 type keptLog struct {
 	session *session
-	stream  int64
+	stream  string
 	bytes   int
 	last    time.Time // of the last event
 }
@@ -137,7 +163,7 @@ func (k *keptLogs) add(e *eventLog, st *stream, size int) (dropped []*keptLog, o
 		return nil, false
 	}
 	if st.log == nil || st.log.Value == nil {
-		st.log = k.logs.PushBack(&keptLog{session: st.session, stream: st.number})
+		st.log = k.logs.PushBack(&keptLog{session: st.session, stream: st.name})
 	}
 	k.logs.MoveToBack(st.log)
 	l := keptLogOf(st.log)
@@ -177,7 +203,7 @@ func (k *keptLogs) removeExpiredLocked(before time.Time) {
 }
 
 // removeSession removes the logs of a session and returns the numbers of their streams.
-func (k *keptLogs) removeSession(s *session) (streams []int64) {
+func (k *keptLogs) removeSession(s *session) (streams []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for e := k.logs.Front(); e != nil; {
@@ -209,7 +235,7 @@ func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
 
 // stopKeeping returns the numbers of the streams with kept events. No events are kept after
 // it.
-func (s *session) stopKeeping() (streams []int64) {
+func (s *session) stopKeeping() (streams []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -220,30 +246,30 @@ func (s *session) stopKeeping() (streams []int64) {
 func (s *session) addStream(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st.number == standaloneStream {
+	if st.name == standaloneStream {
 		return
 	}
 	if s.streams == nil {
-		s.streams = map[int64]*stream{}
+		s.streams = map[string]*stream{}
 	}
-	s.streams[st.number] = st
+	s.streams[st.name] = st
 }
 
 // removeStream removes a stream that is done. Its events stay, unless the session has
 // ended.
 func (s *session) removeStream(ctx context.Context, st *stream) {
 	s.mu.Lock()
-	delete(s.streams, st.number)
+	delete(s.streams, st.name)
 	ended := s.ended
 	s.mu.Unlock()
 	if ended {
-		_ = s.events.drop(ctx, s.id, st.number) // otherwise they expire
+		_ = s.events.drop(ctx, s.id, st.name) // otherwise they expire
 	}
 }
 
 // streamOf returns the stream of a request in flight, or nil.
-func (s *session) streamOf(number int64) *stream {
+func (s *session) streamOf(name string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.streams[number]
+	return s.streams[name]
 }

@@ -35,24 +35,24 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 		h.listen(r, s, out, nil)
 		return
 	}
-	number, position, ok := parseEventID(last)
+	name, position, ok := parseEventID(last)
 	switch {
 	case !ok:
 		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", headerLastEventID))
-	case number == standaloneStream:
+	case name == standaloneStream:
 		h.listen(r, s, out, &position)
 	default:
-		h.resume(r, s, out, number, position)
+		h.resume(r, s, out, name, position)
 	}
 }
 
 // resume continues the stream of a request after a position.
-func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, number int64, position uint64) {
+func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, name string, position uint64) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	st := s.streamOf(number)
+	st := s.streamOf(name)
 	if st == nil {
-		h.follow(ctx, cancel, s, out, number, position)
+		h.follow(ctx, cancel, s, out, name, position)
 		return
 	}
 	if err := st.attach(ctx, out, position, cancel); err != nil {
@@ -72,8 +72,8 @@ const followInterval = time.Second
 // follow continues a stream that this process does not write: it is done, or another
 // replica writes it. It sends the events in the store until the stream ends or none of
 // its events is kept any more.
-func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *eventWriter, number int64, position uint64) {
-	position, done, err := s.events.replay(ctx, s.id, number, position, out)
+func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *eventWriter, name string, position uint64) {
+	position, done, err := s.events.replay(ctx, s.id, name, position, out)
 	h.finishReplay(out, err)
 	if err != nil || done || position == 0 || !s.events.shared { // 0: there never was such a stream
 		return
@@ -82,7 +82,6 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	out.beat() // sends the head
 	defer startHeartbeat(h.opts.Heartbeat, out).stop()
-	owner := s.events.ownerOf(ctx, s.id, number)
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	for err == nil && !done {
@@ -91,8 +90,8 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 		case <-ctx.Done():
 			return
 		}
-		if err = s.events.endIfAbandoned(ctx, s.id, number, owner); err == nil {
-			position, done, err = s.events.replay(ctx, s.id, number, position, out)
+		if err = s.events.endIfAbandoned(ctx, s.id, name); err == nil {
+			position, done, err = s.events.replay(ctx, s.id, name, position, out)
 		}
 	}
 }
@@ -114,8 +113,9 @@ func (h *Handler) finishReplay(out *eventWriter, err error) {
 	}
 }
 
-// standaloneStream is the number of the stream of a session that belongs to no request.
-const standaloneStream = 0
+// standaloneStream is the name of the stream of a session that belongs to no request. All
+// replicas write it.
+const standaloneStream = "0"
 
 // listenerGrace is how long a session goes on to listen for changes after the client of
 // its standalone stream has gone, so that a client which resumes it has missed nothing.
@@ -229,10 +229,11 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	if !l.isDetached {
 		st.dropClientLocked()
 		st.out, st.onDetach = l.out, l.leave
-		if l.position == nil && st.registered {
-			st.primeLocked(l.ctx)
+		if l.position == nil {
+			st.isPrimed = false // the client knows no event
 		}
-		st.registerLocked(l.ctx)
+		st.registerLocked()
+		_ = st.primeLocked(l.ctx) // the next event tries again
 	}
 	return before, nil
 }
@@ -278,7 +279,7 @@ func (s *session) addListener(l *listener) {
 
 func (s *session) setNextLocked(l *listener) {
 	if s.standalone.stream == nil {
-		s.standalone.stream = &stream{session: s, number: standaloneStream, opts: &l.handler.opts}
+		s.standalone.stream = &stream{session: s, name: standaloneStream, opts: &l.handler.opts}
 	}
 	l.stream, s.standalone.next = s.standalone.stream, l
 	if l.handler.closing.Err() != nil {

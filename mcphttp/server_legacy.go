@@ -4,6 +4,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -145,29 +146,31 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	buf := bufpool.Get()
 	defer buf.Put()
 	ctx := detachedContext(r, &c.values)
+	c.accept(ctx)
 	if !accept.stream {
-		buf.B = c.serve(ctx, buf.B, noStream{})
+		buf.B = c.serve(buf.B, noStream{})
 		h.finishCall(ctx, w, c)
 		c.writeJSON(ctx, w, buf.B)
 		return
 	}
-	st := c.session.newStream(&h.opts, c.message.ID, newEventWriter(w, r, h.opts.WriteTimeout))
+	st := c.session.newStream(&h.opts, c.call, newEventWriter(w, r, h.opts.WriteTimeout))
 	c.values.stream = st
 	heartbeat := startHeartbeat(h.opts.Heartbeat, st)
 	defer heartbeat.stop() // also if the handler panics
-	buf.B = c.serve(ctx, buf.B, st)
+	buf.B = c.serve(buf.B, st)
 	heartbeat.stop()
 	h.finishCall(ctx, w, c)
 	if (accept.json || c.lacksScope()) && st.closeUnused() {
 		c.writeJSON(ctx, w, buf.B)
 		return
 	}
-	st.finish(ctx, buf.B)
+	if !st.finish(ctx, buf.B) {
+		h.keepEnd(ctx, st, bytes.Clone(buf.B))
+	}
 }
 
 // serve serves the call and appends the response to dst.
-func (c *legacyCall) serve(ctx context.Context, dst []byte, out serving.Sender) []byte {
-	c.accept(ctx)
+func (c *legacyCall) serve(dst []byte, out serving.Sender) []byte {
 	c.call.Serve(out)
 	return c.call.Append(dst)
 }

@@ -5,122 +5,148 @@ package mcphttp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
 
 // This file fails the requests of replicas that were killed. A replica that has sessions
-// keeps a value in the store, which expires soon after the replica is gone. The log of a
-// stream begins with the name of the replica that writes it; another replica at which the
-// client resumes the stream looks for that value.
+// announces itself to the others every second. The name of a stream has that of the replica
+// that writes it: another replica, at which the client resumes the stream, ends it when it
+// has not heard from that one for some time.
+
+// aliveTopic is the topic on which replicas announce themselves by their names.
+const aliveTopic = "psi/alive"
 
 const (
-	presenceInterval = 2 * time.Second  // between two signs of life
-	presenceLifetime = 6 * time.Second  // in the store
-	presenceGrace    = 6 * time.Second  // after a store was down, in which all replicas show signs of life again
-	presenceTimeout  = 10 * time.Second // of one write
+	aliveInterval = time.Second       // between two announcements
+	maxAliveGap   = 2 * aliveInterval // between two that are received, if the topic works
+	aliveLifetime = 5 * aliveInterval // of a replica that is not heard from
 )
 
-func presenceKey(replica string) string { return "psi/replica/" + replica }
-
-// keepPresence tells other replicas that this one is alive, until ctx is done.
-func (ss *sessions) keepPresence(ctx context.Context) {
-	ticker := time.NewTicker(presenceInterval)
+// announceReplica tells other replicas that this one is alive, until ctx is done.
+func (ss *sessions) announceReplica(ctx context.Context) {
+	ticker := time.NewTicker(aliveInterval)
 	defer ticker.Stop()
-	for {
-		err := ss.writePresence(ctx)
-		ss.events.presence.note(err == nil)
+	for ctx.Err() == nil {
+		bounded, cancel := context.WithTimeout(ctx, maxAliveGap)
+		err := ss.opts.Store.Publish(bounded, aliveTopic, []byte(ss.replica))
+		cancel()
 		if err != nil && ctx.Err() == nil && ss.events.mayWarn() {
 			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas may think that this one is gone", "error", err)
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
 
-func (ss *sessions) writePresence(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
-	defer cancel()
-	return store.Update(ctx, ss.opts.Store, presenceKey(ss.replica), presenceLifetime, func([]byte) ([]byte, error) { return nil, nil })
-}
-
-// presence is how the store has taken the signs of life of this process. A replica of which
-// there is none is gone only if the store was up for some time: an outage lets the values of
-// all replicas expire. The zero presence is ready to use.
+// presence is which replicas were heard from. It relies on the topic only while this replica
+// hears itself: an outage silences all of them. Use newPresence to make one.
 type presence struct {
-	mu          sync.Mutex
-	since, last time.Time // the first and the last write of those that succeeded without a gap
+	self string // the name of this replica
+
+	mu    sync.Mutex
+	since time.Time            // this replica hears itself since then without a gap
+	heard map[string]time.Time // when each replica was last heard from; without those that are gone
 }
 
-func (p *presence) note(ok bool) {
+func newPresence(self string) *presence {
+	return &presence{self: self, heard: map[string]time.Time{}}
+}
+
+// hear notes that a replica has announced itself.
+func (p *presence) hear(replica string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if !ok || now.Sub(p.last) > 2*presenceInterval {
-		p.since = now
+	if replica == p.self {
+		if now.Sub(p.heard[replica]) > maxAliveGap {
+			p.since = now
+		}
+		maps.DeleteFunc(p.heard, func(_ string, last time.Time) bool { return now.Sub(last) >= aliveLifetime })
 	}
-	if ok {
-		p.last = now
-	}
+	p.heard[replica] = now
 }
 
-// isReliable reports whether the store was up for long enough.
-func (p *presence) isReliable() bool {
+// isGone reports whether nothing was heard from a replica for long enough, while this one
+// heard itself.
+func (p *presence) isGone(replica string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Since(p.last) <= 2*presenceInterval && time.Since(p.since) >= presenceGrace
-}
-
-// streamOwner is the first record of the stream of a request.
-type streamOwner struct {
-	Replica string `json:"replica"` // that writes it
-	Request mcp.ID `json:"request"`
-}
-
-// ownerRecord returns the record for the streamOwner of the stream, nil if the stream has none.
-func (st *stream) ownerRecord() []byte {
-	if !st.session.events.shared || st.request.IsZero() {
-		return nil
-	}
-	record, err := json.Marshal(&streamOwner{Replica: st.session.events.replica, Request: st.request})
-	if err != nil {
-		return nil // the stream has no owner then
-	}
-	return record
-}
-
-// ownerOf returns who writes the stream of a request, or nil if that is not known: the log
-// may have been trimmed.
-func (e *eventLog) ownerOf(ctx context.Context, session string, stream int64) *streamOwner {
-	records, err := e.store.Read(ctx, logName(session, stream), 0, 1)
-	if err != nil || len(records) == 0 || len(records[0].Data) == 0 || records[0].Data[0] != recordPrime {
-		return nil
-	}
-	o := new(streamOwner)
-	if json.Unmarshal(records[0].Data[1:], o) != nil || o.Replica == "" {
-		return nil
-	}
-	return o
+	now := time.Now()
+	return now.Sub(p.heard[p.self]) <= maxAliveGap && now.Sub(p.since) >= aliveLifetime && now.Sub(p.heard[replica]) >= aliveLifetime
 }
 
 var errAbandoned = mcp.Errorf(mcp.CodeInternalError, "the replica that served the request is gone; the request may have been executed")
 
-// endIfAbandoned ends a stream with an error if its owner, which may be nil, is gone.
-func (e *eventLog) endIfAbandoned(ctx context.Context, session string, stream int64, o *streamOwner) error {
-	if o == nil || !e.presence.isReliable() {
+// will returns the response that ends the stream if this replica is killed, empty if the
+// stream belongs to no request or to this process alone. It is the first record of the log.
+func (st *stream) will() []byte {
+	if !st.session.events.shared || st.call == nil {
 		return nil
 	}
-	_, _, err := e.store.Get(ctx, presenceKey(o.Replica))
-	if errors.Is(err, store.ErrNotFound) {
-		_, err = e.append(ctx, session, stream, recordLast, core.AppendError(nil, o.Request, errAbandoned))
+	return st.call.AppendError(nil, errAbandoned)
+}
+
+// endIfAbandoned ends a stream if the replica that writes it is gone. If its will has been
+// trimmed, the error that ends it names no request.
+func (e *eventLog) endIfAbandoned(ctx context.Context, session, stream string) error {
+	if owner := ownerOf(stream); owner == "" || !e.presence.isGone(owner) {
+		return nil
 	}
+	last, err := e.readWill(ctx, session, stream)
+	if err != nil {
+		return err
+	}
+	if len(last) == 0 {
+		last = core.AppendError(nil, mcp.ID{}, errAbandoned)
+	}
+	_, err = e.append(ctx, session, stream, recordLast, last)
+	return err
+}
+
+const (
+	endInterval = 2 * time.Second // between two attempts to keep the end of a stream
+	endPatience = 2 * time.Minute // of all attempts
+)
+
+var errTooLongToKeep = mcp.Errorf(mcp.CodeInternalError, "the response is too long to be kept for a client that resumes the stream; the request was executed")
+
+// keepEnd keeps the last message of a stream, which the store has not taken, in the
+// background: at another replica, a client may wait for it.
+func (h *Handler) keepEnd(ctx context.Context, st *stream, message []byte) {
+	if !h.requests.enter() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	stopClosing, stopSession := context.AfterFunc(h.closing, cancel), context.AfterFunc(st.session.legacy.Context(), cancel)
+	go func() {
+		defer h.requests.leave()
+		defer cancel()
+		defer stopClosing()
+		defer stopSession()
+		for pause.For(ctx, endInterval) == nil {
+			err := st.keepEnd(ctx, message)
+			switch {
+			case err == nil:
+				return
+			case errors.Is(err, errNotKept), errors.Is(err, store.ErrTooLarge):
+				message = st.call.AppendError(nil, errTooLongToKeep)
+			}
+		}
+	}()
+}
+
+func (st *stream) keepEnd(ctx context.Context, message []byte) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	_, err := st.keepLocked(ctx, recordLast, message)
 	return err
 }

@@ -222,16 +222,17 @@ func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {
 	return ss.opts.Store.Publish(ctx, relayTopic, note)
 }
 
-// startReceivingLocked starts the goroutines that receive what other replicas relay, and
-// tell them that this one is alive. They run while there are sessions in this process.
+// startReceivingLocked starts the goroutines that receive what other replicas relay, hear
+// which of them are alive, and tell them that this one is. They run while there are sessions in this process.
 func (ss *sessions) startReceivingLocked() {
 	if ss.opts.Store == nil || ss.stopReceiving != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ss.stopReceiving = cancel
-	go ss.receiveRelayed(ctx)
-	go ss.keepPresence(ctx)
+	go ss.receive(ctx, relayTopic, ss.catchUp, ss.receiveRelayed)
+	go ss.receive(ctx, aliveTopic, func(context.Context) {}, func(_ context.Context, name []byte) { ss.events.presence.hear(string(name)) })
+	go ss.announceReplica(ctx)
 }
 
 func (ss *sessions) stopReceivingLocked() {
@@ -244,11 +245,12 @@ func (ss *sessions) stopReceivingLocked() {
 // resubscribeDelay is the time after which a subscription that has failed is repeated.
 const resubscribeDelay = time.Second
 
-// receiveRelayed serves what other replicas relay until ctx is done.
-func (ss *sessions) receiveRelayed(ctx context.Context) {
+// receive calls serve with the messages of a topic until ctx is done, and missed when there
+// may have been others before.
+func (ss *sessions) receive(ctx context.Context, topic string, missed func(context.Context), serve func(context.Context, []byte)) {
 	for ctx.Err() == nil {
-		if err := ss.receiveOnce(ctx); err != nil && ctx.Err() == nil {
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: answers that go to other replicas are not heard of", "error", err)
+		if err := ss.receiveOnce(ctx, topic, missed, serve); err != nil && ctx.Err() == nil {
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas are not heard", "topic", topic, "error", err)
 		}
 		timer := time.NewTimer(resubscribeDelay)
 		select {
@@ -259,28 +261,37 @@ func (ss *sessions) receiveRelayed(ctx context.Context) {
 	}
 }
 
-func (ss *sessions) receiveOnce(ctx context.Context) error {
-	sub, err := ss.opts.Store.Subscribe(ctx, relayTopic)
+func (ss *sessions) receiveOnce(ctx context.Context, topic string, missed func(context.Context), serve func(context.Context, []byte)) error {
+	sub, err := ss.opts.Store.Subscribe(ctx, topic)
 	if err != nil {
 		return err
 	}
 	defer sub.Close()
-	ss.takeAnswers(ctx) // of which this replica was not told
+	missed(ctx)
 	for {
-		note, err := sub.Next(ctx)
+		message, err := sub.Next(ctx)
 		switch {
 		case errors.Is(err, store.ErrOverflow):
-			ss.takeAnswers(ctx)
-			continue // a lost cancellation cannot be recovered
+			missed(ctx)
 		case err != nil:
 			return err
-		}
-		var m relayedMessage
-		if json.Unmarshal(note, &m) == nil && m.From != ss.replica && (m.To == "" || m.To == ss.replica) {
-			ss.serveRelayed(ctx, &m)
+		default:
+			serve(ctx, message)
 		}
 	}
 }
+
+// receiveRelayed serves what another replica relays.
+func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) {
+	var m relayedMessage
+	if json.Unmarshal(note, &m) == nil && m.From != ss.replica && (m.To == "" || m.To == ss.replica) {
+		ss.serveRelayed(ctx, &m)
+	}
+}
+
+// catchUp reads what this replica may not have been told of. A lost cancellation cannot be
+// recovered.
+func (ss *sessions) catchUp(ctx context.Context) { ss.takeAnswers(ctx) }
 
 // serveRelayed gives a relayed message to its session, if that lives in this process.
 func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {

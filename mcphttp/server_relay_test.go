@@ -6,10 +6,8 @@ package mcphttp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,73 +184,6 @@ func TestSharedAnswersAreKept(t *testing.T) {
 				}
 				one.close()
 				two.close()
-			})
-		})
-	}
-}
-
-// mortalStore is the store of a replica that can be killed: nothing it does reaches the
-// others after that.
-type mortalStore struct {
-	store.Store
-	dead atomic.Bool
-}
-
-var errDead = errors.New("the replica is dead")
-
-func (s *mortalStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
-	if s.dead.Load() {
-		return nil, 0, errDead
-	}
-	return s.Store.Get(ctx, key)
-}
-
-func (s *mortalStore) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	if s.dead.Load() {
-		return 0, errDead
-	}
-	return s.Store.Append(ctx, log, data, keep)
-}
-
-// A call whose replica was killed fails soon when its client resumes the stream at another
-// replica. One whose replica is alive does not, also if the store was down for both replicas,
-// so that no replica could be seen in it.
-func TestKilledReplicaFailsItsCalls(t *testing.T) {
-	for name, c := range map[string]struct{ killed, outage bool }{
-		"killed": {killed: true}, "alive": {}, "alive after an outage": {outage: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				shared := store.NewMemory(nil)
-				first, second := &mortalStore{Store: shared}, &mortalStore{Store: shared}
-				one := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: first}))
-				two := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: second}))
-				h := one.open("2025-11-25")
-				stream := read(t, one.post(call(7, "ask"), h))
-				stream.next()
-				question, _ := stream.next() // after which it waits
-				answersHello(t, two, h)      // the session lives there, too
-				<-time.After(10 * time.Second)
-				first.dead.Store(c.killed || c.outage)
-				second.dead.Store(c.outage)
-				<-time.After(10 * time.Second)
-				first.dead.Store(c.killed)
-				second.dead.Store(false)
-				resumed := two.comeBack(h, question.LastEventID)
-				ended := make(chan string, 1)
-				go func() { ended <- resumed.message() }()
-				select {
-				case got := <-ended:
-					if !c.killed || !strings.Contains(got, `"id":7`) || !strings.Contains(got, "may have been executed") {
-						t.Errorf("the stream ended with %s", got)
-					}
-				case <-time.After(10 * time.Second):
-					if c.killed {
-						t.Error("the call hangs")
-					}
-					first.dead.Store(true) // so that the test ends
-					<-ended
-				}
 			})
 		})
 	}

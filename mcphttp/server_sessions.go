@@ -27,8 +27,8 @@ type session struct {
 	events *eventLog
 	caller *caller
 
-	mu         sync.Mutex        // see stream for the order of locks
-	streams    map[int64]*stream // of requests in flight
+	mu         sync.Mutex         // see stream for the order of locks
+	streams    map[string]*stream // of requests in flight, by name
 	standalone standalone
 	lastStream int64   // the number of the last stream
 	ended      bool    // no events are kept
@@ -68,12 +68,12 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	if shared == nil {
 		shared = store.NewMemory(nil)
 	}
-	replica := rand.Text()
+	replica := rand.Text()[:13] // unique among replicas, and short, because every event names it
 	return &sessions{
 		mcp: h, opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
 		events: &eventLog{
 			store: shared, retention: opts.Replay, perCaller: opts.ReplayPerCaller,
-			shared: opts.Store != nil, replica: replica, askTimeout: opts.questionLifetime(),
+			shared: opts.Store != nil, replica: replica, presence: newPresence(replica), askTimeout: opts.questionLifetime(),
 		},
 	}
 }

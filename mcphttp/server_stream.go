@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmaxmax/go-sse"
 
+	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -26,25 +27,27 @@ import (
 // so that events are kept in the order in which they are written.
 type stream struct {
 	session *session
-	number  int64
-	request mcp.ID // that the stream answers; zero for the standalone stream and for a batch
+	name    string
+	call    *legacyserver.Call // that the stream answers; nil for the standalone stream
 	opts    *Options
 
 	mu         sync.Mutex
 	out        *eventWriter  // nil while no client is attached
 	onDetach   func()        // called in a goroutine of its own when nothing more is written to out; may be nil
 	firstKept  uint64        // position of the first event that was kept; 0 before that
-	registered bool          // clients can resume it
+	registered bool          // this process finds it for clients that resume it
+	isPrimed   bool          // the log has begun: what is sent from now on has an ID
 	done       bool          // nothing more is sent
+	hasEnd     bool          // the log has the last message
 	log        *list.Element // in the keptLogs of the caller; nil before something was kept
 }
 
 // newStream returns the next stream of the session, attached to a response.
-func (s *session) newStream(opts *Options, request mcp.ID, out *eventWriter) *stream {
+func (s *session) newStream(opts *Options, call *legacyserver.Call, out *eventWriter) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastStream++
-	return &stream{session: s, number: s.lastStream, request: request, opts: opts, out: out}
+	return &stream{session: s, name: s.events.streamName(s.lastStream), call: call, opts: opts, out: out}
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
@@ -58,7 +61,7 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 	if st.done {
 		return mcp.ErrNotDelivered
 	}
-	st.registerLocked(ctx)
+	st.registerLocked()
 	if err := st.session.events.noteQuestion(ctx, st.session.id, message); err != nil {
 		st.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question cannot be relayed by other replicas", "session", st.session.logID(), "error", err)
 	}
@@ -66,29 +69,32 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 }
 
 // registerLocked makes the stream one that clients can resume, unless it is.
-func (st *stream) registerLocked(ctx context.Context) {
-	if st.registered {
-		return
+func (st *stream) registerLocked() {
+	if !st.registered {
+		st.registered = true
+		st.session.addStream(st)
 	}
-	st.registered = true
-	st.session.addStream(st)
-	if st.number == standaloneStream && !st.session.events.shared {
-		st.writePrimeLocked(eventID(standaloneStream, 0)) // thousands may only ever wait: nothing is kept for them
-		return
-	}
-	st.primeLocked(ctx)
 }
 
-// primeLocked gives a client that knows no event of the stream an ID to resume it from, and
-// other replicas the owner of the stream.
-func (st *stream) primeLocked(ctx context.Context) {
-	owner := st.ownerRecord()
-	if owner == nil && !st.isResumable() {
-		return
+// primeLocked begins the log, unless it has begun: with the will of the stream, for other
+// replicas, and an ID for a client that knows no event. No event has an ID before that, so
+// every stream that is resumed has a will.
+func (st *stream) primeLocked(ctx context.Context) error {
+	if st.isPrimed {
+		return nil
 	}
-	if id, err := st.keepLocked(ctx, recordPrime, owner); err == nil {
-		st.writePrimeLocked(id)
+	id, will := eventID(standaloneStream, 0), st.will()
+	switch {
+	case st.name == standaloneStream && !st.session.events.shared && st.firstKept == 0: // thousands may only ever wait: nothing is kept for them
+	case len(will) > 0 || st.isResumable():
+		var err error
+		if id, err = st.keepLocked(ctx, recordPrime, will); err != nil {
+			return err
+		}
 	}
+	st.isPrimed = true
+	st.writePrimeLocked(id)
+	return nil
 }
 
 func (st *stream) writePrimeLocked(id string) {
@@ -104,20 +110,24 @@ func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id
 	if !st.session.mayKeep(ctx, st, len(message)) {
 		return "", errNotKept
 	}
-	position, err := st.session.events.append(ctx, st.session.id, st.number, kind, message)
+	position, err := st.session.events.append(ctx, st.session.id, st.name, kind, message)
 	if err != nil {
 		return "", err
 	}
 	if st.firstKept == 0 {
 		st.firstKept = position
 	}
-	return eventID(st.number, position), nil
+	st.hasEnd = kind == recordLast
+	return eventID(st.name, position), nil
 }
 
 // sendLocked keeps a message and writes it to the attached response. It returns an error
 // if neither was possible.
 func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) error {
-	id, err := st.keepLocked(ctx, kind, message)
+	id, err := "", st.primeLocked(ctx)
+	if err == nil {
+		id, err = st.keepLocked(ctx, kind, message)
+	}
 	if err != nil && st.session.events.mayWarn() {
 		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept, for a client that comes back; others of the next minute are not reported", "session", st.session.logID(), "error", err)
 	}
@@ -150,13 +160,14 @@ func (st *stream) dropClientLocked() {
 	st.out, st.onDetach = nil, nil
 }
 
-// finish sends the last message, unless it is empty, and ends the stream.
-func (st *stream) finish(ctx context.Context, message []byte) {
+// finish sends the last message, unless it is empty, and ends the stream. It reports false
+// if another replica may wait for the end of the log, and the store has not taken it.
+func (st *stream) finish(ctx context.Context, message []byte) (ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
 	case st.done:
-		return
+		return true
 	case !st.registered:
 		st.finishAloneLocked(message)
 	case len(message) > 0:
@@ -165,6 +176,7 @@ func (st *stream) finish(ctx context.Context, message []byte) {
 	st.done = true
 	st.session.removeStream(ctx, st)
 	st.dropClientLocked()
+	return st.hasEnd || !st.isPrimed || !st.session.events.shared || len(message) == 0
 }
 
 // finishAloneLocked writes a stream that has one event at most. It is not kept: without
@@ -196,7 +208,8 @@ func (st *stream) beat() {
 	if st.done || st.out == nil {
 		return
 	}
-	st.registerLocked(context.Background())
+	st.registerLocked()
+	_ = st.primeLocked(context.Background())                // the next event tries again
 	_ = st.writeLocked((*eventWriter).send, commentEvent()) // a client that has gone needs none
 }
 
@@ -222,11 +235,11 @@ func (st *stream) attach(ctx context.Context, out *eventWriter, position uint64,
 func (st *stream) replayLocked(ctx context.Context, out *eventWriter, position uint64) error {
 	e := st.session.events
 	if position == 0 && !e.shared {
-		if ok, err := e.isComplete(ctx, st.session.id, st.number, st.firstKept); !ok {
+		if ok, err := e.isComplete(ctx, st.session.id, st.name, st.firstKept); !ok {
 			return cmp.Or(err, store.ErrTrimmed)
 		}
 	}
-	_, _, err := e.replay(ctx, st.session.id, st.number, position, out)
+	_, _, err := e.replay(ctx, st.session.id, st.name, position, out)
 	return err
 }
 
@@ -261,7 +274,10 @@ func CloseStream(ctx context.Context) error {
 	if st.out != nil {
 		st.out.announceClose()
 	}
-	st.registerLocked(ctx)
+	st.registerLocked()
+	if st.primeLocked(ctx) != nil {
+		return ErrNoStream
+	}
 	if st.out != nil {
 		st.out.disconnect()
 		st.dropClientLocked()

@@ -38,16 +38,12 @@ func (m *meter) count(op string, bytes int) {
 }
 
 func (m *meter) Get(ctx context.Context, key string) ([]byte, uint64, error) {
-	if !strings.HasPrefix(key, "psi/replica/") { // of the process, not of what a client does
-		m.count("Get", 0)
-	}
+	m.count("Get", 0)
 	return m.Store.Get(ctx, key)
 }
 
 func (m *meter) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
-	if !strings.HasPrefix(key, "psi/replica/") {
-		m.count("Put", len(key)+len(value))
-	}
+	m.count("Put", len(key)+len(value))
 	return m.Store.Put(ctx, key, value, version, ttl)
 }
 
@@ -67,7 +63,9 @@ func (m *meter) Read(ctx context.Context, log string, position uint64, limit int
 }
 
 func (m *meter) Publish(ctx context.Context, topic string, message []byte) error {
-	m.count("Publish", len(topic)+len(message))
+	if topic != "psi/alive" { // of the process, not of what a client does
+		m.count("Publish", len(topic)+len(message))
+	}
 	return m.Store.Publish(ctx, topic, message)
 }
 

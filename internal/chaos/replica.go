@@ -38,7 +38,11 @@ func runReplica(ctx context.Context, r *role) error {
 	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{
 		Store: shared, Retry: 500 * time.Millisecond, Heartbeat: 2 * time.Second, MaxSessionsPerCaller: 10_000, ReplayPerCaller: 64 << 20,
 	})
-	srv := &http.Server{Addr: r.Addr, Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set(replicaHeader, strconv.Itoa(r.Number))
+		endpoint.ServeHTTP(w, req)
+	})
+	srv := &http.Server{Addr: r.Addr, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -20,6 +20,9 @@ type report struct {
 	config config
 	took   time.Duration
 	kills  map[string]int // of processes, by kind
+	log    io.Writer      // of what needs explaining
+	engine []string       // addresses
+	diary  diary          // of processes
 
 	mu      sync.Mutex
 	counts  map[string]*count
@@ -35,8 +38,8 @@ type count struct {
 	took        []time.Duration
 }
 
-func newReport(c config) *report {
-	return &report{config: c, kills: map[string]int{}, counts: map[string]*count{}, errors: map[string]int{}}
+func newReport(c config, engine []string, log io.Writer) *report {
+	return &report{config: c, engine: engine, log: log, kills: map[string]int{}, counts: map[string]*count{}, errors: map[string]int{}}
 }
 
 func (r *report) countLocked(kind string) *count {

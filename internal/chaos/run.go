@@ -37,7 +37,7 @@ func run(ctx context.Context, c config, dir string, log *os.File) (*report, erro
 		return nil, err
 	}
 	defer w.close()
-	r := newReport(c)
+	r := newReport(c, w.nodes[0].Engine, log)
 	begun := time.Now()
 	w.load(ctx, &c, r)
 	r.took = time.Since(begun)
@@ -147,10 +147,12 @@ func (w *world) kill(ctx context.Context, processes []*process, every time.Durat
 			return
 		}
 		p.kill()
+		r.diary.notef("killed %v", p)
 		sleep(context.WithoutCancel(ctx), every/3) // so that all is there in the end
 		if err := p.start(); err != nil {
 			r.wrongf("%v does not start: %v", p, err)
 			return
 		}
+		r.diary.notef("started %v", p)
 	}
 }

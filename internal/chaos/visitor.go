@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -34,6 +35,8 @@ type visitor struct {
 	rng     *rand.Rand
 	calls   int
 	session string // the ID, once it is known
+	diary   diary
+	where   atomic.Pointer[position] // in the stream that it reads; nil if it has read none
 
 	up   *mcp.Upstream // of the newest revision
 	conn *mcp.Conn     // of others
@@ -64,7 +67,7 @@ func (v *visitor) connect(ctx context.Context) bool {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: fmt.Appendf(nil, `{"text":"re:%s"}`, p.Message)}, nil
 		},
 	})
-	wire := mcphttp.NewTransport(v.url, &mcphttp.TransportOptions{Client: &http.Client{Transport: &strict{v, &http.Transport{}}}, Logger: quiet})
+	wire := mcphttp.NewTransport(v.url, &mcphttp.TransportOptions{Client: &http.Client{Transport: &strict{visitor: v, next: &http.Transport{}}}, Logger: quiet})
 	if v.version == mcp.LatestVersion {
 		v.up = client.Maintain(context.WithoutCancel(ctx), wire, &mcp.ReconnectOptions{Wait: callTimeout})
 		return true
@@ -93,17 +96,18 @@ func (v *visitor) connection(ctx context.Context) (*mcp.Conn, error) {
 
 // strict is a RoundTripper for which it is wrong that a session is not known.
 type strict struct {
-	visitor *visitor
-	next    http.RoundTripper
+	visitor  *visitor
+	next     http.RoundTripper
+	requests atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s *strict) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := s.next.RoundTrip(r)
+	res, err := s.exchange(r)
 	if err == nil && res.StatusCode == http.StatusNotFound && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" {
 		s.visitor.report.wrongf("%v: its session is lost", s.visitor)
 	}
-	return res, err //nolint:wrapcheck // it only looks
+	return res, err
 }
 
 // act does one thing.
@@ -198,7 +202,9 @@ func (v *visitor) do(ctx context.Context, kind string, step func(context.Context
 	defer cancel()
 	for {
 		attempt := time.Now()
+		explain := time.AfterFunc(slow, func() { v.explain(kind) })
 		err := step(bounded)
+		explain.Stop()
 		switch {
 		case err == nil:
 			v.report.done(kind, time.Since(begun))

@@ -147,13 +147,25 @@ func (c *Call) Err() error { return c.err }
 func (c *Call) Append(dst []byte) []byte {
 	switch {
 	case c.batch != nil:
-		return c.appendBatch(dst)
+		return c.appendBatch(dst, (*Call).Append)
 	case c.refused:
 		return core.AppendError(dst, c.message.ID, c.err)
 	case c.req == nil, c.req.IsNotification(), serving.WasCancelled(c.ctx):
 		return dst
 	}
 	return translation{c.session.revision()}.appendResponse(dst, c.req.ID, c.res, c.err)
+}
+
+// AppendError appends a response that fails all requests of the call with err, or nothing
+// if there is none. It may be called at any time.
+func (c *Call) AppendError(dst []byte, err error) []byte {
+	switch {
+	case c.batch != nil:
+		return c.appendBatch(dst, func(item *Call, dst []byte) []byte { return item.AppendError(dst, err) })
+	case c.req == nil, c.req.IsNotification():
+		return dst
+	}
+	return core.AppendError(dst, c.req.ID, err)
 }
 
 // maxBatch limits the messages of a batch.
@@ -190,7 +202,8 @@ func (s *Session) acceptItem(ctx context.Context, item []byte, from serving.Orig
 	return s.Accept(ctx, m, from)
 }
 
-func (c *Call) appendBatch(dst []byte) []byte {
+// appendBatch appends an array of the responses that respond appends for each message.
+func (c *Call) appendBatch(dst []byte, respond func(item *Call, dst []byte) []byte) []byte {
 	start := len(dst)
 	for _, item := range c.batch {
 		separator := byte(',')
@@ -199,7 +212,7 @@ func (c *Call) appendBatch(dst []byte) []byte {
 		}
 		before := len(dst)
 		dst = append(dst, separator)
-		if dst = item.Append(dst); len(dst) == before+1 {
+		if dst = respond(item, dst); len(dst) == before+1 {
 			dst = dst[:before] // no response
 		}
 	}

@@ -1,0 +1,127 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// slow is how long an attempt may take until everything that explains it is logged: the
+// requests of its client, the processes that were killed, and what the store has.
+const slow = 18 * time.Second
+
+// replicaHeader says which process has answered.
+const replicaHeader = "Chaos-Replica"
+
+// A diary is what happened lately, in order. The zero diary is ready to use.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// maxDiary bounds a diary.
+const maxDiary = 80
+
+func (d *diary) notef(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+	d.lines = d.lines[max(len(d.lines)-maxDiary, 0):]
+}
+
+func (d *diary) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return "  " + strings.Join(d.lines, "\n  ") + "\n"
+}
+
+// exchange notes what goes over the wire in one HTTP request of a visitor.
+func (s *strict) exchange(r *http.Request) (*http.Response, error) {
+	d, what := &s.visitor.diary, r.Method
+	if r.GetBody != nil {
+		if body, err := r.GetBody(); err == nil {
+			text, _ := io.ReadAll(io.LimitReader(body, 100)) // it is in memory
+			what += " " + string(text)
+		}
+	}
+	session, last := r.Header.Get("Mcp-Session-Id"), strings.Join(r.Header["Last-Event-ID"], "") // the transport does not write it as net/http would
+	n := s.requests.Add(1)
+	d.notef("#%d %s after %q in %s", n, what, last, session)
+	if r.Method == http.MethodPost {
+		s.visitor.where.Store(nil)
+	}
+	res, err := s.next.RoundTrip(r)
+	if err != nil {
+		d.notef("#%d failed: %v", n, err)
+		return nil, err //nolint:wrapcheck // it only looks
+	}
+	d.notef("#%d %d from replica %s", n, res.StatusCode, res.Header.Get(replicaHeader))
+	res.Body = &notedBody{ReadCloser: res.Body, visitor: s.visitor, number: n, session: session}
+	return res, nil
+}
+
+// A position is how far a client has read a stream.
+type position struct{ session, event string }
+
+// notedBody notes the events of a stream, and its end.
+type notedBody struct {
+	io.ReadCloser
+
+	visitor *visitor
+	number  int64
+	session string
+	ended   bool
+}
+
+// Read implements io.Reader.
+func (b *notedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	for line := range bytes.Lines(p[:n]) {
+		if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok && !bytes.HasPrefix(id, []byte("0-")) {
+			event := string(bytes.TrimSpace(id))
+			b.visitor.diary.notef("#%d event %s", b.number, event)
+			b.visitor.where.Store(&position{b.session, event})
+		}
+	}
+	if err != nil && !b.ended {
+		b.ended = true
+		b.visitor.diary.notef("#%d ended: %v", b.number, err)
+	}
+	return n, err //nolint:wrapcheck // it only looks
+}
+
+// explain logs why an attempt may take so long.
+func (v *visitor) explain(kind string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var text strings.Builder
+	fmt.Fprintf(&text, "chaos: %v: %s takes more than %v\n%v processes:\n%v", v, kind, slow, &v.diary, &v.report.diary)
+	if at := v.where.Load(); at != nil {
+		fmt.Fprintf(&text, "  the store: %s\n", v.report.look(ctx, at))
+	}
+	_, _ = io.WriteString(v.report.log, text.String()) // it is only for people
+	v.report.done("slow", slow)
+}
+
+// look says what the store has of a stream.
+func (r *report) look(ctx context.Context, at *position) string {
+	s, err := openStore(ctx, &role{Store: r.config.store, Engine: r.engine})
+	if err != nil {
+		return err.Error()
+	}
+	stream, _, _ := strings.Cut(at.event, "-")
+	records, err := s.Read(ctx, "psi/events/"+at.session+"/"+stream, 0, 0)
+	if err != nil || len(records) == 0 {
+		return fmt.Sprintf("of %v %d records, %v", at, len(records), err)
+	}
+	first, last := records[0], records[len(records)-1]
+	return fmt.Sprintf("of %v %d records, first %d %.100q, last %d %.200q", at, len(records), first.Position, first.Data, last.Position, last.Data)
+}
