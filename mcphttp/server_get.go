@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -82,16 +83,12 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	out.beat() // sends the head
 	defer startHeartbeat(h.opts.Heartbeat, out).stop()
-	ticker := time.NewTicker(followInterval)
-	defer ticker.Stop()
 	for err == nil && !done {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
 		if err = s.events.endIfAbandoned(ctx, s.id, name); err == nil {
 			position, done, err = s.events.replay(ctx, s.id, name, position, out)
+		}
+		if err == nil && !done {
+			err = pause.For(ctx, followInterval)
 		}
 	}
 }
@@ -329,6 +326,13 @@ func (s *session) removeListenerLocked(l *listener) {
 	if s.standalone.next == l {
 		s.standalone.next = nil
 	}
+}
+
+// hasListener reports whether this process sends changes on the standalone stream.
+func (s *session) hasListener() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.standalone.current != nil || s.standalone.next != nil
 }
 
 // endListeners ends the listeners of the session.

@@ -29,22 +29,26 @@ const (
 	aliveLifetime = 5 * aliveInterval // of a replica that is not heard from
 )
 
-// announceReplica tells other replicas that this one is alive, until ctx is done.
-func (ss *sessions) announceReplica(ctx context.Context) {
-	ticker := time.NewTicker(aliveInterval)
-	defer ticker.Stop()
+// keepPresence tells other replicas that this one is alive, until ctx is done.
+func (ss *sessions) keepPresence(ctx context.Context) {
 	for ctx.Err() == nil {
-		bounded, cancel := context.WithTimeout(ctx, maxAliveGap)
-		err := ss.opts.Store.Publish(bounded, aliveTopic, []byte(ss.replica))
-		cancel()
-		if err != nil && ctx.Err() == nil && ss.events.mayWarn() {
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas may think that this one is gone", "error", err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-		}
+		ss.announceReplica(ctx)
+		_ = pause.For(ctx, aliveInterval) // the loop ends with ctx
 	}
+}
+
+// announceReplica tells other replicas that this one is alive.
+func (ss *sessions) announceReplica(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, maxAliveGap)
+	defer cancel()
+	err := ss.opts.Store.Publish(bounded, aliveTopic, []byte(ss.replica))
+	if err != nil && ctx.Err() == nil && ss.events.mayWarn() {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas may think that this one is gone", "error", err)
+	}
+}
+
+func (ss *sessions) hearReplica(_ context.Context, name []byte) {
+	ss.events.presence.hear(string(name))
 }
 
 // presence is which replicas were heard from. It relies on the topic only while this replica

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -231,8 +229,8 @@ func (ss *sessions) startReceivingLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ss.stopReceiving = cancel
 	go ss.receive(ctx, relayTopic, ss.catchUp, ss.receiveRelayed)
-	go ss.receive(ctx, aliveTopic, func(context.Context) {}, func(_ context.Context, name []byte) { ss.events.presence.hear(string(name)) })
-	go ss.announceReplica(ctx)
+	go ss.receive(ctx, aliveTopic, func(context.Context) {}, ss.hearReplica)
+	go ss.keepPresence(ctx)
 }
 
 func (ss *sessions) stopReceivingLocked() {
@@ -289,9 +287,19 @@ func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) {
 	}
 }
 
-// catchUp reads what this replica may not have been told of. A lost cancellation cannot be
-// recovered.
-func (ss *sessions) catchUp(ctx context.Context) { ss.takeAnswers(ctx) }
+// catchUp reads what this replica may not have been told of: the answers to the questions
+// that wait here, and the state of the sessions that listen here. A lost cancellation cannot
+// be recovered.
+func (ss *sessions) catchUp(ctx context.Context) {
+	for _, s := range ss.all() {
+		for _, question := range s.legacy.Questions() {
+			ss.takeAnswer(ctx, s, question)
+		}
+		if s.hasListener() && ctx.Err() == nil {
+			ss.reload(ctx, s)
+		}
+	}
+}
 
 // serveRelayed gives a relayed message to its session, if that lives in this process.
 func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
@@ -307,19 +315,6 @@ func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
 	default:
 		if params, err := json.Marshal(m.Cancel); err == nil {
 			s.acceptRelayed(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
-		}
-	}
-}
-
-// takeAnswers takes the answers that other replicas have received to the questions that
-// wait in this one.
-func (ss *sessions) takeAnswers(ctx context.Context) {
-	ss.mu.Lock()
-	all := slices.Collect(maps.Values(ss.byID))
-	ss.mu.Unlock()
-	for _, s := range all {
-		for _, question := range s.legacy.Questions() {
-			ss.takeAnswer(ctx, s, question)
 		}
 	}
 }

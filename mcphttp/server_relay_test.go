@@ -188,3 +188,31 @@ func TestSharedAnswersAreKept(t *testing.T) {
 		})
 	}
 }
+
+// A replica that has the stream of a session sends the updates of what the session has
+// subscribed to at another replica, also if it has lost the message that says so.
+func TestSharedSubscriptionsAreKept(t *testing.T) {
+	for name, loses := range map[string]bool{"told": false, "told in vain": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := &deafStore{Memory: store.NewMemory(nil), hears: make(chan struct{}), loses: loses}
+				close(shared.hears)
+				mux := tools()
+				one := serve(t, newHandler(t, mux, optionsWith(shared)))
+				two := serve(t, newHandler(t, tools(), optionsWith(shared)))
+				h := one.open("2025-11-25")
+				own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+				own.next()
+				whole(t, two.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"test://doc"}}`, h))
+				for range 2 { // it may have changed before the replica knew
+					if got := within(t, time.Minute, "an update", messages(own)); !strings.Contains(got, "test://doc") {
+						t.Errorf("got %s", got)
+					}
+					mux.ResourceUpdated("test://doc")
+				}
+				one.close()
+				two.close()
+			})
+		})
+	}
+}

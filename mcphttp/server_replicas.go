@@ -79,6 +79,7 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 		return nil, nil //nolint:nilerr // no session has such an ID
 	}
 	ctx := r.Context()
+	ss.start() // the store may take its time to answer
 	data, _, err := ss.opts.Store.Get(ctx, sessionKey(id))
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -98,11 +98,23 @@ func (ss *sessions) addLocked(id string, r *http.Request, opts *legacyserver.Opt
 	s.legacy = legacyserver.New(ss.mcp, opts)
 	s.addClientLocked(r)
 	ss.byID[id] = s
-	if ss.sweepTimer == nil {
+	ss.startLocked()
+	return s
+}
+
+// startLocked starts what runs while there are sessions, unless it runs.
+func (ss *sessions) startLocked() {
+	if ss.sweepTimer == nil && !ss.closed {
 		ss.sweepTimer = time.AfterFunc(ss.opts.SessionIdle/2, ss.sweep)
 		ss.startReceivingLocked()
 	}
-	return s
+}
+
+// start does so before there is a session. The next sweep ends it if there is none then.
+func (ss *sessions) start() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.startLocked()
 }
 
 // acquire returns a session for a request; release must follow. It returns nil if the
@@ -166,6 +178,11 @@ func (ss *sessions) remove(s *session) {
 		return
 	}
 	ss.removeLocked(s)
+	ss.stopIfEmptyLocked()
+}
+
+// stopIfEmptyLocked stops what runs while there are sessions if there is none.
+func (ss *sessions) stopIfEmptyLocked() {
 	if len(ss.byID) == 0 && ss.sweepTimer != nil {
 		ss.sweepTimer.Stop()
 		ss.stopSweepingLocked()
@@ -248,6 +265,9 @@ func (ss *sessions) closeAll() {
 		s.legacy.Close()
 		ss.remove(s)
 	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.stopIfEmptyLocked()
 }
 
 // endListeners ends the standalone streams of all sessions without waiting for them.

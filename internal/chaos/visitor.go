@@ -217,6 +217,7 @@ func (v *visitor) do(ctx context.Context, kind string, step func(context.Context
 			return false
 		case time.Since(attempt) >= callTimeout:
 			v.report.wrongf("%v: %s: hung for %v: %v", v, kind, time.Since(attempt).Round(time.Second), err)
+			v.explain(kind)
 		}
 		v.report.again(kind, err)
 		if ctx.Err() != nil {

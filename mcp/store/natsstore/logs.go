@@ -16,6 +16,10 @@ import (
 
 func (s *Store) logSubject(log string) string { return s.opts.Namespace + ".logs." + token(log) }
 
+// maxAppends bounds the repetitions of Append because another process has appended: each
+// means that someone else succeeded, or that the server is confused.
+const maxAppends = 1000
+
 // Append adds a record to a log; see [store.Logs].
 func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
 	if err := s.check(ctx, log); err != nil {
@@ -25,8 +29,8 @@ func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.
 		return 0, fmt.Errorf("%w: negative retention %+v", store.ErrInvalid, keep)
 	}
 	subject := s.logSubject(log)
-	for remembered := true; ; remembered = false {
-		last, err := s.tail(ctx, subject, remembered)
+	for attempt := range maxAppends {
+		last, err := s.tail(ctx, subject, attempt == 0)
 		if err != nil {
 			return 0, err
 		}
@@ -43,6 +47,7 @@ func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.
 		s.remember(subject, r)
 		return r.seq, nil
 	}
+	return 0, fmt.Errorf("%w: %d attempts to append a record failed", store.ErrConflict, maxAppends)
 }
 
 // trim removes the records up to the mark of the last one, if they are not kept any more.
