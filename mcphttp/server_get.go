@@ -106,7 +106,7 @@ func (h *Handler) finishReplay(out *eventWriter, err error) {
 		writeError(out.w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or not any more", headerLastEventID))
 	default:
 		h.opts.Logger.Warn("mcphttp: events were not replayed", "error", err)
-		writeError(out.w, http.StatusInternalServerError, mcp.Errorf(mcp.CodeInternalError, "the events could not be read"))
+		writeUnavailable(out.w, mcp.ID{}, mcp.Errorf(mcp.CodeInternalError, "the events could not be read; try again later"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 )
@@ -23,6 +24,8 @@ type report struct {
 	log    io.Writer      // of what needs explaining
 	engine []string       // addresses
 	diary  diary          // of processes
+
+	explained atomic.Int64 // attempts that took long, or were wrong, of which the log says more
 
 	mu      sync.Mutex
 	counts  map[string]*count
@@ -98,7 +101,7 @@ func (r *report) print(out io.Writer) {
 	for _, text := range slices.SortedFunc(maps.Keys(r.errors), func(a, b string) int { return cmp.Compare(r.errors[b], r.errors[a]) }) {
 		fmt.Fprintf(out, "  %4d %s\n", r.errors[text], text)
 	}
-	fmt.Fprintf(out, "wrong: %d\n", r.wrongs)
+	fmt.Fprintf(out, "explained in the log, because they took %v: %d\nwrong: %d\n", slow, r.explained.Load(), r.wrongs)
 	for _, text := range r.wrong {
 		fmt.Fprintln(out, "  "+text)
 	}

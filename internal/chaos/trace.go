@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// slow is how long an attempt may take until everything that explains it is logged: the
-// requests of its client, the processes that were killed, and what the store has.
+// slow is how long an attempt may take until what explains it is logged: the requests of its
+// client, the processes that were killed, and what the store has.
 const slow = 18 * time.Second
 
 // replicaHeader says which process has answered.
@@ -108,7 +108,7 @@ func (v *visitor) explain(kind string) {
 		fmt.Fprintf(&text, "  the store: %s\n", v.report.look(ctx, at))
 	}
 	_, _ = io.WriteString(v.report.log, text.String()) // it is only for people
-	v.report.done("slow", slow)
+	v.report.explained.Add(1)
 }
 
 // look says what the store has of a stream.
