@@ -204,13 +204,17 @@ func (w *taskWatch) Notify(_ context.Context, method string, params json.RawMess
 }
 
 // onChange has fn called with each change of the task after t, until the returned function
-// is called.
+// is called. What happened before t may be announced after it.
 func (w *taskWatch) onChange(t *task, fn func(*task)) (remove func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hook = fn
-	if w.latest != nil && w.latest.LastUpdatedAt.After(t.LastUpdatedAt) {
-		fn(w.latest)
+	w.hook = func(now *task) {
+		if now.LastUpdatedAt.After(t.LastUpdatedAt) {
+			fn(now)
+		}
+	}
+	if w.latest != nil {
+		w.hook(w.latest)
 	}
 	return func() {
 		w.mu.Lock()

@@ -235,6 +235,51 @@ func TestOlderAnsweredElsewhere(t *testing.T) {
 	})
 }
 
+// A state that is pushed late, from before the question, does not withdraw the question.
+func TestOlderLateState(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newOlder(t)
+		asked := make(chan struct{})
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			var p struct {
+				Notifications struct {
+					TaskIDs []string `json:"taskIds"`
+				} `json:"notifications"`
+			}
+			if req.Method != mcp.MethodListen || req.Decode(&p) != nil || p.Notifications.TaskIDs == nil {
+				return r.mux.ServeMCP(ctx, req)
+			}
+			<-asked
+			created := time.Now().Add(-time.Minute)
+			late := tasks.Task{ID: p.Notifications.TaskIDs[0], Status: tasks.Working, CreatedAt: created, LastUpdatedAt: created}
+			accepted := map[string]any{"notifications": map[string]any{"taskIds": p.Notifications.TaskIDs}}
+			err := errors.Join(req.Notify(ctx, mcp.NotificationAcknowledged, accepted), req.Notify(ctx, tasks.NotificationTask, late))
+			<-ctx.Done()
+			return nil, err
+		})
+		c := dialOlder(t, h, nil, r202511)
+		c.send("tasks/result", fmt.Sprintf(`{"taskId":%q}`, c.start("ask", `{}`)))
+		for questions := 0; ; {
+			m := c.read()
+			switch {
+			case m.Method == mcp.MethodElicit:
+				if questions++; questions == 1 {
+					close(asked)
+					synctest.Wait()
+				}
+				c.answer(m, `{"codec":"av1"}`)
+			case m.Method == mcp.NotificationCancelled:
+				t.Errorf("a question was withdrawn: %s", m.Params)
+			case m.Result != nil:
+				if questions != 2 || !strings.Contains(string(m.Result), "av1av1") {
+					t.Errorf("%d questions, %s", questions, m.Result)
+				}
+				return
+			}
+		}
+	})
+}
+
 // The tasks of a caller are listed page by page, and no others. A caller that is not
 // authenticated has no list.
 func TestOlderList(t *testing.T) {

@@ -61,9 +61,9 @@ func newFarmWith(t testing.TB, o tasks.Options, opts *tasks.BackgroundOptions) *
 	background.Tool("render", mcp.ToolFunc(f.render, nil))
 	background.Tool("ask", mcp.ToolFunc(f.ask, nil))
 	background.Tool("fail", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", errors.New("no film") }, nil))
-	background.Tool("break", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+	background.Tool("break", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.Errorf(-32050, "the farm is on fire")
-	}))
+	}), &mcp.Tool{}))
 	background.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		f.begun <- struct{}{}
 		select {
