@@ -96,14 +96,26 @@ func wrapVisibly(h Handler, m Middleware) Handler {
 
 // chain is Chain for a handler that is served and not registered.
 func chain(h Handler, mw []Middleware) Handler {
+	return stack(h, mw).Handler
+}
+
+// stacked is a handler in its middleware.
+type stacked struct {
+	Handler
+	around []Middleware // outermost first; those that NewMiddleware made as what it was given
+}
+
+// stack is chain, and remembers the middleware.
+func stack(h Handler, mw []Middleware) *stacked {
 	mustBeMiddleware("Chain", mw)
-	for _, m := range slices.Backward(mw) {
+	around := slices.Clone(mw)
+	for i, m := range slices.Backward(mw) {
 		h = m(h)
 		if w, ok := h.(*wrapped); ok {
-			h = w.Handler
+			h, around[i] = w.Handler, w.wrap
 		}
 	}
-	return h
+	return &stacked{h, around}
 }
 
 // A Describer is a Handler that describes its tool, prompt or resource. A [Mux] lists the

@@ -244,3 +244,17 @@ func (internals) Publish(ctx context.Context, m *Mux, res Result, err error) (Re
 func (internals) Panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
 	return panicked(ctx, req, v, logger)
 }
+
+// Surround puts mw around all requests that m serves, outside of its other middleware, until
+// stop is called. Mw sees errors before MuxOptions.PublicError changes them. Requests that are
+// being served when stop is called remain in mw.
+func (internals) Surround(m *Mux, mw Middleware) (stop func()) { return m.surround(mw) }
+
+// Registrations returns what is registered on m, and on the muxes mounted there.
+func (internals) Registrations(m *Mux) []seam.Registration { return m.registrations() }
+
+// Subscriptions returns the subscriptions at m.
+func (internals) Subscriptions(m *Mux) []seam.Subscription { return m.hub.subscriptions() }
+
+// Sender returns what the sender of req says about itself, an [Implementation], or nil.
+func (internals) Sender(req *Request) json.RawMessage { return req.peer.info }

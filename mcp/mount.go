@@ -15,10 +15,11 @@ import (
 // A mount is a handler that is mounted under a prefix of a mux.
 type mount struct {
 	prefix     string
-	uriPrefix  string  // marks its URIs, see [Mux.Mount]
-	pagePrefix string  // marks those of its pages
-	handler    Handler // as given to Mount
-	serve      Handler // handler wrapped in the middleware of the view
+	uriPrefix  string       // marks its URIs, see [Mux.Mount]
+	pagePrefix string       // marks those of its pages
+	handler    Handler      // as given to Mount
+	serve      Handler      // handler wrapped in the middleware of the view
+	around     []Middleware // see stacked
 	site       string
 	parent     *registry
 
@@ -29,9 +30,10 @@ type mount struct {
 }
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
+	s := stack(h, m.around())
 	return &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":", pagePrefix: pagePrefixOf(prefix),
-		handler: h, serve: chain(h, m.around()), site: site, parent: m.registry, late: map[Change]latePart{},
+		handler: h, serve: s.Handler, around: s.around, site: site, parent: m.registry, late: map[Change]latePart{},
 	}
 }
 

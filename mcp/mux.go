@@ -175,7 +175,11 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	}
 	req.sharedCall().serverInfo.CompareAndSwap(nil, info)
 	ctx = contextWithRequest(ctx, req)
-	res, err := (*m.chain.Load())().ServeMCP(ctx, req)
+	h := (*m.chain.Load())().Handler
+	if outermost := m.outermost.Load(); outermost != nil {
+		h = surrounded(h, *outermost)
+	}
+	res, err := h.ServeMCP(ctx, req)
 	return m.opts.publish(ctx, res, err)
 }
 

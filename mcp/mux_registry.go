@@ -37,8 +37,9 @@ type registry struct {
 	hub       *hub
 	bus       *bus // nil if there are no other replicas
 	snap      atomic.Pointer[snapshot]
-	chain     atomic.Pointer[func() Handler] // the mux in its middleware; made by the first request after Use
-	offered   atomic.Uint32                  // what clients have been told that the mux offers; an offer
+	chain     atomic.Pointer[func() *stacked] // the mux in its middleware; made by the first request after Use
+	outermost atomic.Pointer[[]*surrounding]  // nil if there are none
+	offered   atomic.Uint32                   // what clients have been told that the mux offers; an offer
 
 	// The rest is guarded by registering.
 	use                                           []Middleware
@@ -51,10 +52,11 @@ type registry struct {
 // An entry is one registered handler.
 type entry struct {
 	kind, name string
-	registered Handler // what was registered
-	handler    Handler // registered with all that is around it, the middleware outermost
-	sealer     *sealer // of the questions of the handler
-	site       string  // where it was registered
+	registered Handler      // what was registered
+	handler    Handler      // registered with all that is around it, the middleware outermost
+	sealer     *sealer      // of the questions of the handler
+	site       string       // where it was registered
+	around     []Middleware // see stacked
 	described  Description
 	extension  extension
 
@@ -98,7 +100,7 @@ func (g *registry) init() {
 // a middleware may use the mux, or another one, when it is made.
 func (g *registry) wrap() {
 	use := slices.Clone(g.use)
-	chain := sync.OnceValue(func() Handler { return chain(g, use) })
+	chain := sync.OnceValue(func() *stacked { return stack(g, use) })
 	g.chain.Store(&chain)
 }
 
@@ -148,11 +150,12 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	if e.kind != "method" {
 		h = e
 	}
-	for _, mw := range slices.Backward(around) {
-		h = chain(h, []Middleware{mw})
+	for i, mw := range slices.Backward(around) {
+		s := stack(h, []Middleware{mw})
+		h, around[i] = s.Handler, s.around[0]
 		e.noteTasks(h)
 	}
-	e.handler = h
+	e.handler, e.around = h, around
 }
 
 // noteTasks notes that a tool can be called as a task, if h says so: the handler of the

@@ -188,6 +188,16 @@ func keptLogOf(e *list.Element) *keptLog {
 	return l
 }
 
+// size returns how many bytes are counted for a log, 0 if it was removed.
+func (k *keptLogs) size(e *list.Element) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := keptLogOf(e); l != nil {
+		return l.bytes
+	}
+	return 0
+}
+
 // removeLocked removes a log. Its stream sees that from the value of the element.
 func (k *keptLogs) removeLocked(e *list.Element) {
 	k.bytes -= keptLogOf(e).bytes

@@ -89,6 +89,13 @@ func (t *tracker) leave() {
 	t.closeIfDrainedLocked()
 }
 
+// count returns how much work is in flight.
+func (t *tracker) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.active
+}
+
 // outside calls f, which the caller's piece of work is not waited for during: f may wait
 // for the work of others to end.
 func (t *tracker) outside(f func()) {

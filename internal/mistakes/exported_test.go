@@ -21,6 +21,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
 	"github.com/go-psi/psi/mcphttp/auth/authtest"
+	"github.com/go-psi/psi/mcphttp/debug"
 	"github.com/go-psi/psi/mcphttp/oauth"
 	"github.com/go-psi/psi/mcpstdio"
 	"github.com/go-psi/psi/middleware"
@@ -36,6 +37,7 @@ var exportedTypes = []reflect.Type{
 	of[auth.DPoPOptions](), of[auth.DPoP](), of[auth.Error](), of[auth.IntrospectionOptions](), of[auth.Introspection](),
 	of[auth.JWTOptions](), of[auth.JWT](), of[auth.KeyHash](), of[auth.KeyOptions](), of[auth.Metadata](), of[auth.Options](),
 	of[auth.VerifierFunc](),
+	of[debug.Options](),
 	of[authtest.Claims](), of[authtest.Issuer](), of[authtest.ProofKey](),
 	of[jsonschema.Finding](), of[jsonschema.Options](), of[jsonschema.Problem](), of[jsonschema.Profile](), of[jsonschema.Rule](),
 	of[jsonschema.Schema](), of[jsonschema.ValidationError](),
@@ -96,6 +98,7 @@ var exportedFuncs = []any{
 	auth.APIKeys, auth.Bearer, auth.FirstOf, auth.HashKey, auth.HashedAPIKeys, auth.Invalid, auth.LookupAPIKeys,
 	auth.MetadataHandler, auth.MetadataPath, auth.MetadataURL, auth.MutualTLS, auth.NewDPoP, auth.NewIntrospection, auth.NewJWT,
 	auth.ParseKeyHash, auth.Require,
+	debug.Handler, debug.NewHandler,
 	authtest.NewIssuer, authtest.NewProofKey,
 	jsonschema.CheckType, jsonschema.Compile, jsonschema.ForType, jsonschema.For[none], jsonschema.Lint, jsonschema.Marshal,
 	jsonschema.Unmarshal,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/debug"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -63,6 +64,8 @@ var handlers = []mistake{
 	{"a nil handler over HTTP", panics(func() { mcphttp.NewHandler(nil, nil) }), []string{"mcphttp: NewHandler: the handler is nil"}},
 	{"a nil handler over HTTP+SSE", panics(func() { mcphttp.NewSSEHandler(nil, nil) }), []string{"mcphttp: NewSSEHandler: the handler is nil"}},
 	{"a nil handler of a router", panics(func() { mcphttp.NewRouter(nil, nil) }), []string{"mcphttp: NewRouter: the handler is nil"}},
+	{"a nil handler of a debug page", panics(func() { debug.Handler(nil) }), []string{"debug: NewHandler: the handler is nil"}},
+	{"a nil endpoint of a debug page", panics(func() { debug.Handler(newMux(), nil) }), []string{"debug: NewHandler: endpoint 1 of 1 is nil"}},
 	{"a nil handler over stdio", func() error {
 		return (&mcpstdio.Server{In: strings.NewReader(""), Out: new(strings.Builder)}).Serve(context.Background())
 	}, []string{"mcpstdio: the handler to serve is nil"}},

@@ -127,7 +127,7 @@ func isSentence(v any) bool {
 		return false
 	}
 	text := fmt.Sprint(v)
-	for _, pkg := range []string{"apps", "auth", "authtest", "chi", "host", "jsonschema", "mcp", "mcphttp", "mcpstdio", "mcptest", "middleware", "oauth", "recording", "skills", "store", "tasks", "transport"} {
+	for _, pkg := range []string{"apps", "auth", "authtest", "chi", "debug", "host", "jsonschema", "mcp", "mcphttp", "mcpstdio", "mcptest", "middleware", "oauth", "recording", "skills", "store", "tasks", "transport"} {
 		if strings.HasPrefix(text, pkg+": ") || strings.HasPrefix(text, pkg+".") {
 			return !strings.Contains(text, "%!")
 		}

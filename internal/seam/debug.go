@@ -1,0 +1,40 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package seam
+
+// A Registration is a handler that is registered on a mux.
+type Registration struct {
+	// Kind is "tool", "prompt", "resource", "method" or "mount".
+	Kind string `json:"kind"`
+	// Name is its name, URI, template, method or prefix, as clients of the outermost mux use it.
+	Name string `json:"name"`
+	// Site is the file and the line that registered it.
+	Site string `json:"site"`
+	// Handler is the type of what was registered.
+	Handler string `json:"handler"`
+	// Middleware is what it is wrapped in, outermost first.
+	Middleware []Function `json:"middleware,omitempty"`
+}
+
+// A Function is a function of a program.
+type Function struct {
+	Name string `json:"name"`
+	Site string `json:"site"`
+}
+
+// A Subscription is an open subscriptions/listen request.
+type Subscription struct {
+	Caller  string `json:"caller,omitempty"` // the subject, if it is authenticated
+	Covers  int    `json:"covers"`           // lists and resources
+	Waiting int    `json:"waiting"`          // changes that have not been sent
+}
+
+// A Stream is an event stream of a session over HTTP.
+type Stream struct {
+	Session      string `json:"session"` // as in logs
+	Name         string `json:"name"`
+	IsStandalone bool   `json:"standalone"` // it belongs to no request
+	Attached     bool   `json:"attached"`   // a client reads it
+	Kept         int    `json:"kept"`       // bytes of events, for a client that resumes it
+}

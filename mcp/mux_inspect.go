@@ -1,0 +1,135 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/internal/seam"
+)
+
+// A surrounding is middleware around a mux that comes and goes while the mux serves. A mux
+// without one does no more than to load a pointer.
+type surrounding struct{ wrap Middleware }
+
+// surround puts mw around the mux until stop is called.
+func (g *registry) surround(mw Middleware) (stop func()) {
+	o := &surrounding{mw}
+	g.setOutermost(func(all []*surrounding) []*surrounding { return append(all, o) })
+	return func() {
+		g.setOutermost(func(all []*surrounding) []*surrounding {
+			return slices.DeleteFunc(all, func(other *surrounding) bool { return other == o })
+		})
+	}
+}
+
+// setOutermost replaces the surroundings by what change makes of a copy of them.
+func (g *registry) setOutermost(change func([]*surrounding) []*surrounding) {
+	registering.Lock()
+	defer registering.Unlock()
+	var all []*surrounding
+	if before := g.outermost.Load(); before != nil {
+		all = slices.Clone(*before)
+	}
+	if all = change(all); len(all) == 0 {
+		g.outermost.Store(nil)
+		return
+	}
+	g.outermost.Store(&all)
+}
+
+// surrounded returns h in its surroundings.
+func surrounded(h Handler, outermost []*surrounding) Handler {
+	for _, o := range outermost {
+		h = o.wrap(h)
+	}
+	return h
+}
+
+// registrations returns what is registered on a mux and on those mounted there.
+func (g *registry) registrations() []seam.Registration {
+	s := g.load()
+	around := functions((*g.chain.Load())().around)
+	var all []seam.Registration
+	for _, entries := range [][]*entry{byName(s.tools), byName(s.prompts), byName(s.resources), s.templates, byName(s.methods)} {
+		for _, e := range entries {
+			all = append(all, seam.Registration{
+				Kind: e.kind, Name: e.name, Site: e.site, Handler: fmt.Sprintf("%T", e.registered),
+				Middleware: slices.Concat(around, functions(e.around)),
+			})
+		}
+	}
+	for _, mt := range s.mounts {
+		all = append(all, mt.registrations(around)...)
+	}
+	return all
+}
+
+// registrations returns the mount and, if it is a mux, what is registered there. Around is the
+// middleware around the mux that it is mounted on.
+func (mt *mount) registrations(around []seam.Function) []seam.Registration {
+	around = slices.Concat(around, functions(mt.around))
+	all := []seam.Registration{{Kind: "mount", Name: mt.prefix, Site: mt.site, Handler: fmt.Sprintf("%T", mt.handler), Middleware: around}}
+	child, ok := mt.handler.(*Mux)
+	if !ok {
+		return all
+	}
+	for _, r := range child.registrations() {
+		if name, ok := mt.outerName(r.Kind, r.Name); ok {
+			r.Name, r.Middleware = name, slices.Concat(around, r.Middleware)
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// functions returns names for middleware.
+func functions(mw []Middleware) []seam.Function {
+	all := make([]seam.Function, len(mw))
+	for i, m := range mw {
+		all[i] = functionOf(m)
+	}
+	return all
+}
+
+// functionOf returns the name of the function that made a middleware, or of the middleware
+// itself, as in "middleware.Logger".
+func functionOf(m Middleware) seam.Function {
+	fn := runtime.FuncForPC(reflect.ValueOf(m).Pointer())
+	if fn == nil {
+		return seam.Function{}
+	}
+	file, line := fn.FileLine(fn.Entry())
+	name := fn.Name()
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name, _, _ = strings.Cut(name, ".func")
+	name = strings.TrimSuffix(name, "-fm") // a method value
+	return seam.Function{Name: name, Site: fmt.Sprintf("%s:%d", filepath.Base(file), line)}
+}
+
+// subscriptions returns the subscriptions of a hub, those with the most waiting changes first.
+func (h *hub) subscriptions() []seam.Subscription {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]seam.Subscription, 0, len(h.listeners))
+	for l := range h.listeners {
+		all = append(all, l.subscription())
+	}
+	slices.SortFunc(all, func(a, b seam.Subscription) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Caller, b.Caller), cmp.Compare(a.Covers, b.Covers))
+	})
+	return all
+}
+
+func (l *listener) subscription() seam.Subscription {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return seam.Subscription{Caller: l.caller.subject, Covers: len(l.covered), Waiting: len(l.pending)}
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A failure is an error of a request for the page.
+type failure struct {
+	status  int
+	message string
+}
+
+func (f failure) Error() string { return "debug: " + f.message }
+
+// statusOf returns the status for an error.
+func statusOf(err error) int {
+	if f, ok := errors.AsType[failure](err); ok {
+		return f.status
+	}
+	return http.StatusBadGateway
+}
+
+// policy allows the page its own script, style and requests, and images in results.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"media-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+}
+
+// forwarded are headers that proxies add.
+var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Via"}
+
+// pagePrincipal is the caller of calls that are made from the page, unless Options.Authorize
+// returns another one.
+var pagePrincipal = mcp.Principal{Issuer: "psi/debug", Subject: "debug page"}
+
+var crossOrigin = http.NewCrossOriginProtection()
+
+// authorize returns the principal of the calls that r makes, or an error if r is refused.
+func (p *page) authorize(r *http.Request) (*mcp.Principal, error) {
+	if why := p.guard(r); why != "" {
+		return nil, failure{http.StatusForbidden, why}
+	}
+	if err := checkSite(r); err != nil {
+		return nil, err
+	}
+	principal := pagePrincipal
+	if p.opts.Authorize == nil {
+		return &principal, p.checkLocal(r)
+	}
+	authorized, err := p.opts.Authorize(r)
+	switch {
+	case err != nil:
+		p.opts.Logger.WarnContext(r.Context(), "debug: a request for the page was refused", "remote", r.RemoteAddr, "error", err)
+		return nil, failure{http.StatusForbidden, "you are not allowed to see this page"}
+	case authorized != nil:
+		principal = *authorized
+	}
+	return &principal, nil
+}
+
+// checkSite returns an error if a page of another origin made the browser send r.
+func checkSite(r *http.Request) error {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return failure{http.StatusForbidden, "requests of other sites are refused; open the page by its address"}
+	}
+	if crossOrigin.Check(r) != nil {
+		return failure{http.StatusForbidden, "requests of other origins are refused"}
+	}
+	return nil
+}
+
+// checkLocal returns an error unless r was sent by this machine. The address of the connection
+// is checked as well as that of the client, which middleware may have taken from a header.
+func (p *page) checkLocal(r *http.Request) error {
+	for _, name := range forwarded {
+		if r.Header.Get(name) != "" {
+			return failure{http.StatusForbidden, "a proxy has forwarded the request (" + name + "); Options.Authorize decides whom to serve then"}
+		}
+	}
+	if !web.ArrivedOnLoopback(r) || !isLoopback(r.RemoteAddr) {
+		return failure{http.StatusForbidden, "only requests of this machine are served; Options.Authorize decides whom else to serve"}
+	}
+	return nil
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

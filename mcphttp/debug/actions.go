@@ -1,0 +1,188 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/mcp"
+)
+
+const (
+	maxBody   = 4 << 20                // bytes of a form
+	patience  = 300 * time.Millisecond // how long the response to a call waits for its end
+	formBytes = 64 << 10               // of a form that are kept in memory
+)
+
+// actions are what forms of the page do. They return the query of the page to show then.
+var actions = map[string]func(*page, *http.Request, *mcp.Principal) (url.Values, error){
+	"call":   (*page).actCall,
+	"answer": (*page).actAnswer,
+	"stop":   (*page).actStop,
+	"cancel": (*page).actCancel,
+	"end":    (*page).actEnd,
+}
+
+// servePost does what a form of the page asks for.
+func (p *page) servePost(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
+	p.attention.glance()
+	next, err := p.act(w, r, caller)
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	if isJSON(r) {
+		next.Set("format", "json")
+	}
+	w.Header().Set("Location", "?"+next.Encode())
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) (url.Values, error) {
+	if p.opts.ReadOnly {
+		return nil, failure{http.StatusForbidden, "the page is read-only (Options.ReadOnly)"}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if err := r.ParseMultipartForm(formBytes); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		return nil, failure{http.StatusBadRequest, fmt.Sprintf("the form cannot be read: %v", err)}
+	}
+	act := actions[r.PostForm.Get("action")]
+	if act == nil {
+		return nil, failure{http.StatusBadRequest, fmt.Sprintf("there is no action %.40q", r.PostForm.Get("action"))}
+	}
+	return act(p, r, caller)
+}
+
+// actCall calls a tool, gets a prompt or reads a resource.
+func (p *page) actCall(r *http.Request, caller *mcp.Principal) (url.Values, error) {
+	kind, name := r.PostForm.Get("kind"), r.PostForm.Get("name")
+	it, err := p.item(r.Context(), caller, kind, name)
+	if err != nil {
+		return nil, err
+	}
+	method, params, err := it.request(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	started, err := p.start(caller, method, name, params)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-started.done:
+	case <-time.After(patience):
+	case <-r.Context().Done():
+	}
+	return url.Values{"view": {"run"}, "id": {started.id}}, nil
+}
+
+// request returns the request that a form describes.
+func (it *item) request(form url.Values) (method string, params any, err error) {
+	arguments, err := objectOf(form, it.Fields)
+	if err != nil {
+		return "", nil, err
+	}
+	switch it.Kind {
+	case "tool":
+		return mcp.MethodCallTool, &mcp.CallToolParams{Name: it.Name, Arguments: arguments}, nil
+	case "prompt":
+		var texts map[string]string
+		if err := json.Unmarshal(arguments, &texts); err != nil {
+			return "", nil, failure{http.StatusBadRequest, "the arguments of a prompt are strings"}
+		}
+		return mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: it.Name, Arguments: texts}, nil
+	case "resource":
+		return mcp.MethodReadResource, &mcp.ReadResourceParams{URI: it.Name}, nil
+	}
+	uri, err := it.expand(arguments)
+	return mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}, err
+}
+
+// actAnswer answers a question of a run.
+func (p *page) actAnswer(r *http.Request, _ *mcp.Principal) (url.Values, error) {
+	asked, err := p.runs.find(r.PostForm.Get("id"))
+	if err != nil {
+		return nil, err
+	}
+	number, _ := strconv.Atoi(r.PostForm.Get("question"))
+	err = asked.reply(number, func(q *question) (answer, error) { return q.read(r.PostForm) })
+	if err != nil {
+		return nil, err
+	}
+	select { // the run may end at once, or ask again
+	case <-asked.done:
+	case <-time.After(patience):
+	case <-r.Context().Done():
+	}
+	return url.Values{"view": {"run"}, "id": {asked.id}}, nil
+}
+
+// read returns the answer in a form.
+func (q *question) read(form url.Values) (answer, error) {
+	a := answer{action: form.Get("answer")}
+	switch a.action {
+	case "decline", "cancel":
+		return a, nil
+	case "accept":
+	default:
+		return a, failure{http.StatusBadRequest, "answer must be accept, decline or cancel"}
+	}
+	if q.method == mcp.MethodCreateMessage {
+		a.text = form.Get("text")
+		return a, nil
+	}
+	if q.url != "" {
+		return a, nil
+	}
+	var err error
+	a.content, err = objectOf(form, q.fields)
+	return a, err
+}
+
+// actStop cancels a run.
+func (p *page) actStop(r *http.Request, _ *mcp.Principal) (url.Values, error) {
+	started, err := p.runs.find(r.PostForm.Get("id"))
+	if err != nil {
+		return nil, err
+	}
+	started.cancel(errors.New("cancelled from the debug page"))
+	select {
+	case <-started.done:
+	case <-time.After(patience):
+	case <-r.Context().Done():
+	}
+	return url.Values{"view": {"run"}, "id": {started.id}}, nil
+}
+
+// actCancel cancels a request of any caller.
+func (p *page) actCancel(r *http.Request, caller *mcp.Principal) (url.Values, error) {
+	number, err := strconv.ParseUint(r.PostForm.Get("request"), 10, 64)
+	if err != nil || !p.recorder.cancelRequest(number) {
+		return nil, failure{http.StatusConflict, "this request is not in flight any more"}
+	}
+	p.opts.Logger.InfoContext(r.Context(), "debug: a request was cancelled from the page", "by", caller.Subject, "number", number)
+	return url.Values{}, nil
+}
+
+// actEnd ends a session.
+func (p *page) actEnd(r *http.Request, caller *mcp.Principal) (url.Values, error) {
+	id := r.PostForm.Get("session")
+	for _, e := range p.opts.Endpoints {
+		for s := range e.Sessions() {
+			if id != "" && digest.Session(s.ID()) == id {
+				p.opts.Logger.InfoContext(r.Context(), "debug: a session was ended from the page", "by", caller.Subject, "session", id)
+				s.Close()
+				return url.Values{}, nil
+			}
+		}
+	}
+	return nil, failure{http.StatusConflict, "this session has ended already"}
+}

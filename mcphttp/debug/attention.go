@@ -1,0 +1,161 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// linger is how long the server is observed after the last look.
+const linger = 2 * time.Minute
+
+// attention knows whether somebody looks, and observes the server meanwhile.
+type attention struct {
+	start func() (stop func())
+	max   int // watchers
+
+	mu       sync.Mutex
+	stop     func() // nil while nobody looks
+	since    time.Time
+	timer    *time.Timer // stops observing; nil while nobody looks
+	watchers map[*watcher]struct{}
+	forever  bool
+}
+
+// A watcher is a page that is updated live.
+type watcher struct {
+	wake chan struct{} // receives after an event was added
+
+	mu     sync.Mutex
+	events map[string]bool
+}
+
+func (a *attention) init(start func() (stop func()), limit int) {
+	a.start, a.max, a.watchers = start, limit, map[*watcher]struct{}{}
+}
+
+// glance observes the server for a while.
+func (a *attention) glance() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.glanceLocked()
+}
+
+func (a *attention) glanceLocked() {
+	if a.stop == nil {
+		a.stop, a.since = a.start(), time.Now()
+		a.timer = time.AfterFunc(linger, a.lookAway)
+		return
+	}
+	a.timer.Reset(linger)
+}
+
+// lookAway stops observing, unless there are watchers.
+func (a *attention) lookAway() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.forever || a.stop == nil:
+	case len(a.watchers) > 0:
+		a.timer.Reset(linger)
+	default:
+		a.stop()
+		a.stop = nil
+	}
+}
+
+// watch adds a watcher, which leave must remove. It reports false if there are too many.
+func (a *attention) watch() (*watcher, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.watchers) >= a.max {
+		return nil, false
+	}
+	a.glanceLocked()
+	w := &watcher{wake: make(chan struct{}, 1), events: map[string]bool{}}
+	a.watchers[w] = struct{}{}
+	return w, true
+}
+
+func (a *attention) leave(w *watcher) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.watchers, w)
+	a.timer.Reset(linger)
+}
+
+// watchForever observes the server from now on.
+func (a *attention) watchForever() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forever, a.stop, a.since = true, a.start(), time.Now()
+	a.timer = time.AfterFunc(linger, a.lookAway)
+}
+
+// observedSince returns when observing began.
+func (a *attention) observedSince() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.since
+}
+
+// announce tells all watchers of an event.
+func (a *attention) announce(event string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for w := range a.watchers {
+		w.add(event)
+	}
+}
+
+func (w *watcher) add(event string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events[event] = true
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drain returns the events since it was called before.
+func (w *watcher) drain() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = map[string]bool{}
+	return events
+}
+
+// shutdowns end the event streams of HTTP servers that shut down, which would wait for them.
+type shutdowns struct {
+	mu   sync.Mutex
+	done map[*http.Server]chan struct{}
+}
+
+// maxServers bounds the servers that are remembered. Streams of others last until the client
+// leaves.
+const maxServers = 16
+
+// of returns a channel that is closed when the server of r shuts down, nil if that is not known.
+func (s *shutdowns) of(r *http.Request) <-chan struct{} {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if done := s.done[server]; done != nil || len(s.done) >= maxServers {
+		return done
+	}
+	if s.done == nil {
+		s.done = map[*http.Server]chan struct{}{}
+	}
+	done := make(chan struct{})
+	s.done[server] = done
+	server.RegisterOnShutdown(sync.OnceFunc(func() { close(done) }))
+	return done
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"slices"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A block is a part of a result, for people to look at.
+type block struct {
+	Kind  string // text, json, image, audio, link or note
+	Label string
+	Text  string
+	URI   string
+	Data  template.URL // of an image or a recording: a data URL of a known type
+}
+
+// Limits of what is shown of a result.
+const (
+	maxBlocks = 100
+	maxMedia  = 4 << 20 // bytes of one image or recording
+)
+
+// mediaTypes are the types that are shown. None of them can have a script.
+var mediaTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mpeg", "audio/ogg", "audio/mp4"}
+
+// blocksOf returns what a result has to show.
+func blocksOf(res mcp.Result, limit int) (blocks []block) {
+	switch res := res.(type) {
+	case *mcp.CallToolResult:
+		if res.StructuredContent != nil {
+			blocks = append(blocks, block{Kind: "json", Label: "structured content", Text: pretty(res.StructuredContent, limit)})
+		}
+		for _, c := range first(res.Content) {
+			blocks = append(blocks, blockOf(c, limit))
+		}
+	case *mcp.GetPromptResult:
+		for _, m := range first(res.Messages) {
+			b := blockOf(m.Content, limit)
+			b.Label = string(m.Role) + ": " + b.Label
+			blocks = append(blocks, b)
+		}
+	case *mcp.ReadResourceResult:
+		for _, c := range first(res.Contents) {
+			blocks = append(blocks, resourceBlock(c, limit))
+		}
+	}
+	return blocks
+}
+
+func first[T any](list []T) []T { return list[:min(len(list), maxBlocks)] }
+
+func blockOf(c mcp.Content, limit int) block {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return textBlock("text", c.Text, limit)
+	case *mcp.ImageContent:
+		return mediaBlock("image", c.MIMEType, c.Data)
+	case *mcp.AudioContent:
+		return mediaBlock("audio", c.MIMEType, c.Data)
+	case *mcp.ResourceLink:
+		return block{Kind: "link", Label: "resource", Text: cmp.Or(c.Title, c.Name), URI: c.URI}
+	case *mcp.EmbeddedResource:
+		return resourceBlock(c.Resource, limit)
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return block{Kind: "note", Text: "a block that cannot be shown"}
+	}
+	return block{Kind: "json", Label: "content", Text: pretty(raw, limit)}
+}
+
+// textBlock returns a text, in lines if it is JSON.
+func textBlock(label, text string, limit int) block {
+	if raw := json.RawMessage(text); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(raw) {
+		return block{Kind: "json", Label: label, Text: pretty(raw, limit)}
+	}
+	return block{Kind: "text", Label: label, Text: cut(text, limit)}
+}
+
+func resourceBlock(c *mcp.ResourceContents, limit int) block {
+	switch {
+	case c == nil:
+		return block{Kind: "note", Text: "no contents"}
+	case c.Blob == nil:
+		b := textBlock(label("resource", c.MIMEType), c.Text, limit)
+		b.URI = c.URI
+		return b
+	}
+	b := mediaBlock("resource", c.MIMEType, c.Blob)
+	b.URI = c.URI
+	return b
+}
+
+func label(kind, mimeType string) string {
+	if mimeType == "" {
+		return kind
+	}
+	return kind + ", " + mimeType
+}
+
+// mediaBlock returns an image or a recording, or a note if it is of another type.
+func mediaBlock(kind, mimeType string, data []byte) block {
+	if !slices.Contains(mediaTypes, mimeType) || len(data) > maxMedia {
+		return block{Kind: "note", Label: label(kind, mimeType), Text: fmt.Sprintf("%d bytes, which are not shown", len(data))}
+	}
+	shown := "image"
+	if mimeType[0] == 'a' {
+		shown = "audio"
+	}
+	//nolint:gosec // the type is one of the list above, and base64 has nothing to escape
+	return block{Kind: shown, Label: label(kind, mimeType), Data: template.URL("data:" + mimeType + ";base64," + base64.StdEncoding.EncodeToString(data))}
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// connect connects a client to the handler, in this process, whose requests have a principal. If
+// quiet is set, they are not recorded. A run answers the questions of the handler; it may be nil.
+// The client must be closed.
+func (p *page) connect(ctx context.Context, caller *mcp.Principal, quiet bool, r *run) (*mcp.Conn, error) {
+	h := p.handler
+	switch h.(type) {
+	case *mcp.Mux, interface{ Use(mw ...mcp.Middleware) }:
+	default:
+		h = p.recorder.middleware(h)
+	}
+	opts := &mcp.ClientOptions{Title: "Debug page", Version: mcp.LatestVersion, Logger: p.opts.Logger, MaxPages: maxPages}
+	if r != nil {
+		r.answerBy(opts)
+	}
+	client := mcp.NewClient("psi-debug", "v1", opts)
+	return client.Connect(ctx, mcp.InProcess(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if quiet || req.Method == mcp.MethodDiscover {
+			ctx = quietly(ctx)
+		}
+		req = req.Clone()
+		req.Principal = caller
+		return h.ServeMCP(ctx, req)
+	})))
+}
+
+// maxPages bounds the pages of a list that are shown.
+const maxPages = 20
+
+// cachedServer is what the handler said about itself when it was asked last.
+type cachedServer struct {
+	mu   sync.Mutex
+	said *mcp.DiscoverResult
+}
+
+// describe returns what the handler says about itself. It asks once, and again if it is told to:
+// the handler may be far away.
+func (p *page) describe(ctx context.Context, caller *mcp.Principal, again bool) (*mcp.DiscoverResult, error) {
+	p.server.mu.Lock()
+	said := p.server.said
+	p.server.mu.Unlock()
+	if said != nil && !again {
+		return said, nil
+	}
+	conn, err := p.connect(ctx, caller, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	p.keep(conn.Server())
+	return conn.Server(), nil
+}
+
+func (p *page) keep(said *mcp.DiscoverResult) {
+	p.server.mu.Lock()
+	defer p.server.mu.Unlock()
+	p.server.said = said
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tmaxmax/go-sse"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// The events of the stream. They only say that something has changed: the script of the page
+// then reads the page again.
+const (
+	eventActivity = "activity" // requests, sessions, streams
+	eventLists    = "lists"    // what is registered
+	eventRuns     = "runs"     // calls made from the page
+)
+
+const (
+	activityInterval = time.Second      // between two announcements of activity
+	heartbeat        = 5 * time.Second  // between two events at most, so that ages and plots go on, and proxies keep the stream
+	writeTimeout     = 10 * time.Second // of one event; a browser that reads more slowly is disconnected
+	retryDelay       = time.Second      // before a browser comes back
+)
+
+// serveEvents tells a page what changes, until it is closed.
+func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
+	watcher, ok := p.attention.watch()
+	if !ok {
+		p.fail(w, r, failure{http.StatusServiceUnavailable, "too many pages are open (Options.MaxWatchers)"})
+		return
+	}
+	defer p.attention.leave(watcher)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer p.followLists(ctx, caller)()
+	s := &eventStream{w: w, control: http.NewResponseController(w)}
+	_ = s.control.SetReadDeadline(time.Time{}) // that of http.Server is for requests, and would end the stream
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	s.send(&sse.Message{Type: sse.Type("open"), Retry: retryDelay})
+	s.watch(ctx, p, watcher, p.servers.of(r))
+}
+
+// An eventStream is the response to a watcher.
+type eventStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	last    time.Time
+	err     error // of the first write that failed
+}
+
+// watch sends events until one cannot be sent, or ctx or the server ends.
+func (s *eventStream) watch(ctx context.Context, p *page, w *watcher, shutdown <-chan struct{}) {
+	ticker := time.NewTicker(activityInterval)
+	defer ticker.Stop()
+	for seen := uint64(0); s.err == nil; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-shutdown:
+			return
+		case <-w.wake:
+			for _, event := range slices.Sorted(maps.Keys(w.drain())) {
+				s.send(&sse.Message{Type: sse.Type(event)})
+			}
+		case <-ticker.C:
+			if now := p.recorder.changes(); now != seen || time.Since(s.last) >= heartbeat {
+				seen = now
+				s.send(&sse.Message{Type: sse.Type(eventActivity)})
+			}
+		}
+	}
+}
+
+// send sends an event. Browsers ignore one without data.
+func (s *eventStream) send(m *sse.Message) {
+	m.AppendData("{}")
+	s.last = time.Now()
+	_ = s.control.SetWriteDeadline(s.last.Add(writeTimeout)) // not all writers support deadlines
+	if _, s.err = m.WriteTo(s.w); s.err == nil {
+		s.err = s.control.Flush()
+	}
+}
+
+// followLists announces changes of the lists until stop is called.
+func (p *page) followLists(ctx context.Context, caller *mcp.Principal) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		conn, err := p.connect(ctx, caller, true, nil)
+		if err != nil {
+			return // the page itself says why
+		}
+		defer conn.Close()
+		filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
+		s, err := conn.Listen(ctx, filter, func(mcp.Change) { p.attention.announce(eventLists) })
+		if err != nil {
+			return // the server announces no changes
+		}
+		defer s.Close()
+		<-ctx.Done()
+	}()
+	return func() { cancel(); <-ended }
+}

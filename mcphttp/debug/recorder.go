@@ -1,0 +1,273 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// Limits of what is remembered of one request, in bytes: names that clients choose, and texts of
+// errors.
+const (
+	maxName  = 256
+	maxError = 4 << 10
+)
+
+// A recorder remembers the requests in flight, the last ones that have ended, and how many and
+// how long they were.
+type recorder struct {
+	active    atomic.Bool // of a connection, or of calls from the page; a mux is observed only while somebody looks
+	installed sync.Once   // the middleware of a connection
+	keep      int         // requests
+	values    bool
+	maxValue  int
+	seed      maphash.Seed
+
+	mu       sync.Mutex
+	changed  uint64 // changes so far
+	last     uint64 // number of the last request
+	inFlight map[uint64]*record
+	recent   []*record // a ring; the next one replaces recent[oldest] when it is full
+	oldest   int
+	traffic  series
+	rounds   map[uint64]int // by the hash of the state of a question: the round that its answers begin
+}
+
+// maxRounds bounds how many states of questions are remembered.
+const maxRounds = 1024
+
+func newRecorder(o *Options) *recorder {
+	return &recorder{
+		keep: o.MaxRecent, values: o.Values, maxValue: o.MaxValue, seed: maphash.MakeSeed(),
+		inFlight: map[uint64]*record{}, rounds: map[uint64]int{},
+	}
+}
+
+// A record is what is remembered of one request. It does not keep the request, which may be
+// large.
+type record struct {
+	number       uint64
+	method, name string
+	version      string
+	session      string // its ID; "" if there is none
+	isLegacy     bool
+	remote       string
+	principal    *mcp.Principal
+	sender       json.RawMessage
+	round        int
+	start        time.Time
+	arguments    json.RawMessage // nil if values are not shown, or it is too long
+	cancel       context.CancelCauseFunc
+	isCancelled  atomic.Bool // by the page
+
+	// Set when it has ended.
+	duration time.Duration
+	outcome  string
+	code     int
+	err      string
+	result   json.RawMessage
+}
+
+type quietKey struct{}
+
+// quietly returns a context for the requests that the page makes to be shown, which are not
+// recorded.
+func quietly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, quietKey{}, true)
+}
+
+// middleware records the requests that next serves.
+func (r *recorder) middleware(next mcp.Handler) mcp.Handler { return &recorded{r, next} }
+
+type recorded struct {
+	recorder *recorder
+	next     mcp.Handler
+}
+
+// ServeMCP implements [mcp.Handler].
+func (h *recorded) ServeMCP(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
+	r := h.recorder
+	if ctx.Value(quietKey{}) != nil {
+		return h.next.ServeMCP(ctx, req)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	rec := r.begin(ctx, req, cancel)
+	returned := false
+	defer func() { r.end(ctx, rec, res, err, !returned) }()
+	res, err = h.next.ServeMCP(ctx, req)
+	returned = true
+	if err != nil && rec.isCancelled.Load() && errors.Is(err, context.Canceled) {
+		err = errCancelled
+	}
+	return res, err
+}
+
+// errCancelled is the error of a request that was cancelled from the page.
+var errCancelled = &mcp.Error{Code: mcp.CodeInternalError, Message: "the operator of the server cancelled the request", Cause: context.Canceled}
+
+func (r *recorder) begin(ctx context.Context, req *mcp.Request, cancel context.CancelCauseFunc) *record {
+	rec := &record{
+		method: clip(req.Method, maxName), name: clip(req.Name(), maxName), version: clip(req.Version(), maxName),
+		principal: req.Principal, start: time.Now(), cancel: cancel, round: 1,
+	}
+	if sender := core.Sender(req); len(sender) <= maxError {
+		rec.sender = bytes.Clone(sender)
+	}
+	if s := mcp.SessionFromContext(ctx); s != nil {
+		rec.session, rec.isLegacy = s.ID(), true
+	}
+	if hr := mcphttp.RequestFromContext(ctx); hr != nil {
+		rec.remote = hr.RemoteAddr
+	}
+	if r.values && len(req.Params()) <= r.maxValue {
+		rec.arguments = bytes.Clone(req.Params())
+	}
+	state := stateOf(req)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if state != nil {
+		rec.round = max(2, r.rounds[maphash.Bytes(r.seed, state)])
+	}
+	r.last++
+	r.changed++
+	rec.number = r.last
+	r.inFlight[rec.number] = rec
+	return rec
+}
+
+// stateOf returns the state of questions that a request brings back, nil if there is none.
+func stateOf(req *mcp.Request) []byte {
+	if !bytes.Contains(req.Params(), []byte(`"requestState"`)) {
+		return nil
+	}
+	return jsonscan.Member(req.Params(), "requestState")
+}
+
+func (r *recorder) end(ctx context.Context, rec *record, res mcp.Result, err error, panicked bool) {
+	duration := time.Since(rec.start)
+	o := outcomeOf(ctx, res, err, panicked)
+	if rec.isCancelled.Load() {
+		o.kind = "cancelled"
+	}
+	text := o.text(r.values)
+	var result json.RawMessage
+	if r.values && res != nil {
+		if raw, err := core.MarshalResult(res); err == nil && len(raw) <= r.maxValue {
+			result = raw
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed++
+	delete(r.inFlight, rec.number)
+	if asked, ok := res.(*mcp.InputRequired); ok && asked.RequestState != nil {
+		r.noteRoundLocked(*asked.RequestState, rec.round+1)
+	}
+	rec.duration, rec.outcome, rec.code, rec.err, rec.result = duration, o.kind, o.code, text, result
+	rec.cancel = nil
+	if rec.method != mcp.MethodListen {
+		r.traffic.add(rec.start.Add(duration), duration, o.isFailure)
+	}
+	r.rememberLocked(rec)
+}
+
+func (r *recorder) rememberLocked(rec *record) {
+	if len(r.recent) < r.keep {
+		r.recent = append(r.recent, rec)
+		return
+	}
+	r.recent[r.oldest] = rec
+	r.oldest = (r.oldest + 1) % r.keep
+}
+
+// noteRoundLocked remembers which round the answers to a question begin.
+func (r *recorder) noteRoundLocked(state string, round int) {
+	if len(r.rounds) >= maxRounds {
+		clear(r.rounds)
+	}
+	quoted, err := json.Marshal(state)
+	if err == nil {
+		r.rounds[maphash.Bytes(r.seed, quoted)] = round
+	}
+}
+
+// changes returns a number that grows whenever a request begins or ends.
+func (r *recorder) changes() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// requests returns the requests in flight, the oldest first, and those that have ended, the last
+// first.
+func (r *recorder) requests() (inFlight, recent []*record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range r.inFlight {
+		inFlight = append(inFlight, rec)
+	}
+	slices.SortFunc(inFlight, func(a, b *record) int { return cmp.Compare(a.number, b.number) })
+	recent = slices.Concat(r.recent[r.oldest:], r.recent[:r.oldest])
+	slices.Reverse(recent)
+	return inFlight, recent
+}
+
+// find returns a request by its number, nil if it is not remembered.
+func (r *recorder) find(number uint64) (rec *record, inFlight bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rec := r.inFlight[number]; rec != nil {
+		return rec, true
+	}
+	for _, rec := range r.recent {
+		if rec.number == number {
+			return rec, false
+		}
+	}
+	return nil, false
+}
+
+// cancel cancels a request in flight, and reports whether it did.
+func (r *recorder) cancelRequest(number uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec := r.inFlight[number]
+	if rec == nil {
+		return false
+	}
+	rec.isCancelled.Store(true)
+	rec.cancel(errCancelled)
+	return true
+}
+
+// seconds returns the traffic of the last two minutes.
+func (r *recorder) seconds(now time.Time) []second {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.traffic.last(now)
+}
+
+// clip returns a copy of the beginning of s. A part of s would keep all of the message that it
+// is from.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return strings.Clone(s)
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

@@ -1,0 +1,266 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package debug
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// Limits of the calls that are made from the page.
+const (
+	maxRuns = 64  // that are remembered
+	maxLogs = 200 // log messages of one
+)
+
+// A run is a call that was made from the page.
+type run struct {
+	id, method, name string
+	params           json.RawMessage
+	start            time.Time
+	changed          func() // announces it
+	cancel           context.CancelCauseFunc
+	done             chan struct{}
+
+	mu        sync.Mutex
+	progress  *mcp.ProgressParams
+	logs      []string
+	questions []*question // that wait for an answer
+	asked     int         // so far
+	duration  time.Duration
+	result    mcp.Result
+	err       error
+}
+
+// A question is one that the handler asks during a run.
+type question struct {
+	number  int
+	method  string
+	message string
+	url     string
+	fields  []field
+	schema  json.RawMessage
+	answer  chan answer // of 1
+}
+
+// An answer is what the user of the page answers.
+type answer struct {
+	action  string
+	content json.RawMessage
+	text    string // of a model
+}
+
+// runs are the calls of the page. The oldest that has ended is forgotten when there are too many.
+type runs struct {
+	limit   int // under way
+	timeout time.Duration
+
+	mu    sync.Mutex
+	byID  map[string]*run
+	order []*run
+}
+
+func (rs *runs) init(o *Options) {
+	rs.limit, rs.timeout, rs.byID = o.MaxCalls, o.CallTimeout, map[string]*run{}
+}
+
+// add remembers a run. It returns an error if too many are under way.
+func (rs *runs) add(r *run) error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	underWay := 0
+	for _, other := range rs.order {
+		if !other.isDone() {
+			underWay++
+		}
+	}
+	if underWay >= rs.limit {
+		return failure{429, fmt.Sprintf("%d calls of this page are under way (Options.MaxCalls); cancel one first", underWay)}
+	}
+	rs.byID[r.id] = r
+	rs.order = append(rs.order, r)
+	for i := 0; len(rs.order) > maxRuns && i < len(rs.order); i++ {
+		if old := rs.order[i]; old.isDone() {
+			delete(rs.byID, old.id)
+			rs.order = append(rs.order[:i:i], rs.order[i+1:]...)
+			break
+		}
+	}
+	return nil
+}
+
+func (rs *runs) find(id string) (*run, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.byID[id]; r != nil {
+		return r, nil
+	}
+	return nil, failure{404, "this call is not known, or not any more: the server was started again, or there were many others"}
+}
+
+// all returns the runs, the last first.
+func (rs *runs) all() []*run {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	all := make([]*run, 0, len(rs.order))
+	for i := len(rs.order) - 1; i >= 0; i-- {
+		all = append(all, rs.order[i])
+	}
+	return all
+}
+
+func (r *run) isDone() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// start begins a call, which goes on when the request for the page has ended.
+func (p *page) start(caller *mcp.Principal, method, name string, params any) (*run, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r := &run{
+		id: rand.Text(), method: method, name: name, params: raw, start: time.Now(), cancel: cancel, done: make(chan struct{}),
+		changed: func() { p.attention.announce(eventRuns) },
+	}
+	if err := p.runs.add(r); err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	go r.serve(ctx, p, caller) // until it is done, cancelled or CallTimeout has passed
+	return r, nil
+}
+
+// serve makes the call.
+func (r *run) serve(ctx context.Context, p *page, caller *mcp.Principal) {
+	defer r.cancel(nil)
+	ctx, stop := context.WithTimeoutCause(ctx, p.runs.timeout, fmt.Errorf("the call took longer than %v (Options.CallTimeout)", p.runs.timeout))
+	defer stop()
+	res, err := r.call(ctx, p, caller)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	r.mu.Lock()
+	r.result, r.err, r.duration, r.questions = res, err, time.Since(r.start), nil
+	r.mu.Unlock()
+	close(r.done)
+	r.changed()
+}
+
+func (r *run) call(ctx context.Context, p *page, caller *mcp.Principal) (mcp.Result, error) {
+	conn, err := p.connect(ctx, caller, false, r)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	req, err := mcp.NewRequest(r.method, r.params)
+	if err != nil {
+		return nil, err
+	}
+	return core.Send(mcp.WithProgress(ctx, r.report), conn, req)
+}
+
+// report notes progress.
+func (r *run) report(p *mcp.ProgressParams) {
+	r.mu.Lock()
+	r.progress = p
+	r.mu.Unlock()
+	r.changed()
+}
+
+// answerBy lets the user of the page answer the questions of the handler.
+func (r *run) answerBy(o *mcp.ClientOptions) {
+	o.Elicit, o.ElicitURL = r.elicit, r.elicit
+	o.Sample = r.sample
+	o.LogLevel = mcp.LoggingLevelDebug
+	o.Log = func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { r.log(p) }
+}
+
+func (r *run) log(p *mcp.LoggingMessageParams) {
+	data, err := json.Marshal(p.Data)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	if len(r.logs) < maxLogs {
+		r.logs = append(r.logs, clip(string(p.Level)+" "+textOf(data), maxError))
+	}
+	r.mu.Unlock()
+	r.changed()
+}
+
+func (r *run) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	q := &question{method: mcp.MethodElicit, message: p.Message, url: p.URL, schema: p.RequestedSchema, fields: fieldsOf(p.RequestedSchema)}
+	a, err := r.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ElicitResult{Action: a.action, Content: a.content}, nil
+}
+
+// sample has the user of the page answer in place of a model.
+func (r *run) sample(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	raw, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.ask(ctx, &question{method: mcp.MethodCreateMessage, message: string(raw)})
+	switch {
+	case err != nil:
+		return nil, err
+	case a.action != "accept":
+		return nil, errors.New("the user of the debug page declined to answer for the model")
+	}
+	return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text(a.text)}, Model: "the user of the debug page", StopReason: "endTurn"}, nil
+}
+
+// ask waits for the answer to a question.
+func (r *run) ask(ctx context.Context, q *question) (answer, error) {
+	q.answer = make(chan answer, 1)
+	r.mu.Lock()
+	r.asked++
+	q.number = r.asked
+	r.questions = append(r.questions, q)
+	r.mu.Unlock()
+	r.changed()
+	select {
+	case a := <-q.answer:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
+}
+
+// reply answers a question, which is no longer asked then. It returns an error if that is not
+// the case already.
+func (r *run) reply(number int, a func(*question) (answer, error)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, q := range r.questions {
+		if q.number != number {
+			continue
+		}
+		given, err := a(q)
+		if err != nil {
+			return err
+		}
+		q.answer <- given
+		r.questions = append(r.questions[:i:i], r.questions[i+1:]...)
+		return nil
+	}
+	return failure{409, "this question does not wait for an answer any more"}
+}
