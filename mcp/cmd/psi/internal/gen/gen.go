@@ -1,0 +1,93 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package gen
+
+import (
+	"cmp"
+	"fmt"
+	"go/format"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// A Server is what a client lists of a server. Nil tools and prompts are ignored.
+type Server struct {
+	Name, Version string
+	Tools         []*mcp.Tool
+	Prompts       []*mcp.Prompt
+}
+
+// Generate returns a Go file of the package pkg. If pkg is empty, the package is named after
+// the server. The error says that pkg is not a name for a package, which is one of lower-case
+// letters, digits and '_'.
+func Generate(s *Server, pkg string) ([]byte, error) {
+	if pkg == "" {
+		pkg = packageName(s.Name)
+	} else if !isPackageName(pkg) {
+		return nil, fmt.Errorf("%q is not a name for a package: use lower-case letters, digits and '_'", pkg)
+	}
+	g := &generator{names: scope{"Client": true, "New": true, "Text": true}, methodNames: scope{}}
+	for _, t := range sortedByName(s.Tools, func(t *mcp.Tool) string { return t.Name }) {
+		g.tool(t)
+	}
+	for _, p := range sortedByName(s.Prompts, func(p *mcp.Prompt) string { return p.Name }) {
+		g.prompt(p)
+	}
+	breakCycles(g.structs())
+	source, err := g.file(s, pkg)
+	if err != nil {
+		return nil, fmt.Errorf("generated invalid Go, which is a defect of psi: %w", err)
+	}
+	return format.Source([]byte(source))
+}
+
+// packageName makes a name for a package of the name of a server.
+func packageName(server string) string {
+	var name strings.Builder
+	for _, word := range words(server) {
+		if word = strings.ToLower(word); word != "mcp" && word != "server" && isPackageName("p"+word) {
+			name.WriteString(word)
+		}
+	}
+	if short := name.String()[:min(name.Len(), 30)]; isPackageName(short) {
+		return short
+	}
+	return "client"
+}
+
+func isPackageName(name string) bool {
+	return token.IsIdentifier(name) && name != "_" && name != "main" &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+// sortedByName returns the items without nil ones. Items of one name keep their order.
+func sortedByName[D any](items []*D, name func(*D) string) []*D {
+	sorted := slices.DeleteFunc(slices.Clone(items), func(d *D) bool { return d == nil })
+	slices.SortStableFunc(sorted, func(a, b *D) int { return cmp.Compare(name(a), name(b)) })
+	return sorted
+}
+
+// A generator collects what is in the file.
+type generator struct {
+	names       scope // of types, constants and functions
+	methodNames scope // of Client
+	decls       []decl
+	methods     strings.Builder // of Client
+	usesCall    bool            // whether a tool has no output schema
+}
+
+// A decl is the declaration of a type.
+type decl interface{ write(to *strings.Builder) }
+
+func (g *generator) structs() (all []*structType) {
+	for _, d := range g.decls {
+		if s, ok := d.(*structType); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package gen
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-psi/psi/internal/schematree"
+)
+
+// A structType is a struct with a field for each property.
+type structType struct {
+	name   string
+	doc    []string // paragraphs
+	fields []*structField
+}
+
+type structField struct {
+	name, doc  string
+	tag        string // a Go literal, "" for none
+	typ        goType
+	isRequired bool
+	inCycle    bool // it would make the struct contain itself
+}
+
+func (s *structType) write(to *strings.Builder) {
+	to.WriteByte('\n')
+	writeComment(to, "", s.doc...)
+	to.WriteString("type " + s.name + " struct {\n")
+	for i, f := range s.fields {
+		if i > 0 && f.doc != "" {
+			to.WriteByte('\n')
+		}
+		writeComment(to, "\t", f.doc)
+		to.WriteString("\t" + f.name + " " + f.text() + " " + f.tag + "\n")
+	}
+	to.WriteString("}\n")
+}
+
+// text returns the field's type: a pointer, unless it has nil anyway, if a value can be
+// missing.
+func (f *structField) text() string {
+	if !f.isRequired || f.typ.nullable || f.inCycle {
+		return f.typ.optional()
+	}
+	return f.typ.text
+}
+
+// object returns the type of an object: a struct if its properties are known, or a map.
+func (r *reader) object(s *object, pointer, name string) goType {
+	var m members
+	r.collect(s, pointer, &m, map[string]bool{})
+	if len(m.list) == 0 {
+		return r.rest(s, &m, pointer, name)
+	}
+	st := &structType{name: r.g.names.take(name)}
+	st.doc = []string{st.name + " is an object in " + r.origin + ".", s.text("description")}
+	if pointer == "" {
+		st.doc = []string{st.name + " is " + r.origin + ".", s.text("description")}
+	}
+	t := goType{text: st.name, strct: st}
+	r.made[pointer] = t // before its fields, which can be of this type
+	r.g.decls = append(r.g.decls, st)
+	names := scope{}
+	for _, p := range m.list {
+		st.fields = append(st.fields, r.field(p, names, m.required[p.name], name))
+	}
+	if isOpen(s) || m.hasOthers {
+		st.fields = append(st.fields, &structField{
+			name: names.take("Extra"), doc: "Extra has the members that have no field.", tag: jsonTag(",embed"), isRequired: true,
+			typ: r.rest(s, &m, pointer, name),
+		})
+	}
+	return t
+}
+
+// isOpen reports whether the schema of an object says that it can have other members than
+// its properties. Without a word, too, but then servers seldom mean it.
+func isOpen(s *object) bool {
+	_, isSchema := s.values["additionalProperties"].(*object)
+	return isSchema || s.values["additionalProperties"] == true || s.has("patternProperties")
+}
+
+// rest returns the type of the members that have no field.
+func (r *reader) rest(s *object, m *members, pointer, name string) goType {
+	value := r.anyType("")
+	if schema, ok := s.values["additionalProperties"].(*object); ok && !m.hasOthers && !s.has("patternProperties") {
+		value = r.typeOf(schema, pointer+"/additionalProperties", name+"Value")
+	}
+	return goType{text: "map[string]" + value.element(), hasNil: true}
+}
+
+// A property is a property of an object, and where its schema is.
+type property struct {
+	name, pointer string
+	schema        any
+}
+
+// members are the properties of an object and of those that it combines.
+type members struct {
+	list      []property
+	hasOthers bool // there are properties for which there cannot be a field
+	seen      map[string]bool
+	required  map[string]bool
+}
+
+// collect adds the properties of a schema, and of what its allOf combines.
+func (r *reader) collect(s *object, pointer string, m *members, visited map[string]bool) {
+	if visited[pointer] {
+		return
+	}
+	visited[pointer] = true
+	if m.seen == nil {
+		m.seen, m.required = map[string]bool{}, map[string]bool{}
+	}
+	properties := asObject(s.values["properties"])
+	for _, name := range properties.names {
+		switch {
+		case !hasTag(name):
+			m.hasOthers = true
+		case !m.seen[name]:
+			m.seen[name] = true
+			m.list = append(m.list, property{name, pointer + "/properties/" + schematree.Escape(name), properties.values[name]})
+		}
+	}
+	for _, name := range s.strings("required") {
+		m.required[name] = true
+	}
+	for i, sub := range s.list("allOf") {
+		r.collect(asObject(sub), pointer+"/allOf/"+strconv.Itoa(i), m, visited)
+	}
+	if at, ok := schematree.LocalRef(s.text("$ref")); ok && s.has("$ref") {
+		if target, found := lookup(r.root, at); found {
+			r.collect(asObject(target), at, m, visited)
+		}
+	}
+}
+
+func (r *reader) field(p property, names scope, isRequired bool, parent string) *structField {
+	s := asObject(p.schema)
+	title := s.text("title")
+	typeName := parent + exported(p.name)
+	if s.has("properties") && title != "" {
+		typeName = r.tool + exported(title)
+	}
+	f := &structField{name: names.take(exported(p.name)), tag: fieldTag(p.name, isRequired), typ: r.typeOf(p.schema, p.pointer, typeName), isRequired: isRequired}
+	f.doc = s.text("description")
+	notes := f.typ.note
+	if text := compact(s.values["default"]); s.has("default") && text != "" && len(text) < commentWidth {
+		notes = strings.TrimSpace(notes + " The default is " + text + ".")
+	}
+	if f.doc != "" && notes != "" {
+		f.doc = sentence(f.doc) + "\n"
+	}
+	f.doc += notes
+	return f
+}
+
+// breakCycles makes pointers of the fields through which structs would contain themselves by
+// value.
+func breakCycles(all []*structType) {
+	const visiting, done = 1, 2
+	state := map[*structType]int{}
+	var visit func(s *structType)
+	visit = func(s *structType) {
+		state[s] = visiting
+		for _, f := range s.fields {
+			inner := f.typ.strct
+			if inner == nil || f.text() != inner.name {
+				continue
+			}
+			switch state[inner] {
+			case visiting:
+				f.inCycle = true
+			case 0:
+				visit(inner)
+			}
+		}
+		state[s] = done
+	}
+	for _, s := range all {
+		if state[s] == 0 {
+			visit(s)
+		}
+	}
+}

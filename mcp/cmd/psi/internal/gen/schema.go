@@ -1,0 +1,198 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package gen
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-psi/psi/internal/schematree"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// A goType is a Go type that takes the values of a schema.
+type goType struct {
+	text     string      // such as "[]string"
+	strct    *structType // if it is one, by value
+	hasNil   bool        // its zero value is nil, which omitzero leaves out
+	nullable bool        // null is allowed
+	note     string      // what a comment should say that the type does not
+}
+
+// optional returns the text of a type with a value for "none".
+func (t goType) optional() string {
+	if t.hasNil {
+		return t.text
+	}
+	return "*" + t.text
+}
+
+// element returns the text of the type in a slice or a map.
+func (t goType) element() string {
+	if t.nullable {
+		return t.optional()
+	}
+	return t.text
+}
+
+// A reader makes types of one schema.
+type reader struct {
+	g        *generator
+	root     any
+	tool     string // Go's name of the tool, with which the names of types begin
+	origin   string // for comments, such as: the input of the tool "add"
+	isOutput bool
+	made     map[string]goType // structs and enums, by pointer
+	visiting map[string]bool   // pointers of schemas that are written out in place
+}
+
+// newReader returns nil if raw is not a schema.
+func (g *generator) newReader(raw json.RawMessage, tool, origin string, isOutput bool) *reader {
+	if _, err := jsonschema.Compile(raw, nil); err != nil { // which bounds its depth and size
+		return nil
+	}
+	return &reader{g: g, root: parse(raw), tool: tool, origin: origin, isOutput: isOutput, made: map[string]goType{}, visiting: map[string]bool{}}
+}
+
+// anyType is the type of values of which too little is known. A caller passes any value,
+// and gets what the server sent.
+func (r *reader) anyType(note string) goType {
+	if r.isOutput {
+		return goType{text: "json.RawMessage", hasNil: true, note: note}
+	}
+	return goType{text: "any", hasNil: true, note: note}
+}
+
+// typeOf returns the type of the schema v, found at pointer. Name is for a type that has to
+// be declared.
+func (r *reader) typeOf(v any, pointer, name string) goType {
+	if t, ok := r.made[pointer]; ok {
+		return t
+	}
+	if r.visiting[pointer] { // it contains itself, but neither a struct nor an enum
+		return r.anyType("")
+	}
+	r.visiting[pointer] = true
+	defer delete(r.visiting, pointer)
+	s, ok := v.(*object)
+	switch {
+	case !ok:
+		return r.anyType("")
+	case s.has("$ref"):
+		return r.reference(s)
+	case s.has("enum") || s.has("const"):
+		return r.enum(s, pointer, name)
+	}
+	types := s.strings("type")
+	nullable := slices.Contains(types, "null")
+	types = slices.DeleteFunc(types, func(t string) bool { return t == "null" })
+	var t goType
+	switch {
+	case len(types) == 1:
+		t = r.typed(types[0], s, pointer, name)
+	case len(types) > 1:
+		t = r.anyType("It is of one of the types " + strings.Join(types, ", ") + ".")
+	case s.has("anyOf"):
+		t = r.alternatives(s, "anyOf", pointer, name)
+	case s.has("oneOf"):
+		t = r.alternatives(s, "oneOf", pointer, name)
+	case s.has("properties") || s.has("allOf"):
+		t = r.object(s, pointer, name)
+	case s.has("items"):
+		t = r.typed("array", s, pointer, name)
+	default:
+		t = r.anyType("")
+	}
+	t.nullable = t.nullable || nullable
+	return t
+}
+
+// typed returns the type of a schema with one type.
+func (r *reader) typed(typ string, s *object, pointer, name string) goType {
+	switch typ {
+	case "string":
+		return r.stringType(s)
+	case "integer":
+		return goType{text: "int64"}
+	case "number":
+		return goType{text: "float64"}
+	case "boolean":
+		return goType{text: "bool"}
+	case "array":
+		return goType{text: "[]" + r.items(s, pointer, name).element(), hasNil: true}
+	case "object":
+		return r.object(s, pointer, name)
+	}
+	return r.anyType("")
+}
+
+// stringType gives arguments types that always encode as the format wants. What a server
+// returns need not have the format, so there it is a string.
+func (r *reader) stringType(s *object) goType {
+	format, pattern := s.text("format"), s.has("pattern")
+	switch {
+	case r.isOutput || pattern:
+	case format == "date-time":
+		return goType{text: "time.Time"}
+	case s.text("contentEncoding") == "base64":
+		return goType{text: "[]byte", hasNil: true}
+	}
+	return goType{text: "string"}
+}
+
+// items returns the type of the elements of an array.
+func (r *reader) items(s *object, pointer, name string) goType {
+	_, isTuple := s.values["items"].([]any)
+	if isTuple || s.has("prefixItems") || !s.has("items") {
+		return r.anyType("")
+	}
+	return r.typeOf(s.values["items"], pointer+"/items", name+"Item")
+}
+
+// reference returns the type of a schema that refers to another one.
+func (r *reader) reference(s *object) goType {
+	pointer, ok := schematree.LocalRef(s.text("$ref"))
+	target, found := lookup(r.root, pointer)
+	if !ok || !found {
+		return r.anyType("")
+	}
+	name := ""
+	if tokens := schematree.Split(pointer); len(tokens) > 0 {
+		name = tokens[len(tokens)-1]
+	}
+	return r.typeOf(target, pointer, r.tool+exported(name))
+}
+
+// alternatives returns the type of a schema that combines others: of one that can be null,
+// of an enum with descriptions, or of anything.
+func (r *reader) alternatives(s *object, keyword, pointer, name string) goType {
+	list := s.list(keyword)
+	var constants []any
+	only, count, nullable := 0, 0, false
+	for i, sub := range list {
+		obj := asObject(sub)
+		if obj.text("type") == "null" {
+			nullable = true
+			continue
+		}
+		only = i
+		count++
+		if value, ok := obj.values["const"]; ok {
+			constants = append(constants, value)
+		}
+	}
+	if len(constants) > 1 && len(constants) == count {
+		t := r.enumOf(constants, s, pointer, name)
+		t.nullable = t.nullable || nullable
+		return t
+	}
+	if count != 1 || s.has("properties") {
+		return r.anyType("It has one of several types; see the schema of the tool.")
+	}
+	t := r.typeOf(list[only], pointer+"/"+keyword+"/"+strconv.Itoa(only), name)
+	t.nullable = t.nullable || nullable
+	return t
+}
