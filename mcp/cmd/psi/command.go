@@ -46,6 +46,8 @@ func commands() []*command {
 		gatewayCommand(),
 		serversCommand(),
 		completionCommand(),
+		lintCommand(),
+		genCommand(),
 		helpCommand(),
 		versionCommand(),
 		suggestCommand(),

@@ -22,8 +22,8 @@ type Server struct {
 }
 
 // Generate returns a Go file of the package pkg. If pkg is empty, the package is named after
-// the server. The error says that pkg is not a name for a package, which is one of lower-case
-// letters, digits and '_'.
+// the server. It returns an error if pkg is not a name for a package, which has lower-case
+// letters, digits and '_' only.
 func Generate(s *Server, pkg string) ([]byte, error) {
 	if pkg == "" {
 		pkg = packageName(s.Name)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/schematree"
 )
 
@@ -122,12 +123,18 @@ func lookup(v any, pointer string) (any, bool) {
 	return v, true
 }
 
-// compact returns the JSON of a value that has no objects, "" for others.
+// compact returns the JSON of a value that has no others in it, "" for an array or an object
+// that does.
 func compact(v any) string {
 	switch v := v.(type) {
-	case nil, bool, string, json.Number:
-		text, _ := json.Marshal(v) // always succeeds
-		return string(text)
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return v.String()
+	case string:
+		return string(jsonscan.AppendString(nil, v))
 	case []any:
 		if len(v) == 0 {
 			return "[]"
