@@ -62,7 +62,7 @@ func suggestCommand() *command {
 	return &command{
 		name: "__complete", usage: "[WORD ...]", summary: "complete a line", hidden: true,
 		help:    "__complete prints how the last word could go on. The scripts of psi completion call it.",
-		example: "$ psi __complete li\nlist\n$ psi __complete completion f\nfish\n",
+		example: "$ psi __complete lis\nlist\n$ psi __complete completion f\nfish\n",
 		raw:     true,
 		run: func(_ context.Context, e *env, words []string) error {
 			if len(words) == 0 {
