@@ -28,7 +28,7 @@ type command struct {
 	connects bool
 	noResult bool                  // has no flags for a result, such as -json
 	hidden   bool                  // is not for people
-	raw      bool                  // takes all arguments as words, even those that look like flags
+	raw      bool                  // takes all arguments as words, flags and -- included
 	flags    func(f *flag.FlagSet) // adds flags of its own; may be nil
 	// run does what the words of the command line say, which are those that are no flags.
 	run func(ctx context.Context, e *env, words []string) error
@@ -44,6 +44,8 @@ func commands() []*command {
 		completeCommand(),
 		watchCommand(),
 		gatewayCommand(),
+		recordCommand(),
+		replayCommand(),
 		serversCommand(),
 		completionCommand(),
 		lintCommand(),
@@ -91,10 +93,27 @@ func (c *command) line() string {
 	return line
 }
 
+// run parses the flags of a command and runs it.
+func (e *env) run(ctx context.Context, c *command, args []string) error {
+	words, err := e.parse(c, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return writeHelp(e.stdout, c)
+	case err != nil:
+		return err
+	case e.server != nil && !c.connects:
+		return usagef("%s takes no command after --", c.name)
+	}
+	return c.run(ctx, e, words)
+}
+
 // parse parses the flags of a command, which may stand before, between and after its words,
 // and the command of a server that follows a --.
 func (e *env) parse(c *command, args []string) (words []string, err error) {
 	if c.raw {
+		if len(args) > 0 && (args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
+			return nil, flag.ErrHelp
+		}
 		return args, nil
 	}
 	if i := slices.Index(args, "--"); i >= 0 { // before package flag sees it, which would drop it

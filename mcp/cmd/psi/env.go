@@ -26,6 +26,8 @@ type env struct {
 	server []string // the command after --, nil if there is none
 	client clientFlags
 
+	// given takes the place of the server that a command line names, unless it is nil.
+	given transport.Transport
 	// wrap is applied to the transport of every connection, if it is not nil.
 	wrap    func(transport.Transport) transport.Transport
 	closers []func() // run by close, the last first
@@ -95,6 +97,7 @@ func (e *env) close() {
 	for i := len(e.closers) - 1; i >= 0; i-- {
 		e.closers[i]()
 	}
+	e.closers = nil
 	e.term.endBar()
 }
 

@@ -15,7 +15,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -71,7 +70,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// runCommand finds the subcommand, parses its flags and runs it.
+// runCommand runs the subcommand that a command line names.
 func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	name := "help"
 	switch {
@@ -86,15 +85,6 @@ func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, std
 		return err
 	}
 	e := newEnv(stdin, stdout, stderr)
-	words, err := e.parse(c, args[1:])
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return writeHelp(stdout, c)
-	case err != nil:
-		return err
-	case e.server != nil && !c.connects:
-		return usagef("%s takes no command after --", c.name)
-	}
 	defer e.close()
-	return c.run(ctx, e, words)
+	return e.run(ctx, c, args[1:])
 }

@@ -18,6 +18,9 @@ import (
 // transport returns the transport to the server that a command line names, and the words that
 // do not name it. Nothing is started or connected yet.
 func (e *env) transport(ctx context.Context, c *command, words []string) (t transport.Transport, rest []string, err error) {
+	if e.given != nil {
+		return e.given, words, nil
+	}
 	if e.server != nil {
 		t, err = e.commandTransport()
 		return t, words, err

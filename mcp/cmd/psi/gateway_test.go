@@ -1,0 +1,255 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+)
+
+// writeConfig writes a configuration file with a server at a URL and one that is a command.
+func writeConfig(t *testing.T, url string) (path string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{
+		// one elsewhere, and one here
+		"servers": {
+			"far off": {"url": %q, "excludeTools": ["pay"]},
+			"near": {"command": %q, "env": {%q: "${input:yes}"}, "includeTools": ["add"]},
+			"gone": {"url": "http://127.0.0.1:1/mcp"},
+			"off": {"command": "/no/such/program", "disabled": true},
+		},
+		"inputs": [{"id": "yes", "type": "pickString", "description": "Serve?", "options": ["yes", "no"], "default": "no"}],
+	}`, url, self, isServer)
+	path = t.TempDir() + "/servers.json"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A name is looked up in the file of -config, or in those of the user's hosts.
+func TestNames(t *testing.T) {
+	home := isolate(t)
+	path := writeConfig(t, serve(t, newServer()))
+	if got := psi(t, "", "call", "-config", path, "far off", "add", "a=2", "b=3"); got.out != "{\"sum\":5}\n" {
+		t.Errorf("wrote %q and %q", got.out, got.errOut)
+	}
+	got := psi(t, "yes\n", "call", "near", "add", "a=2", "b=3", "-config", path)
+	if want := "Serve?\n  1  yes\n  2  no\n> "; got.out != "{\"sum\":5}\n" || !strings.HasPrefix(got.errOut, want) {
+		t.Errorf("wrote %q and %q", got.out, got.errOut)
+	}
+	if got := psi(t, "perhaps\n", "list", "-config", path, "near"); got.code != exitUsage || !strings.Contains(got.errOut, `server "near": env.PSI_TEST_SERVER: ${input:yes}: want one of yes, no`) {
+		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range []string{"/.cursor", "/.lmstudio"} {
+		if err := os.Mkdir(home+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(home+dir+"/mcp.json", text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := psi(t, "", "call", "far off", "add", "a=2", "b=3")
+		if wants := []int{exitOK, exitUsage}; got.code != wants[i] { // the second time there are two
+			t.Errorf("exit code %d, want %d, wrote %q and %q", got.code, wants[i], got.out, got.errOut)
+		}
+	}
+	if got := psi(t, "", "list", "nea"); !strings.Contains(got.errOut, `did you mean "near"?`) {
+		t.Errorf("wrote %q", got.errOut)
+	}
+	if got := psi(t, "", "servers"); strings.Count(got.out, "near") != 2 || !strings.Contains(got.out, "disabled") {
+		t.Errorf("wrote %q", got.out)
+	}
+}
+
+// startGateway runs psi gateway with arguments, and returns its URL.
+func startGateway(t *testing.T, args ...string) (url string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	said := make(chan string, 100)
+	ended := make(chan int, 1)
+	in, feed := io.Pipe()
+	go func() {
+		ended <- run(ctx, append([]string{"gateway", "-http", "127.0.0.1:0"}, args...), in, io.Discard, lines(said))
+	}()
+	go io.WriteString(feed, "yes\n") // to the question of the file, if it is asked
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != exitOK {
+			t.Errorf("psi gateway ended with %d", code)
+		}
+	})
+	for line := range said {
+		if _, url, ok := strings.Cut(strings.TrimSpace(line), "serving at "); ok {
+			return url
+		}
+	}
+	return ""
+}
+
+// lines sends what is written, or drops it if nobody receives.
+type lines chan<- string
+
+func (l lines) Write(p []byte) (int, error) {
+	select {
+	case l <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
+// A gateway has the servers of a file, with prefixes and without what is hidden, for clients
+// of both eras, and passes on their questions.
+func TestGateway(t *testing.T) {
+	isolate(t)
+	mux := newServer()
+	addAsker(mux)
+	path := writeConfig(t, serve(t, mux))
+	url := startGateway(t, "-hide", "far_off_m*", path)
+	for _, protocol := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		got := psi(t, "", "list", "-protocol", protocol, url)
+		var names []string
+		for line := range strings.Lines(got.out) {
+			if fields := strings.Fields(line); fields[0] == "tool" {
+				names = append(names, fields[1])
+			}
+		}
+		slices.Sort(names)
+		if want := []string{"far_off_add", "far_off_fail", "far_off_order", "far_off_report", "near_add"}; !slices.Equal(names, want) {
+			t.Errorf("the tools are %q, want %q; wrote %q", names, want, got.errOut)
+		}
+		if got := psi(t, "", "call", "-protocol", protocol, url, "near_add", "a=2", "b=3"); got.out != "{\"sum\":5}\n" {
+			t.Errorf("wrote %q and %q", got.out, got.errOut)
+		}
+		if got := psi(t, "large\ny\n\n\n", "call", "-protocol", protocol, url, "far_off_order"); got.code != exitOK || !strings.Contains(got.out, `"size":"large"`) {
+			t.Errorf("wrote %q and %q", got.out, got.errOut)
+		}
+		if got := psi(t, "", "call", "-protocol", protocol, url, "far_off_media"); got.code != exitUsage {
+			t.Errorf("a hidden tool: exit code %d", got.code)
+		}
+	}
+}
+
+// With a token, callers of a gateway need it.
+func TestGatewayToken(t *testing.T) {
+	isolate(t)
+	const token = "a-token-of-the-gateway"
+	t.Setenv(tokenVariable, token)
+	url := startGateway(t, serve(t, newServer()))
+	if got := psi(t, "", "list", url); got.code == exitOK {
+		t.Errorf("without the token, wrote %q", got.out)
+	}
+	if got := psi(t, "", "call", url, "add", "a=2", "b=3", "-header", "Authorization: Bearer "+token); got.out != "{\"sum\":5}\n" {
+		t.Errorf("with the token, wrote %q and %q", got.out, got.errOut)
+	}
+	t.Setenv(tokenVariable, "short")
+	if got := psi(t, "", "gateway", "x.json"); got.code != exitUsage || strings.Contains(got.errOut, "short\"") {
+		t.Errorf("a short token: exit code %d, wrote %q", got.code, got.errOut)
+	}
+}
+
+// A gateway on standard input and output serves one server as it is.
+func TestGatewayStdio(t *testing.T) {
+	isolate(t)
+	url := serve(t, newServer())
+	fromGateway, out := io.Pipe()
+	in, toGateway := io.Pipe()
+	ended := make(chan int, 1)
+	go func() { ended <- run(t.Context(), []string{"gateway", "-stdio", url}, in, out, io.Discard) }()
+	conn := mcptest.Dial(t, streamTransport{fromGateway, toGateway}, nil)
+	got, err := mcp.Call[sum](t.Context(), conn, "add", map[string]int{"a": 2, "b": 3})
+	if err != nil || got.Sum != 5 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	_ = conn.Close()
+	_ = toGateway.Close()
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// Files whose servers cannot be told apart are refused before anything is started.
+func TestGatewayPrefixes(t *testing.T) {
+	isolate(t)
+	path := t.TempDir() + "/servers.json"
+	for text, want := range map[string]string{
+		`{"a b": {"command": "x"}, "a-c": {"command": "x"}, "a_b": {"command": "x"}}`: `would have the same prefix "a_b_"`,
+		`{"a": {"command": "x"}, "a_b": {"command": "x"}}`:                            `would have the same prefix "a_"`,
+		`{"a": {"command": "x", "disabled": true}}`:                                   "no server that is enabled",
+		`{"a": {"url": "${NONE}"}}`:                                                   `server "a": url: ${NONE}`,
+		`{"` + strings.Repeat("a", 64) + `": {"command": "x"}}`:                       "longer than 63 characters",
+	} {
+		if err := os.WriteFile(path, []byte(`{"mcpServers": `+text+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := psi(t, "", "gateway", path); got.code != exitUsage || !strings.Contains(got.errOut, want) {
+			t.Errorf("%s: exit code %d, wrote %q", text, got.code, got.errOut)
+		}
+	}
+	if got := psi(t, "", "gateway", path, "b"); got.code != exitUsage || !strings.Contains(got.errOut, `there is no server "b"`) {
+		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+}
+
+// A recording is not overwritten, and finds a server that answers differently.
+func TestRecordings(t *testing.T) {
+	isolate(t)
+	t.Chdir(t.TempDir())
+	url := serve(t, newServer())
+	if got := psi(t, "", "record", "r.jsonl", "call", url, "add", "a=2", "b=3"); got.code != exitOK {
+		t.Fatalf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+	if got := psi(t, "", "replay", "r.jsonl", "call", "add", "a=2", "b=4"); got.code != exitFailed {
+		t.Errorf("another call: exit code %d, wrote %q", got.code, got.out)
+	}
+	other := newServer()
+	other.RemoveTool("add")
+	other.Tool("add", mcp.ToolFunc(func(context.Context, struct{ A, B int }) (sum, error) { return sum{6}, nil }, nil))
+	if got := psi(t, "", "replay", "r.jsonl", mcptest.Serve(t, http.Handler(mcphttp.NewHandler(other, nil)))); got.code != exitFailed || !strings.Contains(got.errOut, "line ") {
+		t.Errorf("another server: exit code %d, wrote %q", got.code, got.errOut)
+	}
+	for args, want := range map[string]string{
+		"record r.jsonl call " + url + " add a=2 b=3": "exists",
+		"record x.jsonl version":                      "version talks to no server",
+		"record x.jsonl":                              "want a file and a subcommand",
+		"replay none.jsonl list":                      "none.jsonl",
+		"replay r.jsonl":                              "want a file, and a subcommand or a server",
+		"replay r.jsonl " + url + " x":                "want one server",
+	} {
+		if got := psi(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.errOut, want) {
+			t.Errorf("%s: exit code %d, wrote %q", args, got.code, got.errOut)
+		}
+	}
+}
+
+// streamTransport is a transport to a server on a reader and a writer.
+type streamTransport struct {
+	in  io.ReadCloser
+	out io.WriteCloser
+}
+
+func (s streamTransport) Connect(_ context.Context, receive transport.Receiver) (transport.Conn, error) {
+	stream := mcpstdio.NewStream(s.in, s.out, &mcpstdio.LineOptions{Close: func() error { return errors.Join(s.out.Close(), s.in.Close()) }})
+	return transport.NewConn(stream, receive), nil
+}
