@@ -14,17 +14,17 @@ func withoutComments(data []byte) []byte {
 	}
 	comma := -1 // a comma that nothing but space has followed
 	for i := 0; i < len(out); {
-		switch c := out[i]; {
-		case c == '"':
+		switch c := out[i]; c {
+		case '"':
 			i, comma = endOfString(out, i), -1
-		case c == '/':
+		case '/':
 			end := endOfComment(out, i)
 			if end == i { // not a comment, and not JSON
 				return out
 			}
 			blank(out[i:end])
 			i = end
-		case c == ' ', c == '\t', c == '\r', c == '\n':
+		case ' ', '\t', '\r', '\n':
 			i++
 		default:
 			if (c == '}' || c == ']') && comma >= 0 {

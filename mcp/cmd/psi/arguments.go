@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/jsonschema"
 )
 
@@ -58,8 +59,7 @@ func (a *arguments) object() json.RawMessage {
 	if a.whole != nil {
 		return a.whole
 	}
-	object, _ := json.Marshal(a.members) // valid JSON
-	return object
+	return strictjson.MustMarshal(a.members) // valid JSON
 }
 
 // check validates the arguments against the schema of a tool and returns them. Text becomes

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
@@ -83,8 +84,7 @@ func (k *keywords) parse(line string, choices []choice) json.RawMessage {
 				values = append(values, chosen(part, choices))
 			}
 		}
-		list, _ := json.Marshal(values) // valid JSON
-		return list
+		return strictjson.MustMarshal(values)
 	}
 	return k.parseOne(line, choices)
 }

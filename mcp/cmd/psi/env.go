@@ -8,6 +8,7 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,8 +95,8 @@ func (l *listFlag) Set(v string) error { *l = append(*l, v); return nil }
 func (e *env) onClose(fn func()) { e.closers = append(e.closers, fn) }
 
 func (e *env) close() {
-	for i := len(e.closers) - 1; i >= 0; i-- {
-		e.closers[i]()
+	for _, fn := range slices.Backward(e.closers) {
+		fn()
 	}
 	e.closers = nil
 	e.term.endBar()

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -15,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -210,7 +210,7 @@ func (l *listing) describe(w io.Writer) error {
 func promptFields(p *mcp.Prompt) []field {
 	fields := make([]field, len(p.Arguments))
 	for i, a := range p.Arguments {
-		schema, _ := json.Marshal(map[string]string{"type": "string", "description": a.Description}) // always succeeds
+		schema := strictjson.MustMarshal(map[string]string{"type": "string", "description": a.Description})
 		fields[i] = field{a.Name, schema, a.Required}
 	}
 	return fields

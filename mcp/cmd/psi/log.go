@@ -41,16 +41,26 @@ var arrows = map[string]string{
 	"mcp: sent": "-->", "mcp: received": "<--", "mcp: answered": "<--", "mcp: failed": "<-X",
 }
 
+// stderrMessage is the message for a line of a command's standard error.
+const stderrMessage = "mcpstdio: the server's standard error"
+
 // Handle implements [slog.Handler].
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	arrow, isWire := arrows[r.Message]
 	words := []string{arrow}
-	if !isWire {
+	switch {
+	case r.Message == stderrMessage:
+		words = []string{"stderr:"}
+	case !isWire:
 		words = []string{strings.ToLower(r.Level.String()) + ":", r.Message}
 	}
 	add := func(a slog.Attr) bool {
 		switch value := a.Value.String(); {
 		case value == "" || a.Key == "about":
+		case r.Message == stderrMessage:
+			if a.Key == "line" {
+				words = append(words, value)
+			}
 		case isWire && a.Key != "error":
 			words = append(words, value)
 		default:
