@@ -44,6 +44,7 @@ func commands() []*command {
 		completeCommand(),
 		watchCommand(),
 		gatewayCommand(),
+		inspectCommand(),
 		recordCommand(),
 		replayCommand(),
 		serversCommand(),

@@ -110,20 +110,22 @@ func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mc
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err = e.dial(ctx, t)
+	conn, err = e.dial(ctx, t, &mcp.ClientOptions{Elicit: e.term.elicit, ElicitURL: e.term.elicitURL})
 	return conn, rest, err
 }
 
-// dial opens a connection over a transport.
-func (e *env) dial(ctx context.Context, t transport.Transport) (*mcp.Conn, error) {
+// newClient returns a client with the flags of the command line, besides the options given.
+func (e *env) newClient(opts *mcp.ClientOptions) *mcp.Client {
+	o := *opts
+	o.Version, o.CallTimeout, o.Logger = e.client.protocol, e.client.timeout, e.log
+	o.LogLevel, o.Log = mcp.LoggingLevel(e.client.log), e.term.serverLog
 	version, _ := buildVersion()
-	client := mcp.NewClient("psi", version, &mcp.ClientOptions{
-		Elicit: e.term.elicit, ElicitURL: e.term.elicitURL,
-		Version: e.client.protocol, CallTimeout: e.client.timeout,
-		LogLevel: mcp.LoggingLevel(e.client.log), Log: e.term.serverLog,
-		Logger: e.log,
-	})
-	conn, err := client.Connect(ctx, e.wrapped(t))
+	return mcp.NewClient("psi", version, &o)
+}
+
+// dial opens a connection over a transport. It is closed when the command has run.
+func (e *env) dial(ctx context.Context, t transport.Transport, opts *mcp.ClientOptions) (*mcp.Conn, error) {
+	conn, err := e.newClient(opts).Connect(ctx, e.wrapped(t))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -39,13 +41,30 @@ func TestExamples(t *testing.T) {
 		for _, example := range strings.Split(c.example, "$ psi ")[1:] {
 			line, want, _ := strings.Cut(example, "\n")
 			t.Run(line, func(t *testing.T) {
-				got := psi(t, "", shellWords(words.Replace(line))...)
-				if got.code != exitOK || want != "" && got.out != want {
-					t.Errorf("exit code %d, wrote:\n%s%swant:\n%s", got.code, got.out, got.errOut, want)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var out bytes.Buffer
+				errOut := &stopper{stop: stop}
+				code := run(ctx, shellWords(words.Replace(line)), strings.NewReader(""), &out, errOut)
+				if code != exitOK || want != "" && out.String() != want {
+					t.Errorf("exit code %d, wrote:\n%s%swant:\n%s", code, &out, errOut, want)
 				}
 			})
 		}
 	}
+}
+
+// A stopper interrupts a command that serves, once it does.
+type stopper struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("serving at ")) {
+		s.stop()
+	}
+	return s.Buffer.Write(p)
 }
 
 // keepChanging updates a resource again and again, until the test ends.

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"net"
 	"net/http"
@@ -44,7 +43,7 @@ commands.
 
 At an address that other machines can reach, callers need a bearer token: that of the
 environment variable ` + tokenVariable + `, which has at least 16 bytes.`,
-		example: `$ psi gateway -stdio servers.json
+		example: `$ psi gateway -http 127.0.0.1:0 servers.json
 $ psi gateway -stdio http://127.0.0.1:8080/mcp
 `,
 		flags: func(f *flag.FlagSet) {
@@ -196,43 +195,21 @@ func selected(s *config.Server) mcp.Middleware {
 // upstream returns a server that may come and go. Questions of the server are passed on to
 // the callers of the gateway, who are one user.
 func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport.Transport) *mcp.Upstream {
-	version, _ := buildVersion()
-	client := mcp.NewClient("psi gateway", version, &mcp.ClientOptions{
-		Forward: true, Version: e.client.protocol, CallTimeout: e.client.timeout, KeepAlive: 30 * time.Second, Logger: e.log,
-	})
+	client := e.newClient(&mcp.ClientOptions{Forward: true, KeepAlive: 30 * time.Second})
 	// Requests in flight need the server until the end.
 	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.ReconnectOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
 	e.onClose(func() { _ = up.Close() }) // ends the server if it is a command
 	return up
 }
 
-// serveHTTP serves until ctx is done, and then for as long as the requests take that are in
-// flight, but no longer than a few seconds.
+// serveHTTP serves at /mcp of the address until ctx is done.
 func (g *gateway) serveHTTP(ctx context.Context, e *env, h mcp.Handler) error {
 	endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: e.log})
 	var protected http.Handler = endpoint
 	if token := os.Getenv(tokenVariable); token != "" {
 		protected = auth.Require(auth.APIKeys(map[string]*mcp.Principal{token: {Issuer: "psi gateway", Subject: "user"}}, nil), nil)(endpoint)
 	}
-	routes := http.NewServeMux()
-	routes.Handle("/mcp", protected)
-	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", g.addr)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	e.term.printf("serving at http://%s/mcp\n", listener.Addr())
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	return errors.Join(endpoint.Shutdown(closing), server.Shutdown(closing))
+	return e.serveHTTP(ctx, g.addr, "/mcp", protected, endpoint.Shutdown)
 }
 
 // ignoreEnd returns the error of a server, nil if it was interrupted: that is how it ends.

@@ -83,21 +83,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// startGateway runs psi gateway with arguments, and returns its URL.
-func startGateway(t *testing.T, args ...string) (url string) {
+// startServing runs a subcommand that serves, and returns the URL at which it does.
+func startServing(t *testing.T, subcommand string, args ...string) (url string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	said := make(chan string, 100)
 	ended := make(chan int, 1)
 	in, feed := io.Pipe()
 	go func() {
-		ended <- run(ctx, append([]string{"gateway", "-http", "127.0.0.1:0"}, args...), in, io.Discard, lines(said))
+		ended <- run(ctx, append([]string{subcommand, "-http", "127.0.0.1:0"}, args...), in, io.Discard, lines(said))
 	}()
 	go io.WriteString(feed, "yes\n") // to the question of the file, if it is asked
 	t.Cleanup(func() {
 		stop()
 		if code := <-ended; code != exitOK {
-			t.Errorf("psi gateway ended with %d", code)
+			t.Errorf("psi %s ended with %d", subcommand, code)
 		}
 	})
 	for line := range said {
@@ -126,7 +126,7 @@ func TestGateway(t *testing.T) {
 	mux := newServer()
 	addAsker(mux)
 	path := writeConfig(t, serve(t, mux))
-	url := startGateway(t, "-hide", "far_off_m*", path)
+	url := startServing(t, "gateway", "-hide", "far_off_m*", path)
 	for _, protocol := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		got := psi(t, "", "list", "-protocol", protocol, url)
 		var names []string
@@ -151,12 +151,27 @@ func TestGateway(t *testing.T) {
 	}
 }
 
+// The page about a server shows what it has.
+func TestInspect(t *testing.T) {
+	isolate(t)
+	page := startServing(t, "inspect", serve(t, newServer()))
+	res, err := http.Get(page + "?view=registered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(text), "Write a report.") {
+		t.Errorf("status %d, %v, %d bytes", res.StatusCode, err, len(text))
+	}
+}
+
 // With a token, callers of a gateway need it.
 func TestGatewayToken(t *testing.T) {
 	isolate(t)
 	const token = "a-token-of-the-gateway"
 	t.Setenv(tokenVariable, token)
-	url := startGateway(t, serve(t, newServer()))
+	url := startServing(t, "gateway", serve(t, newServer()))
 	if got := psi(t, "", "list", url); got.code == exitOK {
 		t.Errorf("without the token, wrote %q", got.out)
 	}

@@ -1,0 +1,41 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// serveHTTP serves a handler at a path of an address until ctx is done, and then for as long
+// as the requests take that are in flight, but no longer than a few seconds. The functions end
+// what they would wait for.
+func (e *env) serveHTTP(ctx context.Context, addr, path string, h http.Handler, shutdowns ...func(context.Context) error) error {
+	routes := http.NewServeMux()
+	routes.Handle(path, h)
+	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }() // until Shutdown
+	e.term.printf("serving at http://%s%s\n", listener.Addr(), path)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	var errs []error
+	for _, shutdown := range shutdowns {
+		errs = append(errs, shutdown(closing))
+	}
+	return errors.Join(append(errs, server.Shutdown(closing))...)
+}
