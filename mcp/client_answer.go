@@ -197,20 +197,34 @@ func (c *Conn) serveQuestion(ctx context.Context, req *Request) (Result, error) 
 	case MethodElicit:
 		return c.elicit(ctx, req)
 	case MethodCreateMessage:
-		var p CreateMessageParams
-		if err := req.Decode(&p); err != nil {
-			return nil, badQuestionError{err}
-		}
-		if slices.Contains(p.Messages, nil) || slices.Contains(p.Tools, nil) {
-			return nil, badQuestionError{Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")}
-		}
-		if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
-			return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
-		}
-		return answered(c.client.opts.Sample(ctx, &p))
+		return c.sample(ctx, req)
 	default:
 		return &ListRootsResult{Roots: c.Roots()}, nil
 	}
+}
+
+// sample calls the function for a request to the model.
+func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
+	var p CreateMessageParams
+	if err := req.Decode(&p); err != nil {
+		return nil, badQuestionError{err}
+	}
+	if slices.Contains(p.Messages, nil) || slices.Contains(p.Tools, nil) {
+		return nil, badQuestionError{Errorf(CodeInvalidParams, "params.messages and params.tools must hold objects, not null")}
+	}
+	if p.Messages == nil || isAbsent(req.Params(), "maxTokens") {
+		return nil, badQuestionError{Errorf(CodeInvalidParams, "params.messages and params.maxTokens are required")}
+	}
+	if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
+		return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
+	}
+	return answered(c.client.opts.Sample(ctx, &p))
+}
+
+// isAbsent reports whether an object has no value, or null, for a name.
+func isAbsent(object json.RawMessage, name string) bool {
+	value := jsonscan.Member(object, name)
+	return value == nil || string(value) == "null"
 }
 
 // answered returns the answer of a function of the client as a Result. A nil answer is an

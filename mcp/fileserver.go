@@ -146,7 +146,7 @@ func (s *fileServer) subscribe(ctx context.Context, uri string) error {
 	}
 	f, info, err := s.tree.open(name)
 	if err != nil {
-		return fileProblem(uri, err)
+		return s.problem(uri, err)
 	}
 	defer f.Close()
 	if strings.HasSuffix(value, "/") && !info.IsDir() {
@@ -190,7 +190,7 @@ func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error)
 	}
 	part := &ResourceContents{URI: uri}
 	if err := s.read(name, strings.HasSuffix(req.PathValue(pathVariable), "/"), part); err != nil {
-		return nil, fileProblem(uri, err)
+		return nil, s.problem(uri, err)
 	}
 	return &ReadResourceResult{Cacheable: s.opts.Cache, Contents: []*ResourceContents{part}}, nil
 }
@@ -218,14 +218,19 @@ func fileNotFound(uri string, why error) *Error {
 	return e
 }
 
-// fileProblem returns the error for the peer, without the text of the operating system.
-func fileProblem(uri string, err error) error {
-	var coded *Error
-	switch {
-	case errors.As(err, &coded):
+// problem returns the error for the peer, without the text of the operating system. If the
+// root cannot be opened either, the fault is the server's: the file may exist.
+func (s *fileServer) problem(uri string, err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return err
-	case errors.Is(err, errNotServed) || errors.Is(err, fs.ErrNotExist):
-		return fileNotFound(uri, err)
+	}
+	if errors.Is(err, errNotServed) || errors.Is(err, fs.ErrNotExist) {
+		root, _, rootErr := s.tree.open(".")
+		if rootErr == nil {
+			_ = root.Close()
+			return fileNotFound(uri, err)
+		}
+		err = rootErr
 	}
 	return &Error{Code: CodeInternalError, Message: fmt.Sprintf("resource %q could not be read", uri), Cause: err}
 }

@@ -8,9 +8,13 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -185,6 +189,23 @@ func (endlessFile) Read(b []byte) (int, error) {
 		b[i] = 'x'
 	}
 	return len(b), nil
+}
+
+// A file server whose directory does not exist does not say that single files are missing,
+// and is reported when the files are listed.
+func TestFileServerWithoutRoot(t *testing.T) {
+	var logged bytes.Buffer
+	mux := mcp.NewMux("files", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	mux.Resource(filesTemplate, mcp.FileServerFS(os.DirFS(filepath.Join(t.TempDir(), "none")), nil))
+	for _, uri := range []string{"file:///docs/", "file:///docs/a.txt", "file:///docs/a/b.txt"} {
+		_, err := readURI(t, mux, uri)
+		if mcp.CodeOf(err) != mcp.CodeInternalError || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("reading %s: %v", uri, err)
+		}
+	}
+	if page := listPage(t, mux, nil); len(page.Resources) != 0 || !strings.Contains(logged.String(), "a part is missing from a list") {
+		t.Errorf("listed %v, logged %s", page.Resources, &logged)
+	}
 }
 
 func TestFileServerMaxBytes(t *testing.T) {

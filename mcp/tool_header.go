@@ -73,9 +73,8 @@ func (c *headerCollector) object() {
 			c.properties()
 		case "type":
 			kind = c.scan.Value()
-			c.below(keyword, kind)
 		default:
-			c.below(keyword, c.scan.Value())
+			c.below(keyword, keyword)
 		}
 	}
 	if name != nil {
@@ -102,10 +101,34 @@ func (c *headerCollector) fail(what string) {
 	}
 }
 
-// below refuses annotations in the value of a keyword that is not "properties".
-func (c *headerCollector) below(keyword string, value json.RawMessage) {
-	if strings.Contains(string(value), `"`+headerKeyword+`"`) {
-		c.fail(fmt.Sprintf("is below %q: only properties may lead to it", keyword))
+// Keywords whose values are not schemas: those with data, and those with the names of
+// properties, or of schemas, as members.
+var (
+	dataKeywords = words("const default enum examples")
+	mapKeywords  = words("$defs definitions dependencies dependentRequired dependentSchemas patternProperties properties")
+)
+
+// below refuses annotations in the value of a keyword, which is top, or below it. Only the
+// top keyword can be "properties" for an annotation that is allowed; see object.
+func (c *headerCollector) below(top, keyword string) {
+	switch kind := c.scan.Kind(); {
+	case kind == '[' && !slices.Contains(dataKeywords, keyword):
+		for ok := c.scan.Array() && c.scan.Element(); ok; ok = c.scan.Element() {
+			c.below(top, "")
+		}
+	case kind == '{' && !slices.Contains(dataKeywords, keyword):
+		for ok := c.scan.Object() && c.scan.Member(); ok; ok = c.scan.Member() {
+			name := string(c.scan.Name())
+			switch {
+			case slices.Contains(mapKeywords, keyword):
+				name = "" // not a keyword
+			case name == headerKeyword:
+				c.fail(fmt.Sprintf("is below %q: only properties may lead to it", top))
+			}
+			c.below(top, name)
+		}
+	default:
+		c.scan.Skip()
 	}
 }
 

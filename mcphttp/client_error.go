@@ -42,7 +42,7 @@ const (
 )
 
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("mcphttp: the server answered %d %s", e.Status, http.StatusText(e.Status))
+	text := strings.TrimSpace(fmt.Sprintf("mcphttp: the server answered %d %s", e.Status, http.StatusText(e.Status)))
 	to, body := e.Header.Get("Location"), strings.TrimSpace(e.Body)
 	switch {
 	case e.Status/100 == 3 && to != "":

@@ -98,6 +98,20 @@ func TestTransportRefusals(t *testing.T) {
 	}
 }
 
+// The text of a StatusError has the status, with its name if it has one.
+func TestStatusErrorText(t *testing.T) {
+	for want, e := range map[string]*mcphttp.StatusError{
+		"mcphttp: the server answered 502 Bad Gateway":         {Status: 502},
+		"mcphttp: the server answered 599":                     {Status: 599},
+		`mcphttp: the server answered 599: "busy"`:             {Status: 599, Body: " busy\n"},
+		`mcphttp: the server answered 502 Bad Gateway: "busy"`: {Status: 502, Body: "busy"},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("%d: %s, want %s", e.Status, got, want)
+		}
+	}
+}
+
 // What a server wants of its caller is in the error; a body is not kept whole.
 func TestTransportUnauthorized(t *testing.T) {
 	l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

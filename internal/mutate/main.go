@@ -215,11 +215,11 @@ func (r *report) summarize(targets []*goPackage) {
 	fmt.Fprintln(r.w, "\nNot noticed:")
 	slices.SortFunc(r.results, func(a, b result) int { return strings.Compare(a.String(), b.String()) })
 	for _, one := range r.results {
-		if one.outcome == survived || one.outcome == uncovered {
+		if one.outcome != killed && one.outcome != invalid {
 			fmt.Fprintf(r.w, "%s: %v\n", one.outcome, one.mutant)
 		}
 	}
-	fmt.Fprintf(r.w, "\n%-60s %7s %7s %9s %10s %8s\n", "package", "mutants", "killed", "survived", "uncovered", "noticed")
+	fmt.Fprintf(r.w, "\n%-60s %7s %7s %9s %10s %8s %8s\n", "package", "mutants", "killed", "survived", "uncovered", "unclear", "noticed")
 	for _, t := range targets {
 		r.row(t.ImportPath, func(m mutant) bool { return m.pkg == t.ImportPath })
 	}
@@ -237,5 +237,5 @@ func (r *report) row(name string, of func(mutant) bool) {
 		}
 	}
 	noticed := 100 * float64(count[killed]) / float64(max(total, 1))
-	fmt.Fprintf(r.w, "%-60s %7d %7d %9d %10d %7.1f%%\n", name, total, count[killed], count[survived], count[uncovered], noticed)
+	fmt.Fprintf(r.w, "%-60s %7d %7d %9d %10d %8d %7.1f%%\n", name, total, count[killed], count[survived], count[uncovered], count[unclear], noticed)
 }

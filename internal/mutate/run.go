@@ -53,6 +53,7 @@ const (
 	killed    outcome = "killed"
 	survived  outcome = "survived"
 	uncovered outcome = "uncovered" // no test executes the line
+	unclear   outcome = "unclear"   // its tests took too long, but they do without it, too
 	invalid   outcome = "invalid"   // it does not compile
 )
 
@@ -81,6 +82,9 @@ func run(ctx context.Context, m mutant, number int, testers []*tester, limit tim
 			return invalid, "", nil
 		}
 		by, err := c.kill(ctx, binary, number, limit)
+		if errors.Is(err, errBusy) {
+			return unclear, "", nil
+		}
 		if err != nil {
 			return "", "", err
 		}
@@ -157,18 +161,34 @@ func (c candidate) kill(ctx context.Context, binary string, number int, limit ti
 // timeout is what a mutant is killed by if its tests take too long.
 const timeout = "timeout"
 
-// run runs tests, and returns the one that failed. Tests that take too long are run
-// again, with twice the time: the machine may have been busy.
+// crash is what a mutant is killed by if no test is named.
+const crash = "crash"
+
+// errBusy reports that tests take too long without a mutant, too.
+var errBusy = errors.New("the machine is busy")
+
+// run runs tests, and returns the one that failed. Failures count if they happen twice,
+// because tests may also fail on a busy machine. Tests that take too long get twice the
+// time, and count if they take less without the mutant.
 func (c candidate) run(ctx context.Context, binary string, names []string, number int, limit time.Duration) (by string, err error) {
 	for range 2 {
 		out, failure := runTests(ctx, c.goPackage, binary, names, number, limit)
 		if ctx.Err() != nil || failure == nil {
 			return "", ctx.Err()
 		}
-		if by = failed(out); by != timeout {
-			return by, nil
+		switch by = failed(out); by {
+		case timeout:
+			limit *= 2
+		case crash:
+		default:
+			name, _, _ := strings.Cut(by, "/")
+			names = []string{name}
 		}
-		limit *= 2
+	}
+	if by == timeout {
+		if _, failure := runTests(ctx, c.goPackage, c.binary, names, 0, limit); failure != nil {
+			return "", cmp.Or(ctx.Err(), errBusy)
+		}
 	}
 	return by, nil
 }
@@ -183,5 +203,5 @@ func failed(out []byte) string {
 	if name := failure.FindSubmatch(out); name != nil {
 		return string(name[1])
 	}
-	return "crash"
+	return crash
 }
