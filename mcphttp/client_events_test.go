@@ -35,6 +35,7 @@ func TestReadEvents(t *testing.T) {
 		"only an id":           {"id: 7\n\n", []event{{ID: "7"}}},
 		"an id is not kept":    {"id: 7\ndata: a\n\ndata: b\n\n", []event{{ID: "7", Data: "a", HasData: true}, {Data: "b", HasData: true}}},
 		"NUL in an id":         {"id: a\x00b\ndata: a\n\n", []event{{Data: "a", HasData: true}}},
+		"NUL begins an id":     {"id: \x00b\ndata: a\n\n", []event{{Data: "a", HasData: true}}},
 		"no delay":             {"retry: soon\n\nretry: -5\n\nretry: +5\n\nretry:\n\n", []event{{}, {}, {}, {}}},
 		"an endless delay":     {"retry: 99999999999999999999999\n\n", []event{{Retry: time.Hour}}},
 		"unknown fields":       {"foo: bar\nDATA: no\nda: no\ndata: a\n\n", []event{{Data: "a", HasData: true}}},

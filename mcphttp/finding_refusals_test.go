@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +35,8 @@ func TestFindingI10RefusalsAreLogged(t *testing.T) {
 		{func() { preflight(app, "PUT") }, `the method \"PUT\" is not one of the protocol`},
 		{func() { s.post(initialize("2025-11-25"), header{"Origin": "https://evil.example"}) }, "is not allowed (Options.AllowedOrigins)"},
 		{func() { s.post(initialize("2025-11-25"), header{"Origin": app}) }, ""},
+		{func() { preflight("https://evil.example", "") }, "is not allowed (Options.AllowedOrigins)"}, // not a preflight
+		{func() { s.post("{}", header{"Origin": app, "Access-Control-Request-Method": "PUT"}) }, ""},
 	} {
 		log.Reset()
 		tt.send()
@@ -42,10 +45,11 @@ func TestFindingI10RefusalsAreLogged(t *testing.T) {
 		}
 	}
 	log.Reset()
-	for range 1000 {
+	for range 62 {
 		preflight("https://evil.example", "POST")
 	}
-	if n := strings.Count(log.String(), "refused"); n > 2*30 {
-		t.Errorf("%d refusals are logged", n)
+	counts := regexp.MustCompile(`refused=\d+`).FindAllString(log.String(), -1)
+	if got := strings.Join(counts, " "); got != "refused=3 refused=4 refused=5 refused=6 refused=7 refused=8 refused=9 refused=10 refused=11 refused=12 refused=13 refused=14 refused=15 refused=16 refused=32 refused=64" {
+		t.Errorf("the refusals that are logged are %s", got)
 	}
 }
