@@ -131,12 +131,12 @@ func playStreams(t *testing.T, isCall bool, plan string) string {
 	}()
 	l.handshake("2025-11-25")
 	if isCall {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		_, err := l.Call(ctx, toolCall(7, "2025-11-25", "a"))
 		cancel()
 		server.notef("call: %v", err)
 	} else {
-		pass(2 * time.Hour)
+		pass(90 * time.Minute)
 	}
 	select {
 	case <-l.Done():
