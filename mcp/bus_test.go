@@ -25,6 +25,7 @@ type wire struct {
 	mu                       sync.Mutex
 	isCut                    bool
 	published, subscriptions int
+	longest                  int    // bytes of a message
 	lose                     func() // of the last subscription: reports lost messages
 }
 
@@ -51,6 +52,7 @@ func (w *wire) Publish(ctx context.Context, topic string, message []byte) error 
 		return errCut
 	}
 	w.published++
+	w.longest = max(w.longest, len(message))
 	return w.Topics.Publish(ctx, topic, message)
 }
 
@@ -226,7 +228,7 @@ func TestBusGathersChanges(t *testing.T) {
 		updates  int
 		uri      string
 		messages int
-	}{{1, "file:///%d", 1}, {1000, "file:///%d", 20}, {5000, "file:///%d", 1}, {2, "file:///" + strings.Repeat("x", 5000) + "%d", 1}} {
+	}{{1, "file:///%d", 1}, {1000, "file:///%d", 20}, {5000, "file:///%d", 1}, {2, "file:///" + strings.Repeat("x", 5000) + "%d", 1}, {9, "file:///" + strings.Repeat("x", 1000) + "%d", 3}} {
 		t.Run(fmt.Sprint(test.updates), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				bus := newWire()
@@ -241,6 +243,10 @@ func TestBusGathersChanges(t *testing.T) {
 				if n, _ := bus.counts(); n < 2 || n > test.messages+2 {
 					t.Errorf("%d messages were published, want about %d", n, test.messages)
 				}
+				if bus.mu.Lock(); bus.longest > 4000 {
+					t.Errorf("a message has %d bytes", bus.longest)
+				}
+				bus.mu.Unlock()
 			})
 		})
 	}

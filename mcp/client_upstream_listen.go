@@ -90,10 +90,8 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 
 // pause waits before the next subscription, but not if the connection has ended.
 func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
-	timer := time.NewTimer(l.delay)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(l.delay):
 		l.delay = min(2*l.delay, maxPause)
 	case <-conn.Done():
 		l.delay = firstPause

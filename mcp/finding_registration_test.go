@@ -241,6 +241,8 @@ func TestFindingS9W14(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	_, err = c.Listen(t.Context(), uris(1), ignore)
+	wantCode(t, err, mcp.CodeRateLimited) // the one that is left still counts
 }
 
 // A session that the server refuses more subscriptions keeps those that it has.

@@ -94,12 +94,10 @@ const maxLate = 10 * time.Minute
 // mount that is late every time has its lists asked for again once a minute, no more.
 func (a *mountRequest) awaitLate() {
 	defer a.leave()
-	timer := time.NewTimer(maxLate)
-	defer timer.Stop()
 	var o outcome
 	select {
 	case o = <-a.answer:
-	case <-timer.C:
+	case <-time.After(maxLate):
 		o.err = context.DeadlineExceeded
 	}
 	pause := a.mount.isBack(a.list, o.err == nil)

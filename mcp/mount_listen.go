@@ -136,11 +136,9 @@ func (ls *mountListeners) stop() {
 		ls.running.Wait()
 		close(ended)
 	}()
-	timer := time.NewTimer(ls.registry.opts.patience())
-	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(ls.registry.opts.patience()):
 	}
 }
 

@@ -246,11 +246,9 @@ const streamTimeout = 500 * time.Millisecond
 // awaitStream waits until the server has answered the GET: what it asks on the standalone
 // stream before that is lost.
 func (s *clientSession) awaitStream(ctx context.Context) {
-	timer := time.NewTimer(streamTimeout)
-	defer timer.Stop()
 	select {
 	case <-s.streamAnswered:
-	case <-timer.C:
+	case <-time.After(streamTimeout):
 	case <-ctx.Done():
 	case <-s.ctx.Done():
 	}

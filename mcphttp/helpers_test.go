@@ -29,6 +29,7 @@ type site struct {
 	t      *testing.T
 	client *http.Client
 	server *http.Server
+	query  string // of the URL of requests
 }
 
 func serve(t *testing.T, h http.Handler, configure ...func(*http.Server)) *site {
@@ -57,6 +58,7 @@ func (s *site) request(ctx context.Context, method, body string, h header) *http
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	r.URL.RawQuery = s.query
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for key, value := range h {

@@ -26,7 +26,7 @@ func refusals() *mcp.Mux {
 		return nil, scope
 	}))
 	mux.Tool("busy", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
-		return nil, mcp.NewRateLimitedError(1100*time.Millisecond, "not so fast")
+		return nil, mcp.NewRateLimitedError(11100*time.Millisecond, "not so fast")
 	}))
 	return mux
 }
@@ -44,7 +44,7 @@ func TestRefusals(t *testing.T) {
 		code                  int
 	}{
 		{"scope", 403, 403, challenge, "", mcp.CodeInsufficientScope},
-		{"busy", 429, 200, "", "2", mcp.CodeRateLimited},
+		{"busy", 429, 200, "", "12", mcp.CodeRateLimited},
 		{"hello", 200, 200, "", "", 0},
 	} {
 		check := func(t *testing.T, got reply, status int) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
@@ -250,12 +251,7 @@ func (ss *sessions) receive(ctx context.Context, topic string, missed func(conte
 		if err := ss.receiveOnce(ctx, topic, missed, serve); err != nil && ctx.Err() == nil {
 			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas are not heard", "topic", topic, "error", err)
 		}
-		timer := time.NewTimer(resubscribeDelay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		_ = pause.For(ctx, resubscribeDelay)
 	}
 }
 

@@ -150,9 +150,7 @@ func (p *prober) probe(ctx context.Context) error {
 	defer cancel()
 	p.sendDiscover(ctx)
 	if transport.IsOrdered(p.session.wire) {
-		timer := time.NewTimer(silenceTime)
-		defer timer.Stop()
-		p.silenceTimer = timer.C
+		p.silenceTimer = time.After(silenceTime)
 	}
 	return p.awaitRevision(ctx)
 }

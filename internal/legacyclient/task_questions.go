@@ -43,12 +43,10 @@ func (s *session) addQuestions(ctx context.Context, n *newerTask, waits bool, ca
 		return
 	}
 	if s.openQuestions(stream) == nil && waits {
-		timer := time.NewTimer(firstQuestion)
-		defer timer.Stop()
 		select {
 		case <-stream.added:
 		case <-stream.done:
-		case <-timer.C:
+		case <-time.After(firstQuestion):
 		case <-ctx.Done():
 		}
 	}

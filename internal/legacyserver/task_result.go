@@ -243,12 +243,10 @@ func (w *taskWatch) wait(ctx context.Context, t *task) error {
 		interval = max(interval, seldom)
 	}
 	w.mu.Unlock()
-	timer := time.NewTimer(interval)
-	defer timer.Stop()
 	select {
 	case <-w.changed:
 		return nil
-	case <-timer.C:
+	case <-time.After(interval):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -118,7 +118,9 @@ func (c *collector) visit(n ast.Node, stack []ast.Node) {
 		c.covered = c.at.Line(n.Pos())
 		c.wrap("condition", n.Cond, "!(", ")", negation)
 	case *ast.BinaryExpr:
-		c.operator(n, stack)
+		if n.Op != token.SUB || !isHint(n, stack) {
+			c.operator(n, stack)
+		}
 	case *ast.BlockStmt:
 		c.statements(n.List)
 	case *ast.CaseClause:
@@ -266,9 +268,9 @@ func resultsOf(stack []ast.Node) (types []ast.Expr) {
 	return nil
 }
 
-// isHint reports whether a constant only saves allocations: in the capacity of an empty
-// slice, in the size of a map, in the argument of Grow. One more makes no difference that
-// a test of behavior could notice.
+// isHint reports whether an expression only saves allocations: in the capacity of an empty
+// slice, in the size of a map, in the argument of Grow. A greater number makes no difference
+// that a test of behavior could notice.
 func isHint(n ast.Node, stack []ast.Node) bool {
 	for _, parent := range stack {
 		if call, ok := parent.(*ast.CallExpr); ok {
@@ -287,7 +289,7 @@ func hintOf(call *ast.CallExpr) ast.Expr {
 		if fn.Name != "make" || len(call.Args) < 2 {
 			return nil
 		}
-		if _, isMap := call.Args[0].(*ast.MapType); isMap {
+		if isMap(call.Args[0]) {
 			return call.Args[1]
 		}
 		if length, ok := call.Args[1].(*ast.BasicLit); ok && length.Value == "0" && len(call.Args) == 3 {
@@ -299,6 +301,18 @@ func hintOf(call *ast.CallExpr) ast.Expr {
 		}
 	}
 	return nil
+}
+
+// isMap reports whether a type is a map, as far as its name says: that of http.Header or
+// url.Values.
+func isMap(t ast.Expr) bool {
+	switch t := t.(type) {
+	case *ast.MapType:
+		return true
+	case *ast.SelectorExpr:
+		return t.Sel.Name == "Header" || t.Sel.Name == "Values"
+	}
+	return false
 }
 
 func (c *collector) constant(n *ast.BasicLit) {

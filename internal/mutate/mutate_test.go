@@ -28,7 +28,8 @@ func f(n int) (m int, err error) {
 
 func g(bool) {
 	k := 1
-	_ = make([]int, 0, 3)
+	_ = make([]int, 0, 3-k)
+	_ = make(http.Header, 4)
 	_ = make([]int, 2)
 	_ = "a" + fmt.Sprint(k) + "b"
 	_ = func() int { return k }
@@ -72,12 +73,13 @@ func TestMutants(t *testing.T) {
 		"11 constant: true => false",
 		`13 error: errors.New("x") => nil`,
 		"17 constant: 1 => 2",
-		"18 statement: _ = make([]int, 0, 3) => if false { _ = make([]int, 0, 3) }",
+		"18 statement: _ = make([]int, 0, 3-k) => if false { _ = make([]int, 0, 3-k) }",
 		"18 constant: 0 => 1",
-		"19 statement: _ = make([]int, 2) => if false { _ = make([]int, 2) }",
-		"19 constant: 2 => 3",
-		`20 statement: _ = "a" + fmt.Sprint(k) + "b" => if false { _ = "a" + fmt.Sprint(k) + "b" }`,
-		"21 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
+		"19 statement: _ = make(http.Header, 4) => if false { _ = make(http.Header, 4) }",
+		"20 statement: _ = make([]int, 2) => if false { _ = make([]int, 2) }",
+		"20 constant: 2 => 3",
+		`21 statement: _ = "a" + fmt.Sprint(k) + "b" => if false { _ = "a" + fmt.Sprint(k) + "b" }`,
+		"22 statement: _ = func() int { return k } => if false { _ = func() int { return k } }",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
