@@ -13,8 +13,29 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
+
+// A server in the same process checks the revision of each request, as every server does.
+func TestInProcessRevision(t *testing.T) {
+	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	for meta, code := range map[string]int{
+		eras[0].meta: 0,
+		strings.Replace(eras[0].meta, mcp.LatestVersion, "1999-01-01", 1): mcp.CodeUnsupportedVersion,
+		`"_meta":{}`: mcp.CodeInvalidParams,
+	} {
+		body := wireEra{meta: meta}.request("1", mcp.MethodCallTool, `"name":"hello"`)
+		got, err := wire.Call(t.Context(), &transport.Outgoing{ID: mcp.IntID(1), Method: mcp.MethodCallTool, Body: []byte(body)})
+		if err != nil || code == 0 != (got.Error == nil) || got.Error != nil && got.Error.Code != code {
+			t.Errorf("%s: got %+v, %v, want %d", meta, got, err, code)
+		}
+	}
+}
 
 // A gateway to a server in the same process keeps to itself what fails there: the URL of a
 // server that is not there, a panic, and a connection that is closed.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -74,6 +75,20 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Of many messages that are dropped, the first are logged, and then ever fewer.
+func TestDroppedMessagesAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	flood := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":"x","method":"roots/list"},`, 70) + `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[]}}]`
+	c := connectTo(t, answeringWith(flood), &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if _, err := c.CallTool(t.Context(), tool("x", "")); err != nil {
+		t.Fatal(err)
+	}
+	counts := regexp.MustCompile(`dropped=\d+`).FindAllString(log.String(), -1)
+	if got := strings.Join(counts, " "); !strings.HasSuffix(got, "dropped=14 dropped=15 dropped=16 dropped=32 dropped=64") || len(counts) != 18 {
+		t.Errorf("logged: %s", got)
 	}
 }
 

@@ -11,14 +11,16 @@
 // the -overlay flag of the go command, most of them into one program. The tests of the packages named, and of those of
 // -tests, are run once each to see which lines they execute. A mutant is then tested by
 // the tests that execute its line, those of its own package first and quick ones before
-// slow ones, until one fails.
+// slow ones, until one fails, and fails again. Tests that take too long without the mutant
+// as well, because the machine is busy, leave its outcome unclear, which does not count as
+// noticed.
 //
 // A mutant that survives is a question: is a test missing, is the code not needed, or
 // does the change make no difference? To test one again, name it:
 //
 //	bash internal/mutate.sh -n 0 -only 'mcp/encode.go:120' ./mcp
 //
-// Debug logs and constants in capacity hints are not changed: no behavior depends on them.
+// Debug logs and capacity hints are not changed: no behavior depends on them.
 package main
 
 import (
