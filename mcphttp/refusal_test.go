@@ -112,7 +112,7 @@ func TestRetryAfterSurvivesTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "busy"})
-		if after, ok := mcp.RetryAfter(err); !ok || after != 1100*time.Millisecond {
+		if after, ok := mcp.RetryAfter(err); !ok || after != 11100*time.Millisecond {
 			t.Errorf("%s: %v, %v from %v", version, after, ok, err)
 		}
 		_ = conn.Close()
