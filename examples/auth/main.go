@@ -11,9 +11,9 @@
 // so is its user: the name is ada and the password is test. A browser opens for each of the first two of
 // these, the second time because reading is all that was allowed before:
 //
-//	go run ./examples/client -login http://127.0.0.1:8080/mcp call notes
-//	go run ./examples/client -login http://127.0.0.1:8080/mcp call note '{"text":"milk"}'
-//	go run ./examples/client -login http://127.0.0.1:8080/mcp call notes
+//	go run ./mcp/cmd/psi call -login http://127.0.0.1:8080/mcp notes
+//	go run ./mcp/cmd/psi call -login http://127.0.0.1:8080/mcp note text=milk
+//	go run ./mcp/cmd/psi call -login http://127.0.0.1:8080/mcp notes
 //
 // A server of one's own keeps this file and has the URL of a real authorization
 // server for an issuer.

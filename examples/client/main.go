@@ -1,98 +1,107 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command client talks to an MCP server of any revision: it lists what the server
-// has, calls tools, reads resources and gets prompts, and asks at the terminal what
-// the server wants to know.
+// Command client is a small client to start from: it connects to a server of any revision,
+// lists its tools or calls one, shows its progress, and answers its questions in the terminal.
 //
-//	go run ./examples/client http://127.0.0.1:8080/mcp list
-//	go run ./examples/client http://127.0.0.1:8080/mcp call add '{"a":2,"b":3}'
-//	go run ./examples/client -version 2025-06-18 http://127.0.0.1:8080/mcp prompt explain '{"topic":"monads"}'
-//	go run ./examples/client -login https://mcp.example.com/mcp call notes
-//	go run ./examples/client call order '{"pizza":"funghi"}' -- go run ./examples/quickstart
+//	go run ./examples/client http://127.0.0.1:8080/mcp
+//	go run ./examples/client http://127.0.0.1:8080/mcp countdown '{"from":3}'
+//	go run ./examples/client http://127.0.0.1:8080/mcp order '{"pizza":"funghi"}'
 //
-// What follows a -- is the command of a server on standard input and output.
+// The command psi is a client for every day.
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
-	"errors"
-	"flag"
+	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
+	"log"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
+	"sync"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
-	"github.com/go-psi/psi/mcpstdio"
 )
 
-const usage = `usage: client [flags] URL [subcommand]
-       client [flags] [subcommand] -- command [argument ...]
-
-subcommands:
-  list                 what the server has; this is the default
-  call TOOL [JSON]     with the arguments as an object
-  prompt NAME [JSON]   likewise, all of them strings
-  read URI
-
-flags:
-`
-
 func main() {
+	if len(os.Args) < 2 {
+		log.Fatal("usage: client URL [TOOL [JSON]]")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	t := mcphttp.NewTransport(os.Args[1], nil) // or mcpstdio.NewCommand for a program
+	err := run(ctx, t, os.Args[2:], &user{in: bufio.NewScanner(os.Stdin), out: os.Stdout})
 	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "client:", clean(err.Error()))
-		os.Exit(1)
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 
-// run does what the arguments say. Results go to out; questions and progress go to
-// errOut, and answers come from in.
-func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
-	var command []string
-	if i := slices.Index(args, "--"); i >= 0 { // before package flag sees it, which would drop it
-		args, command = args[:i], args[i+1:]
-	}
-	flags := flag.NewFlagSet("client", flag.ContinueOnError)
-	flags.SetOutput(errOut)
-	flags.Usage = func() {
-		fmt.Fprint(errOut, usage)
-		flags.PrintDefaults()
-	}
-	version := flags.String("version", "", "speak this `revision` of the protocol, without finding out which one the server does")
-	login := flags.Bool("login", false, "log in with a browser if the server at the URL wants it, and remember that")
-	if err := flags.Parse(args); err != nil {
+// run connects, lists the tools or calls the one that the words name, and disconnects.
+func run(ctx context.Context, t transport.Transport, words []string, u *user) error {
+	client := mcp.NewClient("example", "v1.0.0", &mcp.ClientOptions{Elicit: u.elicit})
+	conn, err := client.Connect(ctx, t)
+	if err != nil {
 		return err
 	}
-	words, term := flags.Args(), newTerminal(in, errOut)
-	if len(command) > 0 {
-		cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
-		cmd.Env = os.Environ()                          // as their shell would start it
-		return talk(ctx, mcpstdio.NewCommand(cmd, &mcpstdio.CommandOptions{Stderr: errOut}), *version, words, term, out)
-	}
+	defer conn.Close()
 	if len(words) == 0 {
-		flags.Usage()
-		return flag.ErrHelp
+		return list(ctx, conn, u)
 	}
-	opts := &mcphttp.TransportOptions{}
-	if *login {
-		auth, err := term.authorized(words[0])
+	words = slices.Concat(words, []string{""}) // a missing word is empty
+	ctx = mcp.WithProgress(ctx, func(p *mcp.ProgressParams) { u.printf("%g %q\n", p.Progress, p.Message) })
+	res, err := conn.CallTool(ctx, &mcp.CallToolParams{Name: words[0], Arguments: json.RawMessage(cmp.Or(words[1], "{}"))})
+	if err != nil {
+		return err
+	}
+	if res.IsError {
+		return &mcp.ToolError{Tool: words[0], Result: res}
+	}
+	for _, block := range res.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			u.printf("%q\n", text.Text) // quoted: terminals obey control characters
+			continue
+		}
+		u.printf("(%T)\n", block)
+	}
+	return nil
+}
+
+func list(ctx context.Context, conn *mcp.Conn, u *user) error {
+	for tool, err := range conn.Tools(ctx, nil) {
 		if err != nil {
 			return err
 		}
-		defer auth.Close()
-		opts.Client = &http.Client{Transport: auth}
+		u.printf("%q: %q\n", tool.Name, tool.Description)
 	}
-	err := talk(ctx, mcphttp.NewTransport(words[0], opts), *version, words[1:], term, out)
-	if errors.Is(err, mcp.ErrUnauthorized) && !*login {
-		return fmt.Errorf("%w (with -login you can log in)", err)
+	return nil
+}
+
+// A user reads and answers. Progress and questions may come at the same time.
+type user struct {
+	mu  sync.Mutex
+	in  *bufio.Scanner
+	out io.Writer
+}
+
+func (u *user) printf(format string, args ...any) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	fmt.Fprintf(u.out, format, args...)
+}
+
+// elicit shows the schema of a form, and reads the answer as JSON. An empty line declines.
+func (u *user) elicit(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	fmt.Fprintf(u.out, "The server asks: %q\nThe answer is a JSON object: %q\n", p.Message, p.RequestedSchema)
+	if !u.in.Scan() || u.in.Text() == "" {
+		return &mcp.ElicitResult{Action: mcp.ActionDecline}, u.in.Err()
 	}
-	return err
+	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(u.in.Text())}, nil // the client validates it
 }

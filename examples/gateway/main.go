@@ -1,14 +1,16 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command gateway serves three MCP servers at one endpoint, whatever revisions they
-// and its clients speak: one of its own, one elsewhere, and one that is a command.
+// Command gateway serves several MCP servers at one endpoint, whatever revisions they and
+// its clients speak: one of its own, and those of a configuration file.
 //
-//	go run ./examples/gateway -remote https://example.com/mcp -- go run ./examples/quickstart
+//	go run ./examples/gateway servers.json
 //
-// The tool "add" of the command is the tool "command_add" of the gateway; those of
-// the others begin with "local_" and "remote_". A server that cannot be reached is
-// missing until it can: its tools appear, and clients that listen are told.
+// The tool "add" of the server "calculator" is the tool "calculator_add" of the gateway; those
+// of its own server begin with "local_". A server that cannot be reached is missing until it
+// can: its tools appear, and clients that listen are told.
+//
+// It is a program to start from. "psi gateway servers.json" does this without one.
 package main
 
 import (
@@ -19,40 +21,44 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcphttp"
-	"github.com/go-psi/psi/mcpstdio"
 )
 
 func main() {
 	addr := flag.String("http", "127.0.0.1:8080", "serve at this `address`")
-	remote := flag.String("remote", "", "the `URL` of a server")
-	flag.Parse() // what is left is the command of a server
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *addr, upstreams(*remote, flag.Args()))
+	servers, err := upstreams(ctx, flag.Arg(0))
+	if err == nil {
+		err = run(ctx, *addr, servers)
+	}
 	stop()
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// upstreams are the servers that the command line names.
-func upstreams(remote string, command []string) []upstream {
+// upstreams returns the servers of a configuration file.
+func upstreams(ctx context.Context, path string) ([]upstream, error) {
+	file, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
 	var list []upstream
-	if remote != "" {
-		list = append(list, upstream{"remote_", mcphttp.NewTransport(remote, nil)})
+	for _, server := range file.Servers {
+		transport, err := server.Transport(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, upstream{server.Name + "_", transport})
 	}
-	if len(command) > 0 {
-		cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the operator's own words; Close ends it
-		cmd.Stderr = os.Stderr
-		list = append(list, upstream{"command_", mcpstdio.NewCommand(cmd, nil)})
-	}
-	return list
+	return list, nil
 }
 
 // run serves until ctx is done, and then for as long as the requests take that are

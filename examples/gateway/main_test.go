@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +161,22 @@ func TestCommandIsStartedAgain(t *testing.T) {
 			<-changed
 			testGreet(t, conn, "command")
 		})
+	}
+}
+
+// The servers of a configuration file have its names for prefixes.
+func TestUpstreams(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "servers.json")
+	const text = `{"mcpServers": {"a": {"command": "x"}, "b": {"url": "https://example.com/mcp"}}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := upstreams(t.Context(), path)
+	if err != nil || len(got) != 2 || got[0].prefix != "a_" || got[1].prefix != "b_" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := upstreams(t.Context(), ""); err == nil {
+		t.Error("no file is no error")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/config"
 )
 
 // A host is connected to several servers.
@@ -26,7 +27,7 @@ type host struct {
 
 // connect connects to all servers at the same time. A server that cannot be reached is
 // logged and left out; if none can be reached, that is an error.
-func connect(ctx context.Context, cfg *config, logger *slog.Logger) (*host, error) {
+func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host, error) {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
 		ConnectTimeout: time.Minute, // npx may have to download a server first
 		CallTimeout:    5 * time.Minute,
@@ -36,17 +37,20 @@ func connect(ctx context.Context, cfg *config, logger *slog.Logger) (*host, erro
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards h.conns and errs
 	var errs []error
-	for name, server := range cfg.Servers {
+	for _, server := range file.Servers {
+		if server.Disabled {
+			continue
+		}
 		wg.Go(func() {
-			conn, err := connectTo(ctx, client, &server)
+			conn, err := connectTo(ctx, client, server)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs = append(errs, fmt.Errorf("server %s: %w", name, err))
-				logger.Error("a server is left out", "server", name, "error", err)
+				errs = append(errs, fmt.Errorf("server %s: %w", server.Name, err))
+				logger.Error("a server is left out", "server", server.Name, "error", err)
 				return
 			}
-			h.conns[name] = conn
+			h.conns[server.Name] = conn
 		})
 	}
 	wg.Wait()
@@ -56,8 +60,8 @@ func connect(ctx context.Context, cfg *config, logger *slog.Logger) (*host, erro
 	return h, nil
 }
 
-func connectTo(ctx context.Context, client *mcp.Client, s *server) (*mcp.Conn, error) {
-	t, err := s.transport()
+func connectTo(ctx context.Context, client *mcp.Client, s *config.Server) (*mcp.Conn, error) {
+	t, err := s.Transport(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

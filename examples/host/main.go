@@ -33,6 +33,7 @@ import (
 	"slices"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/config"
 )
 
 func main() {
@@ -48,11 +49,11 @@ func main() {
 
 // run connects, does what the words of the command line say, and disconnects.
 func run(ctx context.Context, path string, words []string, out io.Writer) error {
-	cfg, err := readConfig(path)
+	file, err := config.Load(path)
 	if err != nil {
 		return err
 	}
-	h, err := connect(ctx, cfg, slog.Default())
+	h, err := connect(ctx, file, slog.Default())
 	if err != nil {
 		return err
 	}

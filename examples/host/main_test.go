@@ -96,10 +96,10 @@ func TestConfig(t *testing.T) {
 		servers any
 		want    string
 	}{
-		"no servers":      {nil, `expected servers below "mcpServers"`},
-		"neither":         {map[string]any{"a": map[string]any{}}, "server a: expected either a command or a url"},
-		"both":            {map[string]any{"a": map[string]any{"command": "a", "url": "b"}}, "expected either a command or a url"},
-		"a wrong type":    {map[string]any{"a": map[string]any{"args": "b"}}, "mcpServers.args"},
+		"no servers":      {nil, `want servers below "mcpServers"`},
+		"neither":         {map[string]any{"a": map[string]any{}}, `server "a": want a command or a url`},
+		"both":            {map[string]any{"a": map[string]any{"command": "a", "url": "b"}}, "want either a command or a url, not both"},
+		"a wrong type":    {map[string]any{"a": map[string]any{"args": "b"}}, `server "a": /args must not be a JSON string`},
 		"an unknown file": {map[string]any{"a": map[string]any{"command": "./does-not-exist"}}, "does-not-exist"},
 	} {
 		err := run(t.Context(), writeConfig(t, test.servers), nil, &strings.Builder{})

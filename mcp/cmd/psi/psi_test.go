@@ -198,3 +198,31 @@ func TestSuggestions(t *testing.T) {
 		}
 	}
 }
+
+// The page about psi names every subcommand, and the lines that it shows can be parsed.
+func TestPage(t *testing.T) {
+	isolate(t)
+	raw, err := os.ReadFile("../../../docs/psi.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, c := range commands() {
+		if !c.hidden && !strings.Contains(text, "`"+c.name+"`") {
+			t.Errorf("the page does not name %s", c.name)
+		}
+	}
+	for line := range strings.Lines(text) {
+		words := shellWords(strings.TrimSpace(line))
+		if len(words) < 2 || words[0] != "psi" {
+			continue
+		}
+		c, err := findCommand(words[1])
+		if err == nil {
+			_, err = newEnv(nil, nil, nil).parse(c, words[2:])
+		}
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
