@@ -30,14 +30,14 @@ func (e *enumType) write(to *strings.Builder) {
 }
 
 // enum returns the type of a schema that lists its values.
-func (r *reader) enum(s *object, pointer, name string) goType {
+func (r *reader) enum(s *object, pointer string, name typeName) goType {
 	if value, ok := s.values["const"]; ok {
 		return r.enumOf([]any{value}, s, pointer, name)
 	}
 	return r.enumOf(s.list("enum"), s, pointer, name)
 }
 
-func (r *reader) enumOf(values []any, s *object, pointer, name string) goType {
+func (r *reader) enumOf(values []any, s *object, pointer string, name typeName) goType {
 	nullable := slices.Contains(values, nil)
 	values = slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == nil })
 	if len(values) == 0 {
@@ -100,8 +100,8 @@ func oneOf(values []any) string {
 	return sentence("It is one of " + strings.Join(list, ", "))
 }
 
-func (r *reader) declareEnum(values []string, pointer, name string) goType {
-	e := &enumType{name: r.g.names.take(name), values: values}
+func (r *reader) declareEnum(values []string, pointer string, name typeName) goType {
+	e := &enumType{name: r.g.takeType(name), values: values}
 	e.doc = e.name + " lists the values of a string in " + r.origin + "."
 	for i, value := range values {
 		constant := exported(value)

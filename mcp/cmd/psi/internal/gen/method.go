@@ -35,12 +35,12 @@ func (g *generator) tool(t *mcp.Tool) {
 
 // input returns the type of a tool's arguments, "" if it takes none. Arguments are an object.
 func (g *generator) input(t *mcp.Tool, method string) string {
-	r := g.newReader(t.InputSchema, method, fmt.Sprintf("the input of the tool %q", t.Name), false)
+	r := g.newReader(t.InputSchema, method, inputSuffix, fmt.Sprintf("the input of the tool %q", t.Name))
 	if r == nil {
 		return "map[string]any"
 	}
 	root := asObject(r.root)
-	in := r.typeOf(root, "", method+"Input")
+	in := r.typeOf(root, "", newTypeName(method+inputSuffix))
 	isCombined := root.has("anyOf") || root.has("oneOf") || root.has("allOf") || root.has("$ref")
 	switch {
 	case in.strct != nil || in.hasNil && isOpen(root) && strings.HasPrefix(in.text, "map["):
@@ -53,11 +53,11 @@ func (g *generator) input(t *mcp.Tool, method string) string {
 
 // output returns the type of a tool's structured content.
 func (g *generator) output(t *mcp.Tool, method string) string {
-	r := g.newReader(t.OutputSchema, method, fmt.Sprintf("the output of the tool %q", t.Name), true)
+	r := g.newReader(t.OutputSchema, method, outputSuffix, fmt.Sprintf("the output of the tool %q", t.Name))
 	if r == nil {
 		return "json.RawMessage"
 	}
-	return r.typeOf(r.root, "", method+"Output").element()
+	return r.typeOf(r.root, "", newTypeName(method+outputSuffix)).element()
 }
 
 // hints says what the annotations of a tool declare.
@@ -75,7 +75,7 @@ func hints(a *mcp.ToolAnnotations) string {
 
 // prompt adds a method, and the type of its arguments, all of which are strings.
 func (g *generator) prompt(p *mcp.Prompt) {
-	method := g.methodNames.take(exported(p.Name) + "Prompt")
+	method := g.methodNames.take(strings.TrimSuffix(exported(p.Name), "Prompt") + "Prompt")
 	in, names := g.promptInput(p, method)
 	to := &g.methods
 	to.WriteByte('\n')

@@ -49,13 +49,13 @@ func (f *structField) text() string {
 }
 
 // object returns the type of an object: a struct if its properties are known, or a map.
-func (r *reader) object(s *object, pointer, name string) goType {
+func (r *reader) object(s *object, pointer string, name typeName) goType {
 	var m members
 	r.collect(s, pointer, &m, map[string]bool{})
 	if len(m.list) == 0 {
 		return r.rest(s, &m, pointer, name)
 	}
-	st := &structType{name: r.g.names.take(name)}
+	st := &structType{name: r.g.takeType(name)}
 	st.doc = []string{st.name + " is an object in " + r.origin + ".", s.text("description")}
 	if pointer == "" {
 		st.doc = []string{st.name + " is " + r.origin + ".", s.text("description")}
@@ -84,10 +84,10 @@ func isOpen(s *object) bool {
 }
 
 // rest returns the type of the members that have no field.
-func (r *reader) rest(s *object, m *members, pointer, name string) goType {
+func (r *reader) rest(s *object, m *members, pointer string, name typeName) goType {
 	value := r.anyType("")
 	if schema, ok := s.values["additionalProperties"].(*object); ok && !m.hasOthers && !s.has("patternProperties") {
-		value = r.typeOf(schema, pointer+"/additionalProperties", name+"Value")
+		value = r.typeOf(schema, pointer+"/additionalProperties", name.with("Value"))
 	}
 	return goType{text: "map[string]" + value.element(), hasNil: true}
 }
@@ -138,14 +138,14 @@ func (r *reader) collect(s *object, pointer string, m *members, visited map[stri
 	}
 }
 
-func (r *reader) field(p property, names scope, isRequired bool, parent string) *structField {
+func (r *reader) field(p property, names scope, isRequired bool, parent typeName) *structField {
 	s := asObject(p.schema)
 	title := s.text("title")
-	typeName := parent + exported(p.name)
+	declared := typeName{r.tool + r.suffix + exported(p.name), parent.long + exported(p.name)}
 	if s.has("properties") && title != "" {
-		typeName = r.tool + exported(title)
+		declared = newTypeName(r.tool + exported(title))
 	}
-	f := &structField{name: names.take(exported(p.name)), tag: fieldTag(p.name, isRequired), typ: r.typeOf(p.schema, p.pointer, typeName), isRequired: isRequired}
+	f := &structField{name: names.take(exported(p.name)), tag: fieldTag(p.name, isRequired), typ: r.typeOf(p.schema, p.pointer, declared), isRequired: isRequired}
 	f.doc = s.text("description")
 	notes := f.typ.note
 	if text := compact(s.values["default"]); s.has("default") && text != "" && len(text) < commentWidth {

@@ -43,6 +43,7 @@ type reader struct {
 	g        *generator
 	root     any
 	tool     string // Go's name of the tool, with which the names of types begin
+	suffix   string // what follows it in the names of types that are not in $defs
 	origin   string // for comments, such as: the input of the tool "add"
 	isOutput bool
 	made     map[string]goType // structs and enums, by pointer
@@ -50,11 +51,33 @@ type reader struct {
 }
 
 // newReader returns nil if raw is not a schema.
-func (g *generator) newReader(raw json.RawMessage, tool, origin string, isOutput bool) *reader {
+func (g *generator) newReader(raw json.RawMessage, tool, suffix, origin string) *reader {
 	if _, err := jsonschema.Compile(raw, nil); err != nil { // which bounds its depth and size
 		return nil
 	}
-	return &reader{g: g, root: parse(raw), tool: tool, origin: origin, isOutput: isOutput, made: map[string]goType{}, visiting: map[string]bool{}}
+	return &reader{g: g, root: parse(raw), tool: tool, suffix: suffix, origin: origin, isOutput: suffix == outputSuffix, made: map[string]goType{}, visiting: map[string]bool{}}
+}
+
+// The names of types begin with the name of their tool and one of these.
+const (
+	inputSuffix  = "Input"
+	outputSuffix = "Output"
+)
+
+// A typeName is a name for a type that may have to be declared: a short one and, in case that
+// it is taken, one with the names of all properties on the way.
+type typeName struct{ short, long string }
+
+func newTypeName(name string) typeName { return typeName{name, name} }
+
+func (n typeName) with(suffix string) typeName { return typeName{n.short + suffix, n.long + suffix} }
+
+// takeType returns the name for a type that is declared.
+func (g *generator) takeType(n typeName) string {
+	if !g.names[n.short] {
+		return g.names.take(n.short)
+	}
+	return g.names.take(n.long)
 }
 
 // anyType is the type of values of which too little is known. A caller passes any value,
@@ -68,7 +91,7 @@ func (r *reader) anyType(note string) goType {
 
 // typeOf returns the type of the schema v, found at pointer. Name is for a type that has to
 // be declared.
-func (r *reader) typeOf(v any, pointer, name string) goType {
+func (r *reader) typeOf(v any, pointer string, name typeName) goType {
 	if t, ok := r.made[pointer]; ok {
 		return t
 	}
@@ -111,7 +134,7 @@ func (r *reader) typeOf(v any, pointer, name string) goType {
 }
 
 // typed returns the type of a schema with one type.
-func (r *reader) typed(typ string, s *object, pointer, name string) goType {
+func (r *reader) typed(typ string, s *object, pointer string, name typeName) goType {
 	switch typ {
 	case "string":
 		return r.stringType(s)
@@ -144,12 +167,12 @@ func (r *reader) stringType(s *object) goType {
 }
 
 // items returns the type of the elements of an array.
-func (r *reader) items(s *object, pointer, name string) goType {
+func (r *reader) items(s *object, pointer string, name typeName) goType {
 	_, isTuple := s.values["items"].([]any)
 	if isTuple || s.has("prefixItems") || !s.has("items") {
 		return r.anyType("")
 	}
-	return r.typeOf(s.values["items"], pointer+"/items", name+"Item")
+	return r.typeOf(s.values["items"], pointer+"/items", name.with("Item"))
 }
 
 // reference returns the type of a schema that refers to another one.
@@ -163,12 +186,12 @@ func (r *reader) reference(s *object) goType {
 	if tokens := schematree.Split(pointer); len(tokens) > 0 {
 		name = tokens[len(tokens)-1]
 	}
-	return r.typeOf(target, pointer, r.tool+exported(name))
+	return r.typeOf(target, pointer, newTypeName(r.tool+exported(name)))
 }
 
 // alternatives returns the type of a schema that combines others: of one that can be null,
 // of an enum with descriptions, or of anything.
-func (r *reader) alternatives(s *object, keyword, pointer, name string) goType {
+func (r *reader) alternatives(s *object, keyword, pointer string, name typeName) goType {
 	list := s.list(keyword)
 	var constants []any
 	only, count, nullable := 0, 0, false

@@ -128,7 +128,7 @@ func TestNamesThatCollide(t *testing.T) {
 			{Name: "get-it", InputSchema: object}, {Name: "get_it", InputSchema: object}, nil,
 			{Name: "client", InputSchema: object}, {Name: "", InputSchema: object}, {Name: "help-prompt", InputSchema: object},
 		},
-		Prompts: []*mcp.Prompt{{Name: "help"}, nil},
+		Prompts: []*mcp.Prompt{{Name: "help"}, nil, {Name: "simple_prompt"}, {Name: "prompt"}},
 	}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +139,7 @@ func TestNamesThatCollide(t *testing.T) {
 		`GetIt2(ctx context.Context, in GetIt2Input) (*mcp.CallToolResult, error) { return c.call(ctx, "get_it", in) }`,
 		`X(ctx context.Context, in XInput) (*mcp.CallToolResult, error) { return c.call(ctx, "", in) }`,
 		"HelpPrompt(ctx context.Context, in HelpPromptInput)", "HelpPrompt2(ctx context.Context) (*mcp.GetPromptResult, error)",
+		"SimplePrompt(ctx context.Context) (", "Prompt(ctx context.Context) (",
 	)
 }
 
@@ -171,4 +172,10 @@ func TestComments(t *testing.T) {
 		}
 	}
 	contains(t, source, `word. // The default is "x". A *string`, "// A number. // It is one of 1, 2. B *int64", `// \u202e*/ // // //go:embed x C`)
+}
+
+func TestNestedTypesHaveShortNames(t *testing.T) {
+	object := func(properties string) string { return `{"type":"object","properties":{` + properties + `}}` }
+	source := one(t, object(`"a":`+object(`"b":`+object(`"x":{}`)+`,"c":{"type":"array","items":`+object(`"b":`+object(`"y":{}`))+`}`)), "")
+	contains(t, source, "B *TInputB `", "C []TInputCItem `", "type TInputCItem struct { B *TInputACItemB `")
 }
