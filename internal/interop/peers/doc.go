@@ -6,6 +6,8 @@
 // mcp-go, the TypeScript SDK and the reference server "everything". The last two are
 // installed by internal/interop/run.sh; without them, their tests are skipped.
 //
+// TestCommand tries the command psi with published servers of npm and of the Go module proxy.
+//
 // A leg is a client, a server and a transport between them, tried in several
 // revisions of the protocol. Every leg has the same features tried; what does not
 // work is declared with its reason, and has to be taken out when it works.
