@@ -80,8 +80,9 @@ func TestAllocations(t *testing.T) {
 }
 
 const (
-	callBudget = 14
-	listBudget = 8
+	callBudget   = 14
+	listBudget   = 8
+	clientBudget = 21
 )
 
 func BenchmarkCallTool(b *testing.B) {
@@ -91,5 +92,40 @@ func BenchmarkCallTool(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		dst = serveBytes(b, mux, dst[:0], message)
+	}
+}
+
+// A canned server answers every request with the same result.
+type cannedServer struct{ result []byte }
+
+func (s cannedServer) Connect(context.Context, transport.Receiver) (transport.Conn, error) {
+	return s, nil
+}
+
+func (s cannedServer) Call(_ context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	return &transport.Message{ID: m.ID, Result: s.result}, nil
+}
+func (cannedServer) Send(context.Context, *transport.Outgoing) error { return nil }
+func (cannedServer) Close() error                                    { return nil }
+func (cannedServer) Done() <-chan struct{}                           { return nil }
+func (cannedServer) Err() error                                      { return nil }
+
+// A call of a client whose context has no trace costs what it did before there were traces.
+func TestClientAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates, too")
+	}
+	c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), cannedServer{[]byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"content":[]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, params := t.Context(), &mcp.CallToolParams{Name: "add", Arguments: []byte(`{"a":1,"b":2}`)}
+	got := testing.AllocsPerRun(200, func() {
+		if _, err := c.CallTool(ctx, params); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if t.Logf("%v allocations", got); got > clientBudget {
+		t.Errorf("%v allocations are over the budget of %v", got, clientBudget)
 	}
 }

@@ -211,7 +211,11 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 	if c.opts.Version != "" {
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
-	conn, err := c.ConnectVersion(ctx, t, c.versions.get(t))
+	version := c.versions.get(t)
+	if slices.Contains(LegacyVersions(), version) { // which is used as it is
+		trace(traceOf(ctx).CacheHit, CacheInfo{Kind: "version"})
+	}
+	conn, err := c.ConnectVersion(ctx, t, version)
 	switch {
 	case err != nil:
 	case conn.legacy.IsGuess():

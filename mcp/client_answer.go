@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -35,7 +36,11 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		return c.listen(ctx, req)
 	}
 	ctx = withIncreasingProgress(ctx)
-	for range c.client.opts.MaxRounds {
+	questions := 0
+	for round := range c.client.opts.MaxRounds {
+		if round > 0 {
+			trace(traceOf(ctx).Round, RoundInfo{req.Method, req.Name(), round + 1, questions})
+		}
 		res, err := c.send(ctx, req)
 		asked, ok := res.(*InputRequired)
 		if err != nil || !ok {
@@ -56,6 +61,7 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		if req, err = req.answered(answers, asked.RequestState); err != nil {
 			return nil, err
 		}
+		questions = len(answers)
 	}
 	return nil, Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
 }
@@ -158,7 +164,13 @@ func isURLMode(params json.RawMessage) bool {
 }
 
 // answer answers a question through ClientOptions.AnswerMiddleware.
-func (c *Conn) answer(ctx context.Context, q InputRequest) (json.RawMessage, error) {
+func (c *Conn) answer(ctx context.Context, q InputRequest) (answer json.RawMessage, err error) {
+	ctx, t := inheritTrace(ctx, c.trace)
+	if t != nil {
+		start := time.Now()
+		trace(t.Question, QuestionInfo{Method: q.Method, Params: q.Params})
+		defer func() { trace(t.Answered, QuestionInfo{q.Method, q.Params, answer, err, time.Since(start)}) }()
+	}
 	req, err := NewRequest(q.Method, q.Params)
 	if err != nil {
 		return nil, err

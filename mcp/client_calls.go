@@ -90,6 +90,7 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	if err != nil {
 		return nil, err
 	}
+	ctx, _ = inheritTrace(ctx, c.trace)
 	ctx, stop := c.withCallTimeout(ctx, MethodCallTool)
 	defer stop()
 	if err := c.tools.checkOutput(ctx, p.Name, res); err != nil {

@@ -31,6 +31,7 @@ type Conn struct {
 	wire    transport.Conn     // set before Connect returns; messages may come before
 	legacy  *legacyclient.Conn // wire, unless ClientOptions.Version excludes the older revisions
 	version string             // set before Connect returns
+	trace   *ClientTrace       // of what has none of its own; nil if there is none
 	server  *DiscoverResult    // likewise
 	ids     atomic.Int64
 	notes   *serialQueue // calls of the client's functions
@@ -78,6 +79,8 @@ func newConn(c *Client) *Conn {
 
 // open connects the wire. The version is "" if it is not known.
 func (c *Conn) open(ctx context.Context, t transport.Transport, version string) (err error) {
+	c.trace = ClientTraceFromContext(ctx)
+	t = tracedTransport{t}
 	if isPinned := c.client.opts.Version != ""; isPinned && slices.Contains(ModernVersions(), version) {
 		var wire transport.Conn
 		wire, err = t.Connect(ctx, c.receive)
@@ -160,6 +163,7 @@ func (c *Conn) serve(ctx context.Context, req *Request) (Result, error) {
 	c.mu.Lock()
 	chain := c.chain
 	c.mu.Unlock()
+	ctx, _ = inheritTrace(ctx, c.trace)
 	ctx, stop := c.withCallTimeout(ctx, req.Method)
 	defer stop()
 	return chain.ServeMCP(contextWithRequest(ctx, req), req)

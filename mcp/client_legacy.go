@@ -79,4 +79,22 @@ func (b legacyCallbacks) Error(e *transport.Error) error { return fromWire(e) }
 
 func (b legacyCallbacks) Withdrawn(reason string) error { return &CancelError{Reason: reason} }
 
+func (b legacyCallbacks) ProbeSent(ctx context.Context, method string) {
+	trace(traceOf(ctx).ProbeSent, method)
+}
+
+func (b legacyCallbacks) Retrying(ctx context.Context, method string, err error) {
+	_, t := inheritTrace(ctx, b.conn.trace)
+	if t != nil {
+		trace(t.Retry, RetryInfo{Method: method, Err: err})
+	}
+}
+
+func (b legacyCallbacks) Reconnecting(ctx context.Context, kind string, err error) {
+	_, t := inheritTrace(ctx, b.conn.trace)
+	if t != nil {
+		trace(t.Reconnect, ReconnectInfo{kind, err})
+	}
+}
+
 func (b legacyCallbacks) LogDropped(why string, args ...any) { b.conn.logDropped(why, args...) }

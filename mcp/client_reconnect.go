@@ -110,6 +110,9 @@ func (u *Upstream) run(ctx context.Context) {
 		u.pausing(err, lasted == 0, shortened)
 		_ = pause.For(ctx, shortened) // connecting fails at once if ctx is done
 		u.trying()
+		if ctx.Err() == nil {
+			trace(traceOf(ctx).Reconnect, ReconnectInfo{"connection", err})
+		}
 		delay = min(2*delay, u.opts.MaxDelay)
 	}
 }

@@ -23,6 +23,7 @@ func (c *Conn) discover(ctx context.Context) error {
 	req.Method = MethodDiscover
 	r, err := c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
+		trace(traceOf(ctx).Retry, RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})
 		r, err = c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{})) // some servers refuse the first attempt of every client
 	}
 	switch {
@@ -34,10 +35,15 @@ func (c *Conn) discover(ctx context.Context) error {
 	if c.server, err = decodeDiscovery(r.Result); err != nil {
 		return err
 	}
-	c.version = LatestVersion
+	era := EraInfo{Version: LatestVersion}
 	if c.legacy != nil {
-		c.version = cmp.Or(c.legacy.Version(), c.version)
+		era = EraInfo{cmp.Or(c.legacy.Version(), LatestVersion), c.legacy.Reason(), c.legacy.IsGuess()}
 	}
+	if c.client.opts.Version != "" {
+		era.Reason = "ClientOptions.Version"
+	}
+	c.version = era.Version
+	trace(traceOf(ctx).EraChosen, era)
 	return nil
 }
 
@@ -76,6 +82,7 @@ func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
 			break
 		}
 	}
+	trace(traceOf(ctx).Retry, RetryInfo{Method: req.Method, Name: req.Name(), Err: err})
 	return c.sendOnce(ctx, req)
 }
 
@@ -203,9 +210,11 @@ func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
 		if time.Since(start) >= shortSubscription {
 			failures = 0
 		}
-		if err := c.sleep(ctx, min(100*time.Millisecond<<min(failures, 6), 5*time.Second)); err != nil {
+		delay := min(100*time.Millisecond<<min(failures, 6), 5*time.Second)
+		if err := c.sleep(ctx, delay); err != nil {
 			return nil, err
 		}
+		trace(traceOf(ctx).Retry, RetryInfo{Method: MethodListen, Err: err, Delay: delay})
 		failures++
 	}
 }

@@ -94,6 +94,7 @@ func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolR
 	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
 		return nil
 	}
+	trace(traceOf(ctx).CacheHit, CacheInfo{Kind: "schema", Name: tool})
 	schema, err := plan.output()
 	if err == nil {
 		err = schema.Validate(ctx, res.StructuredContent)

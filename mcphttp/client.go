@@ -67,8 +67,8 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 // The [transport.Receiver] is called by one goroutine at a time, and must not wait for a call
 // of its own connection.
 func NewTransport(url string, opts *TransportOptions) transport.Transport {
-	return &httpTransport{url, opts.withDefaults(), func(_ context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
-		return newHTTPWire(p, receive), nil
+	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
+		return newHTTPWire(ctx, p, receive), nil
 	}}
 }
 
@@ -78,7 +78,7 @@ func NewTransport(url string, opts *TransportOptions) transport.Transport {
 // have the same origin. A connection ends with its stream. The options may be nil.
 func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
 	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
-		w, err := openSSEWire(ctx, p, newClientConn(receive))
+		w, err := openSSEWire(ctx, p, newClientConn(ctx, receive))
 		if err != nil {
 			return nil, err // not a nil *sseWire
 		}
@@ -119,8 +119,8 @@ type httpWire struct {
 // Peer describes the server; see [transport.Conn].
 func (w *httpWire) Peer() string { return w.peer.Peer() }
 
-func newHTTPWire(p *peer, receive transport.Receiver) *httpWire {
-	w := &httpWire{clientConn: newClientConn(receive), peer: p}
+func newHTTPWire(ctx context.Context, p *peer, receive transport.Receiver) *httpWire {
+	w := &httpWire{clientConn: newClientConn(ctx, receive), peer: p}
 	w.session = w.newSession()
 	return w
 }

@@ -39,9 +39,11 @@ type clientConn struct {
 	doneOnce  sync.Once
 }
 
-func newClientConn(receive transport.Receiver) *clientConn {
+// newClientConn returns a connection whose background work has the trace of ctx.
+func newClientConn(ctx context.Context, receive transport.Receiver) *clientConn {
 	c := &clientConn{receive: receive, done: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	traced := mcp.WithClientTrace(context.Background(), mcp.ClientTraceFromContext(ctx))
+	c.ctx, c.cancel = context.WithCancelCause(traced)
 	return c
 }
 
@@ -300,17 +302,28 @@ func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, messag
 	req.ContentLength = int64(len(message))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
 	req.Body = io.NopCloser(bytes.NewReader(message))
-	return p.client.Do(req.WithContext(ctx))
+	return p.do(req.WithContext(ctx))
+}
+
+// do sends an HTTP request.
+func (p *peer) do(req *http.Request) (*http.Response, error) {
+	res, err := p.client.Do(req)
+	if err == nil && (res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden) {
+		if t := mcp.ClientTraceFromContext(req.Context()); t != nil && t.Challenge != nil {
+			t.Challenge(mcp.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
+		}
+	}
+	return res, err
 }
 
 // get requests an event stream.
 func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
 	header.Set("Accept", typeStream)
-	return p.client.Do(p.newRequest(http.MethodGet, p.url, header).WithContext(ctx))
+	return p.do(p.newRequest(http.MethodGet, p.url, header).WithContext(ctx))
 }
 
 func (p *peer) delete(ctx context.Context, header http.Header) (*http.Response, error) {
-	return p.client.Do(p.newRequest(http.MethodDelete, p.url, header).WithContext(ctx))
+	return p.do(p.newRequest(http.MethodDelete, p.url, header).WithContext(ctx))
 }
 
 // newRequest returns a request to a URL that has been parsed.

@@ -159,6 +159,9 @@ func (w *httpWire) streamError(s *clientSession, refusal *StatusError, want mcp.
 // something new.
 func (w *httpWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
 	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
+		if t := mcp.ClientTraceFromContext(scope.ctx); t != nil && t.Reconnect != nil {
+			t.Reconnect(mcp.ReconnectInfo{Kind: "stream", Err: broken})
+		}
 		r, err := w.openStream(scope, s, want, about, pos)
 		if r != nil {
 			return r, nil

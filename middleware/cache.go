@@ -83,6 +83,9 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		key := cacheKey{server, req.Method, about, ownerOf(ctx, req)}
 		kept, changes := c.get(key)
 		if kept != nil {
+			if t := mcp.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
+				t.CacheHit(mcp.CacheInfo{Kind: req.Method, Name: req.Name()})
+			}
 			return kept, nil
 		}
 		res, err := next.ServeMCP(context.WithValue(ctx, changesKey{}, changes), req)

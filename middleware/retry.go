@@ -92,6 +92,9 @@ func (r *retrier) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, e
 		if !ok || !wait(ctx, delay) {
 			return nil, err
 		}
+		if t := mcp.ClientTraceFromContext(ctx); t != nil && t.Retry != nil {
+			t.Retry(mcp.RetryInfo{Method: req.Method, Name: req.Name(), Err: err, Delay: delay})
+		}
 	}
 }
 

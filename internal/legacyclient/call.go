@@ -42,7 +42,12 @@ func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *
 	params := jsonscan.Member(m.Body, "params")
 	level := levelIn(jsonscan.Member(params, "_meta"))
 	older := transport.Outgoing{ID: m.ID, Method: m.Method, Body: transport.AppendRequest(nil, m.ID, m.Method, olderParams(params))}
+	again := false
 	err = s.inSession(ctx, func() (err error) {
+		if again {
+			s.conn.client.Retrying(ctx, m.Method, transport.ErrSessionLost)
+		}
+		again = true
 		s.wantLevel(ctx, level)
 		r, err = s.callOnce(ctx, older)
 		return err

@@ -33,6 +33,12 @@ type Client interface {
 	Error(e *transport.Error) error
 	// Withdrawn returns the cause of the context of a question that was withdrawn.
 	Withdrawn(reason string) error
+	// ProbeSent, Retrying and Reconnecting are called before a request is sent to find out the
+	// revision, before a request that failed is sent again, and before a connection or
+	// session, as kind says, is opened again.
+	ProbeSent(ctx context.Context, method string)
+	Retrying(ctx context.Context, method string, err error)
+	Reconnecting(ctx context.Context, kind string, err error)
 	// LogDropped logs that a message of the server was dropped.
 	LogDropped(why string, args ...any)
 }
@@ -66,6 +72,7 @@ type Conn struct {
 	current    atomic.Pointer[session]
 	modern     atomic.Bool // the server speaks the newest revision
 	guess      atomic.Bool
+	reason     string // why the revision was chosen; set by the first call
 
 	predecessor <-chan struct{} // closed when the connection that was given up has ended; nil if there was none
 }
@@ -98,6 +105,10 @@ func (c *Conn) Version() string { return c.current.Load().version() }
 
 // IsGuess reports whether the revision is a guess: the server has not said it explicitly.
 func (c *Conn) IsGuess() bool { return c.guess.Load() }
+
+// Reason returns why the revision was chosen, for people. It must not be called before the
+// first call has returned.
+func (c *Conn) Reason() string { return c.reason }
 
 // Unwrap returns the connection of the transport.
 func (c *Conn) Unwrap() transport.Conn { return c.current.Load().wire }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -64,22 +65,35 @@ func (c *Conn) negotiate(ctx context.Context, m *transport.Outgoing) (*transport
 	p := &prober{conn: c, session: c.current.Load(), discover: m}
 	p.session.introduction = introductionOf(m)
 	if v := c.opts.Version; v != "" {
+		c.reason = "the version was known"
 		err := p.session.initialize(ctx, v)
 		if err == nil || c.opts.Pinned || !speaksAnother(err, m.Version) {
 			return p.session.describe(m.ID, err)
 		}
-		if err := p.connectAgain(ctx); err != nil {
+		if err := p.connectAgain(ctx, err); err != nil {
 			return nil, err
 		}
 	}
 	err := p.probe(ctx)
 	if err != nil && p.reconnect && ctx.Err() == nil {
-		err = p.initializeAgain(ctx)
+		err = p.initializeAgain(ctx, err)
 	}
+	c.reason = p.reason()
 	if p.answer != nil || err != nil {
 		return p.answer, err
 	}
 	return p.session.describe(m.ID, nil)
+}
+
+// reason returns why the revision was chosen.
+func (p *prober) reason() string {
+	switch {
+	case p.conn.modern.Load():
+		return "the server answers " + methodDiscover
+	case p.discoverErr != nil:
+		return "the server does not answer " + methodDiscover + " as one of the newest revision does: " + p.discoverErr.Error()
+	}
+	return "the server answers " + revision.Initialize + ", and has not answered " + methodDiscover
 }
 
 // introductionOf returns what the client says about itself in a request.
@@ -109,9 +123,10 @@ func (s *session) describe(id transport.ID, err error) (*transport.Message, erro
 	return &transport.Message{ID: id, Result: s.described().description}, nil
 }
 
-// connectAgain replaces the connection and starts the connect timeout anew. A goroutine
+// connectAgain replaces the connection, which is broken, and starts the connect timeout anew. A goroutine
 // closes the first connection meanwhile; Close of the Conn waits for it.
-func (p *prober) connectAgain(ctx context.Context) error {
+func (p *prober) connectAgain(ctx context.Context, broken error) error {
+	p.conn.client.Reconnecting(ctx, "connection", broken)
 	closed := make(chan struct{})
 	go func(old *session) {
 		defer close(closed)
@@ -132,8 +147,8 @@ func (p *prober) connectAgain(ctx context.Context) error {
 
 // initializeAgain makes the handshake on a new connection, with a server that could not cope
 // with the first one.
-func (p *prober) initializeAgain(ctx context.Context) error {
-	if err := p.connectAgain(ctx); err != nil {
+func (p *prober) initializeAgain(ctx context.Context, broken error) error {
+	if err := p.connectAgain(ctx, broken); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -186,6 +201,7 @@ func (p *prober) sendDiscover(ctx context.Context) {
 	responses := make(chan discovery, 1)
 	p.discovery = responses
 	p.discoverCount++
+	p.conn.client.ProbeSent(ctx, methodDiscover)
 	go func(s *session) {
 		r, err := s.wire.Call(ctx, p.discover)
 		if err == nil && r.Error == nil {
@@ -203,6 +219,7 @@ func (p *prober) sendInitialize(ctx context.Context) {
 	}
 	responses := make(chan handshake, 1)
 	p.handshake, p.initializeSent = responses, true
+	p.conn.client.ProbeSent(ctx, revision.Initialize)
 	go func(s *session) {
 		server, err := s.sendInitialize(ctx, newest)
 		responses <- handshake{server, err}

@@ -403,6 +403,7 @@ func (s *session) reopen(ctx context.Context, done chan struct{}) (err error) {
 		s.lost = err != nil && !isInSession(err)
 		close(done)
 	}()
+	s.conn.client.Reconnecting(ctx, "session", transport.ErrSessionLost)
 	if err := s.initialize(ctx, s.version()); err != nil {
 		return err
 	}

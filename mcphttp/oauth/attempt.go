@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-psi/psi/mcp"
 )
 
 const (
@@ -54,6 +57,17 @@ func (a *attempt) run() (*http.Response, error) {
 			return res, nil
 		}
 		discard(res)
+		if t := mcp.ClientTraceFromContext(a.req.Context()); t != nil && t.Retry != nil {
+			t.Retry(mcp.RetryInfo{Err: fmt.Errorf("oauth: the server answered %s", res.Status)})
+		}
+	}
+}
+
+// traceChallenge traces a refusal that the transport handles. Others are traced by the client
+// that gets the response.
+func (a *attempt) traceChallenge(res *http.Response) {
+	if t := mcp.ClientTraceFromContext(a.req.Context()); t != nil && t.Challenge != nil {
+		t.Challenge(mcp.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
 	}
 }
 
@@ -116,7 +130,7 @@ func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again boo
 		if d.code != "insufficient_scope" || a.body.once || cred == nil || a.isQuiet() {
 			return false, nil
 		}
-		return a.stepUp(&d, cred)
+		return a.stepUp(&d, res, cred)
 	}
 	return false, nil
 }
@@ -124,8 +138,11 @@ func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again boo
 // identify gets a token for a request that was rejected without one, or with an old one.
 func (a *attempt) identify(d demand, res *http.Response, cred *credential) (again bool, err error) {
 	if cred != nil && cred.proof != nil && d.code == codeUseNonce && res.Header.Get(headerNonce) != "" {
-		a.nonces++
-		return a.nonces <= maxNonces, nil
+		if a.nonces++; a.nonces > maxNonces {
+			return false, nil
+		}
+		a.traceChallenge(res)
+		return true, nil
 	}
 	t := a.t
 	if a.renewals++; a.authorized || a.renewals > maxRenewals || t.isPausing(cred) {
@@ -138,6 +155,7 @@ func (a *attempt) identify(d demand, res *http.Response, cred *credential) (agai
 	if quiet && cred == nil {
 		return false, nil
 	}
+	a.traceChallenge(res)
 	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
 	how, err := t.renew(a.req.Context(), cred, &need{demand: d, keepScopes: true, skipRefresh: a.refreshed, refreshOnly: quiet})
 	a.refreshed = a.refreshed || how == refreshed
@@ -155,7 +173,7 @@ func (a *attempt) isQuiet() bool {
 }
 
 // stepUp gets a token with more scopes.
-func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
+func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again bool, err error) {
 	t := a.t
 	// The token has the scopes, or they were requested just now.
 	useless := covers(cred.Scopes, d.scopes) || a.stepUps > 0 && covers(cred.Wanted, d.scopes)
@@ -169,6 +187,7 @@ func (a *attempt) stepUp(d *demand, cred *credential) (again bool, err error) {
 		return false, nil
 	}
 	a.stepUps++
+	a.traceChallenge(res)
 	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
 	how, err := t.renew(a.req.Context(), cred, &need{demand: *d, stepUp: true})
 	if how != authorized {

@@ -332,5 +332,8 @@ func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *c
 	} else if t.opts.DPoP {
 		return nil
 	}
+	if trace := mcp.ClientTraceFromContext(ctx); trace != nil && trace.CacheHit != nil {
+		trace.CacheHit(mcp.CacheInfo{Kind: "token", Name: canonical(t.server)})
+	}
 	return cred
 }

@@ -1,0 +1,272 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// tracedEvents are what a trace was called with, in order.
+type tracedEvents struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (e *tracedEvents) add(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, fmt.Sprintf(format, args...))
+}
+
+// take returns the events so far, and forgets them.
+func (e *tracedEvents) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	events := e.events
+	e.events = nil
+	return events
+}
+
+// trace returns a trace that adds everything but what is on the wire.
+func (e *tracedEvents) trace() *mcp.ClientTrace {
+	return &mcp.ClientTrace{
+		ProbeSent: func(method string) { e.add("probe %s", method) },
+		EraChosen: func(i mcp.EraInfo) { e.add("era %s: %s", i.Version, i.Reason) },
+		CacheHit:  func(i mcp.CacheInfo) { e.add("cached %s %s", i.Kind, i.Name) },
+		Question:  func(i mcp.QuestionInfo) { e.add("question %s", i.Method) },
+		Answered:  func(i mcp.QuestionInfo) { e.add("answered %s %s %v", i.Method, i.Answer, i.Err) },
+		Round:     func(i mcp.RoundInfo) { e.add("round %d of %s %s with %d", i.Round, i.Method, i.Name, i.Questions) },
+		Retry:     func(i mcp.RetryInfo) { e.add("retry %s %s", i.Method, i.Name) },
+		Reconnect: func(i mcp.ReconnectInfo) { e.add("reconnect %s", i.Kind) },
+		Challenge: func(i mcp.ChallengeInfo) { e.add("challenge %d", i.Status) },
+	}
+}
+
+// wire returns a trace that adds what is on the wire, without IDs.
+func (e *tracedEvents) wire() *mcp.ClientTrace {
+	add := func(verb string) func(mcp.WireInfo) {
+		return func(i mcp.WireInfo) {
+			m, err := transport.ParseMessage(i.Message)
+			if err != nil || m.Method != i.Method || m.ID != i.ID {
+				e.add("%s %+v: %v", verb, i, err)
+			}
+			kind := i.Method
+			if m.IsResponse() {
+				kind = "response"
+			}
+			e.add("%s %s", verb, kind)
+		}
+	}
+	return &mcp.ClientTrace{WireWrite: add("write"), WireRead: add("read")}
+}
+
+// curious is a server with a tool that asks its caller.
+func curious() *mcp.Mux {
+	mux := mcp.NewMux("asking", "v1", quiet())
+	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		in, err := mcp.Elicit[struct {
+			Name string `json:"name"`
+		}](ctx, "who", "Who are you?")
+		return "Hello, " + in.Name + "!", err
+	}, nil))
+	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in sumIn) (sumOut, error) { return sumOut{in.A + in.B}, nil }, nil))
+	return mux
+}
+
+// answeringAda are the options of a client whose user is Ada.
+func answeringAda(version string) *mcp.ClientOptions {
+	return &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return mcptest.Accept(map[string]string{"name": "Ada"}), nil
+	}}
+}
+
+// A call is traced by its context, in both eras and on every path.
+func TestClientTraceOfACall(t *testing.T) {
+	for _, p := range mcptest.Paths() {
+		for _, version := range p.Versions() {
+			t.Run(p.Name+"/"+version, func(t *testing.T) {
+				c := connectTo(t, p.Serve(t, curious()), answeringAda(version))
+				var e, wire tracedEvents
+				ctx := mcp.WithClientTrace(mcp.WithClientTrace(t.Context(), e.trace()), wire.wire())
+				if got, err := mcp.Call[string](ctx, c, "greet", nil); err != nil || got != "Hello, Ada!" {
+					t.Fatalf("%q, %v", got, err)
+				}
+				question := []string{"question elicitation/create", `answered elicitation/create {"action":"accept","content":{"name":"Ada"}} <nil>`}
+				want, wantWire := append(question, "round 2 of tools/call greet with 1"), []string{"write tools/call", "read response", "write tools/call", "read response"}
+				if version != mcp.LatestVersion {
+					want, wantWire = nil, []string{"write tools/call", "read response"} // the question is one of the connection
+				}
+				if got := e.take(); !slices.Equal(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+				got := slices.DeleteFunc(wire.take(), func(e string) bool { return e == "read elicitation/create" }) // which names the call over HTTP
+				if !slices.Equal(got, wantWire) {
+					t.Errorf("on the wire: got %q, want %q", got, wantWire)
+				}
+				if _, err := mcp.Call[string](t.Context(), c, "greet", nil); err != nil || len(e.take())+len(wire.take()) > 0 {
+					t.Errorf("a call without a trace is traced (%v)", err)
+				}
+			})
+		}
+	}
+}
+
+// The trace of the context of Connect is that of the connection.
+func TestClientTraceOfAConnection(t *testing.T) {
+	for _, p := range mcptest.Paths() {
+		for _, version := range p.Versions() {
+			t.Run(p.Name+"/"+version, func(t *testing.T) {
+				var e tracedEvents
+				ctx := mcp.WithClientTrace(t.Context(), e.trace())
+				c, err := mcp.NewClient("traced", "v1", answeringAda(version)).Connect(ctx, p.Serve(t, curious()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if got, want := e.take(), []string{"era " + version + ": ClientOptions.Version"}; !slices.Equal(got, want) {
+					t.Errorf("connecting: got %q, want %q", got, want)
+				}
+				if _, err := mcp.Call[string](t.Context(), c, "greet", nil); err != nil {
+					t.Fatal(err)
+				}
+				if got := e.take(); len(got) < 2 || got[0] != "question elicitation/create" || !strings.HasPrefix(got[1], "answered") {
+					t.Errorf("the question: got %q", got)
+				}
+				var own tracedEvents
+				if _, err := mcp.Call[sumOut](mcp.WithClientTrace(t.Context(), own.wire()), c, "add", sumIn{}); err != nil || len(own.take()) != 2 || len(e.take()) != 0 {
+					t.Errorf("a call with a trace of its own is not traced by that alone (%v)", err)
+				}
+			})
+		}
+	}
+}
+
+// onlyLegacy is a transport to a server that does not know server/discover.
+func onlyLegacy(t *testing.T, h mcp.Handler) transport.Transport {
+	return mcptest.Paths()[len(mcptest.Paths())-1].Serve(t, h) // HTTP+SSE has no newer revision
+}
+
+// How the revision is found is traced, and that it is remembered.
+func TestClientTraceOfTheEra(t *testing.T) {
+	var e tracedEvents
+	ctx := mcp.WithClientTrace(t.Context(), e.trace())
+	connect := func(c *mcp.Client, to transport.Transport) []string {
+		conn, err := c.Connect(ctx, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		return e.take()
+	}
+	client := mcp.NewClient("traced", "v1", nil)
+	modern := []string{"probe server/discover", "era " + mcp.LatestVersion + ": the server answers server/discover"}
+	if got := connect(client, mcp.InProcess(curious())); !slices.Equal(got, modern) {
+		t.Errorf("a modern server: got %q, want %q", got, modern)
+	}
+	old := onlyLegacy(t, curious())
+	got := connect(client, old)
+	if len(got) != 3 || got[0] != "probe server/discover" || got[1] != "probe initialize" || !strings.HasPrefix(got[2], "era 2025-11-25: the server does not answer server/discover") {
+		t.Errorf("a legacy server: got %q", got)
+	}
+	if got, want := connect(client, old), []string{"cached version ", "era 2025-11-25: the version was known"}; !slices.Equal(got, want) {
+		t.Errorf("a legacy server again: got %q, want %q", got, want)
+	}
+}
+
+// The output schema of a listed tool is remembered.
+func TestClientTraceOfASchema(t *testing.T) {
+	var e tracedEvents
+	c := connectTo(t, mcp.InProcess(curious()), nil)
+	ctx := mcp.WithClientTrace(t.Context(), e.trace())
+	call := func() []string {
+		if _, err := mcp.Call[sumOut](ctx, c, "add", sumIn{1, 2}); err != nil {
+			t.Fatal(err)
+		}
+		return e.take()
+	}
+	if got := call(); len(got) != 0 {
+		t.Errorf("before the list: got %q", got)
+	}
+	if _, err := c.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := call(), []string{"cached schema add"}; !slices.Equal(got, want) {
+		t.Errorf("after the list: got %q, want %q", got, want)
+	}
+}
+
+// What an Upstream tries again is traced.
+func TestClientTraceOfAnUpstream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e tracedEvents
+		r := new(restless)
+		r.become(nil, errors.New("no route"))
+		opts := &mcp.ReconnectOptions{Logger: slog.New(slog.DiscardHandler)}
+		u := mcp.NewClient("traced", "v1", nil).Maintain(mcp.WithClientTrace(t.Context(), e.trace()), r.transport(), opts)
+		defer u.Close()
+		synctest.Wait()
+		want := []string{"reconnect connection", "probe server/discover", "era " + mcp.LatestVersion + ": the server answers server/discover"}
+		r.become(curious(), nil)
+		for _, state := range []string{"after a failure", "after a crash"} {
+			if _, err := u.Conn(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := e.take(); !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", state, got, want)
+			}
+			r.crash()
+			synctest.Wait()
+		}
+	})
+}
+
+// Traces compose as those of httptrace: the functions of the newer one are called first, and
+// each field of both counts.
+func TestClientTraceComposition(t *testing.T) {
+	fields := reflect.TypeFor[mcp.ClientTrace]()
+	var calls []string
+	newTrace := func(name string) *mcp.ClientTrace {
+		v := reflect.ValueOf(new(mcp.ClientTrace))
+		for i := range fields.NumField() {
+			call := func([]reflect.Value) []reflect.Value {
+				calls = append(calls, name+" "+fields.Field(i).Name)
+				return nil
+			}
+			v.Elem().Field(i).Set(reflect.MakeFunc(fields.Field(i).Type, call))
+		}
+		return v.Interface().(*mcp.ClientTrace)
+	}
+	ctx := mcp.WithClientTrace(t.Context(), newTrace("old"))
+	ctx = mcp.WithClientTrace(ctx, &mcp.ClientTrace{})
+	ctx = mcp.WithClientTrace(ctx, newTrace("new"))
+	if same := mcp.WithClientTrace(ctx, nil); same != ctx {
+		t.Error("a nil trace makes another context")
+	}
+	both := reflect.ValueOf(mcp.ClientTraceFromContext(ctx)).Elem()
+	for i := range fields.NumField() {
+		calls = nil
+		both.Field(i).Call([]reflect.Value{reflect.Zero(fields.Field(i).Type.In(0))})
+		if want := []string{"new " + fields.Field(i).Name, "old " + fields.Field(i).Name}; !slices.Equal(calls, want) {
+			t.Errorf("got %q, want %q", calls, want)
+		}
+	}
+	if mcp.ClientTraceFromContext(t.Context()) != nil {
+		t.Error("a context without a trace has one")
+	}
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// tracedEvents are what a trace was called with, in order.
+type tracedEvents struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (e *tracedEvents) add(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, fmt.Sprintf(format, args...))
+}
+
+// take returns the events so far, and forgets them.
+func (e *tracedEvents) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	events := e.events
+	e.events = nil
+	return events
+}
+
+func (e *tracedEvents) trace() *mcp.ClientTrace {
+	return &mcp.ClientTrace{
+		Retry:     func(i mcp.RetryInfo) { e.add("retry %s", i.Method) },
+		Reconnect: func(i mcp.ReconnectInfo) { e.add("reconnect %s", i.Kind) },
+		Challenge: func(i mcp.ChallengeInfo) { e.add("challenge %d %s", i.Status, i.Header["Www-Authenticate"]) },
+	}
+}
+
+// A server that refuses the caller is traced, in both eras.
+func TestClientTraceOfAChallenge(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		var e tracedEvents
+		url := mcptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		ctx := mcp.WithClientTrace(t.Context(), e.trace())
+		_, err := mcp.NewClient("traced", "v1", &mcp.ClientOptions{Version: version}).Connect(ctx, mcphttp.NewTransport(url, nil))
+		if want := []string{`challenge 401 [Bearer realm="x"]`}; err == nil || !slices.Equal(e.take(), want) {
+			t.Errorf("%s: the challenge is not traced (%v)", version, err)
+		}
+	}
+}
+
+// A stream that breaks off is opened again, which is traced as part of its call.
+func TestClientTraceOfAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		mux.Tool("long", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			if err := mcphttp.CloseStream(ctx); err != nil {
+				return "", err
+			}
+			mcp.Progress(ctx, 1, 2, "")
+			<-time.After(time.Minute)
+			return "done", nil
+		}, nil))
+		var e tracedEvents
+		f := newForgetful(t, mux)
+		c := f.dial(t, &mcp.ClientOptions{})
+		got, err := mcp.Call[string](mcp.WithClientTrace(t.Context(), e.trace()), c, "long", nil)
+		if events := e.take(); err != nil || got != "done" || len(events) == 0 || events[0] != "reconnect stream" {
+			t.Errorf("got %q, %v; traced %q", got, err, events)
+		}
+	})
+}
+
+// A session that is lost is opened again, and the call is sent again.
+func TestClientTraceOfASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e tracedEvents
+		f := newForgetful(t, plainMux())
+		c := f.dial(t, &mcp.ClientOptions{})
+		f.forget()
+		if _, err := mcp.Call[string](mcp.WithClientTrace(t.Context(), e.trace()), c, "echo", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := e.take(), []string{"reconnect session", "retry tools/call"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
