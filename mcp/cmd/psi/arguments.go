@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -62,31 +61,53 @@ func (a *arguments) object() json.RawMessage {
 	return strictjson.MustMarshal(a.members) // valid JSON
 }
 
-// check validates the arguments against the schema of a tool and returns them. Text becomes
-// a value of the type that the schema expects. The error explains all that is wrong.
+// check validates the arguments against the schema of a tool and returns them. Text that the
+// schema does not accept becomes the JSON value that it is, if it is one. The error explains
+// all that is wrong.
 func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.RawMessage, error) {
 	compiled, err := jsonschema.Compile(schema, nil)
 	if err != nil {
 		return a.object(), nil //nolint:nilerr // only the server can check them
 	}
-	object := a.object()
-	invalid := compiled.Validate(ctx, object)
-	if invalid == nil {
-		return object, nil
+	converted := map[string]string{} // keywords that the text violated
+	for {
+		err = compiled.Validate(ctx, a.object())
+		before := len(converted)
+		for name, keyword := range a.textProblems(err) {
+			if _, done := converted[name]; !done && jsonscan.Valid([]byte(a.text[name]), 0) == nil {
+				a.members[name], converted[name] = json.RawMessage(a.text[name]), keyword
+			}
+		}
+		if len(converted) == before {
+			break
+		}
 	}
-	mended, changed, err := compiled.Mend(ctx, object)
-	if err != nil || slices.ContainsFunc(changed, func(pointer string) bool { return !a.isText(pointer, mended) }) {
-		return nil, explain(invalid)
+	if err == nil {
+		return a.object(), nil
 	}
-	return mended, nil
+	for name := range a.textProblems(err) { // explain what is wrong with the text, if it was not its type
+		if keyword, ok := converted[name]; ok && keyword != "type" {
+			a.members[name] = jsonscan.AppendString(nil, a.text[name])
+		}
+	}
+	return nil, explain(compiled.Validate(ctx, a.object()))
 }
 
-// isText reports whether a pointer is to an argument that was given as text, and that is
-// still there after arguments were mended.
-func (a *arguments) isText(pointer string, mended json.RawMessage) bool {
-	name := strings.NewReplacer("~1", "/", "~0", "~").Replace(strings.TrimPrefix(pointer, "/"))
-	_, ok := a.text[name]
-	return ok && jsonscan.Member(mended, name) != nil
+// textProblems returns the arguments given as text that are invalid, with the keywords that
+// they violate.
+func (a *arguments) textProblems(err error) map[string]string {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return nil
+	}
+	problems := map[string]string{}
+	for _, p := range invalid.Problems {
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(strings.TrimPrefix(p.Pointer, "/"))
+		if _, ok := a.text[name]; ok {
+			problems[name] = p.Keyword
+		}
+	}
+	return problems
 }
 
 // explain returns the explanation of invalid arguments that a model would get.

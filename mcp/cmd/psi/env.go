@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -27,6 +28,8 @@ type env struct {
 	server []string // the command after --, nil if there is none
 	client clientFlags
 
+	// stdinServes is whether the input belongs to a client, so that the user cannot be asked.
+	stdinServes bool
 	// given takes the place of the server that a command line names, unless it is nil.
 	given transport.Transport
 	// wrap is applied to the transport of every connection, if it is not nil.
@@ -110,7 +113,9 @@ func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mc
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err = e.dial(ctx, t, &mcp.ClientOptions{Elicit: e.term.elicit, ElicitURL: e.term.elicitURL})
+	conn, err = e.dial(ctx, t, &mcp.ClientOptions{
+		Elicit: e.term.elicit, ElicitURL: e.term.elicitURL, Extensions: []mcp.ClientExtension{tasks.Client()},
+	})
 	return conn, rest, err
 }
 

@@ -56,6 +56,7 @@ $ psi gateway -stdio http://127.0.0.1:8080/mcp
 		if err := g.check(); err != nil {
 			return err
 		}
+		e.stdinServes = g.stdio
 		handler, err := g.handler(ctx, e, c, words)
 		if err != nil {
 			return err

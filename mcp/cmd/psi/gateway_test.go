@@ -204,6 +204,15 @@ func TestGatewayStdio(t *testing.T) {
 	}
 }
 
+// On standard input there is no user to ask for the inputs of a file.
+func TestGatewayInputs(t *testing.T) {
+	isolate(t)
+	path := writeConfig(t, "http://127.0.0.1:1/mcp")
+	if got := psi(t, "yes\n", "gateway", "-stdio", path); got.code != exitUsage || !strings.Contains(got.errOut, "the user cannot be asked for it") {
+		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+}
+
 // Files whose servers cannot be told apart are refused before anything is started.
 func TestGatewayPrefixes(t *testing.T) {
 	isolate(t)

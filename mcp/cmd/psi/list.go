@@ -143,10 +143,8 @@ func (l *listing) len() int {
 // write writes a line for each item. Text of the server is escaped, and has no tabs.
 func (l *listing) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) {
-		for i := range cells {
-			cells[i] = firstLine(cells[i])
-		}
+	row := func(kind, name, arguments, description string) {
+		cells := []string{kind, printable.Line(name), firstLine(arguments, maxArguments), firstLine(description, maxDescription)}
 		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	for _, t := range l.Tools {
@@ -162,6 +160,15 @@ func (l *listing) write(w io.Writer) error {
 		row("template", t.URITemplate, "", cmp.Or(t.Description, t.Title, t.Name))
 	}
 	return table.Flush()
+}
+
+// maxArguments and maxDescription are how many characters are shown in a line.
+const maxArguments, maxDescription = 40, 100
+
+// firstLine returns the beginning of a text of a server, for a table.
+func firstLine(text string, most int) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return shorten(printable.Line(line), most)
 }
 
 // argumentNames returns the names of arguments, optional ones in brackets.

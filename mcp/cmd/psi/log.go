@@ -75,12 +75,3 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	h.term.printf("%s\n", printable.Line(strings.Join(words, " ")))
 	return nil
 }
-
-// maxListed is how many characters of a description are shown in a line.
-const maxListed = 100
-
-// firstLine returns the beginning of a text of a server, for a table.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return shorten(printable.Line(line), maxListed)
-}

@@ -28,7 +28,7 @@ func (e *env) httpClient(url string) (*http.Client, error) {
 	}
 	t := oauth.NewTransport(url, &oauth.Options{
 		Grant: &oauth.AuthorizationCode{
-			Redirector:   &redirector{oauth.Loopback{OpenBrowser: e.browse}, e.client.login || e.term.isInteractive()},
+			Redirector:   &redirector{oauth.Loopback{OpenBrowser: e.browse}, e.client.login || !e.stdinServes && e.term.isInteractive()},
 			Registration: oauth.Registration{Name: "psi"},
 		},
 		Store:  oauth.NewFileStore(filepath.Join(dir, "psi", "tokens")),

@@ -68,7 +68,7 @@ func newServer() *mcp.Mux {
 }
 
 func report(ctx context.Context, in struct {
-	Title string `json:"title"`
+	Title string `json:"title" jsonschema:"maxLength=12"`
 	Pages int    `json:"pages,omitempty" jsonschema:"minimum=1,maximum=9"`
 }) (string, error) {
 	for i := range in.Pages {

@@ -78,7 +78,11 @@ func (e *env) namedTransport(ctx context.Context, name string) (transport.Transp
 
 // configTransport returns the transport to a server of a configuration file.
 func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.Transport, error) {
-	t, err := s.Transport(ctx, &config.Options{Input: e.term.input, Command: e.commandOptions(), HTTP: e.httpOptions})
+	opts := &config.Options{Input: e.term.input, Command: e.commandOptions(), HTTP: e.httpOptions}
+	if e.stdinServes {
+		opts.Input = nil
+	}
+	t, err := s.Transport(ctx, opts)
 	if err != nil {
 		return nil, &usageError{err}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 )
 
 var tests = []struct {
@@ -26,7 +27,9 @@ var tests = []struct {
 	{name: "as JSON", args: "call -json add a=2 b=3", out: `{"content":[{"text":"{\"sum\":5}","type":"text"}],"structuredContent":{"sum":5}}` + "\n"},
 	{name: "a wrong type", args: `call add a=two b:="3"`, code: exitUsage,
 		errOut: "psi: the tool \"add\" was not called: invalid arguments:\n  /a: expected integer, got string \"two\"\n  /b: expected integer, got string \"3\"\n"},
-	{name: "a missing argument", args: "call add a=2", code: exitUsage, errOut: "/b: "},
+	{name: "a missing argument", args: "call add a=2", code: exitUsage, errOut: "invalid arguments:\n  /b: expected integer, got nothing (the property is required)\n"},
+	{name: "out of range", args: "call report title=7 pages=10", code: exitUsage, errOut: "invalid arguments:\n  /pages: expected number of at most 9, got number 10\n"},
+	{name: "text that is too long", args: "call report title=12345678901234567890", code: exitUsage, errOut: "invalid arguments:\n  /title: expected string of at most 12 characters, got"},
 	{name: "an unknown argument", args: "call add a=2 b=3 c=4", code: exitUsage, errOut: "/c: "},
 	{name: "no JSON", args: "call add a:=x", code: exitUsage, errOut: `the argument "a" is not JSON`},
 	{name: "no argument", args: "call add 2 3", code: exitUsage, errOut: `the argument "2" is neither name=text nor name:=json`},
@@ -223,6 +226,22 @@ func TestPage(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// A tool that runs in the background is followed to its end.
+func TestTask(t *testing.T) {
+	isolate(t)
+	mux := newServer()
+	manager := tasks.New("kitchen", nil)
+	t.Cleanup(func() { _ = manager.Shutdown(context.Background()) })
+	manager.Register(mux)
+	mux.With(manager.Background(nil)).Tool("bake", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "bread", nil }, nil))
+	url := serve(t, mux)
+	for _, protocol := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		if got := psi(t, "", "call", "-protocol", protocol, url, "bake"); got.out != "bread\n" {
+			t.Errorf("%s: wrote %q and %q", protocol, got.out, got.errOut)
 		}
 	}
 }

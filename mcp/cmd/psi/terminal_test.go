@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,15 +27,16 @@ func TestFiles(t *testing.T) {
 	mux.Resource("test://picture", mcp.ResourceFunc(func(context.Context, struct{}) ([]byte, error) { return []byte("\x89PNG\r\n\x1a\n"), nil },
 		&mcp.Resource{MIMEType: "image/png"}))
 	url, dir := serve(t, mux), t.TempDir()
-	want := "three files\n" + dir + "/psi-image-1.png: 3 bytes of image/png\n" + dir + "/psi-audio-1.wav: 3 bytes of audio/wav\n" +
-		dir + "/psi-resource-1.bin: 4 bytes of x/y; \\x1b[2J\nlink to test://menu\n"
+	below := dir + string(filepath.Separator)
+	want := "three files\n" + below + "psi-image-1.png: 3 bytes of image/png\n" + below + "psi-audio-1.wav: 3 bytes of audio/wav\n" +
+		below + "psi-resource-1.bin: 4 bytes of x/y; \\x1b[2J\nlink to test://menu\n"
 	if got := psi(t, "", "call", url, "media", "-dir", dir); got.out != want {
 		t.Errorf("wrote %q and %q, want %q", got.out, got.errOut, want)
 	}
-	if got := psi(t, "", "read", "-dir", dir, url, "test://picture"); got.out != dir+"/psi-resource-1.png: 8 bytes of image/png\n" {
+	if got := psi(t, "", "read", "-dir", dir, url, "test://picture"); got.out != below+"psi-resource-1.png: 8 bytes of image/png\n" {
 		t.Errorf("wrote %q and %q", got.out, got.errOut)
 	}
-	if got := psi(t, "", "call", url, "media", "-dir", dir); !strings.Contains(got.out, dir+"/psi-image-2.png: ") {
+	if got := psi(t, "", "call", url, "media", "-dir", dir); !strings.Contains(got.out, below+"psi-image-2.png: ") {
 		t.Errorf("the second time, wrote %q and %q", got.out, got.errOut)
 	}
 	data, err := os.ReadFile(dir + "/psi-image-1.png")
