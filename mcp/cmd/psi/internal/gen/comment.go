@@ -4,6 +4,7 @@
 package gen
 
 import (
+	"go/build/constraint"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,8 @@ const (
 )
 
 // writeComment writes paragraphs as a comment. Each line begins with "// ", and with the
-// space no text is a directive. Empty paragraphs are left out.
+// space no text is a directive, except for a build constraint of old: gofmt would even move
+// it to the top of the file. Empty paragraphs are left out.
 func writeComment(to *strings.Builder, indent string, paragraphs ...string) {
 	first := true
 	for _, p := range paragraphs {
@@ -31,6 +33,9 @@ func writeComment(to *strings.Builder, indent string, paragraphs ...string) {
 		}
 		first = false
 		for _, line := range lines {
+			if constraint.IsPlusBuild("// " + line) {
+				line = `\` + line
+			}
 			to.WriteString(strings.TrimRight(indent+"// "+line, " ") + "\n")
 		}
 	}

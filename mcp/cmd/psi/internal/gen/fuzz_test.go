@@ -6,6 +6,7 @@ package gen_test
 import (
 	"encoding/json"
 	"go/ast"
+	"go/build/constraint"
 	"go/format"
 	"go/token"
 	"reflect"
@@ -77,6 +78,9 @@ func checkDeclarations(t *testing.T, file *ast.File) {
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
+			if constraint.IsPlusBuild(c.Text) {
+				t.Fatalf("it has the build constraint %q", c.Text)
+			}
 			if c.Text != "//" && !strings.HasPrefix(c.Text, "// ") && !strings.HasPrefix(c.Text, "//\t") {
 				t.Fatalf("it has the comment %q", c.Text)
 			}
