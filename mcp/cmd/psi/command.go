@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/mcp"
 )
 
 // A command is a subcommand of psi. Each is made by a function in a file of its own, so that
@@ -104,6 +105,11 @@ func (e *env) run(ctx context.Context, c *command, args []string) error {
 		return err
 	case e.server != nil && !c.connects:
 		return usagef("%s takes no command after --", c.name)
+	}
+	if level := mcp.LoggingLevel(e.client.log); level != "" {
+		if _, ok := level.Level(); !ok {
+			return usagef("%s: -log %q is no level, such as debug, info, warning or error", c.name, level)
+		}
 	}
 	return c.run(ctx, e, words)
 }

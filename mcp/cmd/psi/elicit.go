@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/internal/strictjson"
@@ -132,6 +134,10 @@ func (t *terminal) elicitURL(ctx context.Context, p *mcp.ElicitParams) (*mcp.Eli
 	u, err := url.Parse(p.URL) // the client has checked that it is one of a page
 	if err != nil {
 		return nil, err
+	}
+	// In ASCII, letters of other alphabets do not look like those of a name that the user knows.
+	if ascii, err := idna.ToASCII(u.Hostname()); err == nil && ascii != u.Hostname() {
+		u.Host = strings.Replace(u.Host, u.Hostname(), ascii, 1)
 	}
 	t.printf("The server asks: %s\nIt wants you to open a page of %s:\n  %s\n", quoted(p.Message), printable.Line(u.Host), printable.Line(u.String()))
 	return t.consent(ctx)

@@ -136,7 +136,7 @@ func TestGateway(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		if want := []string{"far_off_add", "far_off_fail", "far_off_order", "far_off_report", "near_add"}; !slices.Equal(names, want) {
+		if want := []string{"far_off_add", "far_off_fail", "far_off_lure", "far_off_order", "far_off_report", "near_add"}; !slices.Equal(names, want) {
 			t.Errorf("the tools are %q, want %q; wrote %q", names, want, got.errOut)
 		}
 		if got := psi(t, "", "call", "-protocol", protocol, url, "near_add", "a=2", "b=3"); got.out != "{\"sum\":5}\n" {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/mcp/transport"
@@ -39,13 +40,13 @@ func (e *env) transport(ctx context.Context, c *command, words []string) (t tran
 func isURL(word string) bool { return strings.Contains(word, "://") }
 
 // commandTransport returns the transport to the command after the --. It gets the whole
-// environment, as if the user's shell had started it.
+// environment, as if the user's shell had started it, but for what concerns psi alone.
 func (e *env) commandTransport() (transport.Transport, error) {
 	if len(e.server) == 0 {
 		return nil, usagef("no command follows the --")
 	}
 	cmd := exec.Command(e.server[0], e.server[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
-	cmd.Env = os.Environ()
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, tokenVariable+"=") })
 	return mcpstdio.NewCommand(cmd, e.commandOptions()), nil
 }
 

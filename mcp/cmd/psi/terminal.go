@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -121,7 +122,11 @@ func (t *terminal) printf(format string, args ...any) {
 
 // serverLog shows a log message of the server.
 func (t *terminal) serverLog(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
-	t.printf("%s: %s\n", printable.Line(strings.TrimSpace(string(p.Level)+" "+p.Logger)), printable.Line(fmt.Sprint(p.Data)))
+	text, ok := p.Data.(string)
+	if !ok {
+		text = string(strictjson.MustMarshal(p.Data)) // as it was received
+	}
+	t.printf("%s: %s\n", printable.Line(strings.TrimSpace(string(p.Level)+" "+p.Logger)), printable.Line(text))
 }
 
 // results writes to the standard output, below the bar.
