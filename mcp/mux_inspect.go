@@ -107,11 +107,19 @@ func functionOf(m Middleware) seam.Function {
 		return seam.Function{}
 	}
 	file, line := fn.FileLine(fn.Entry())
-	name := fn.Name()
+	return seam.Function{Name: functionName(fn.Name(), file), Site: fmt.Sprintf("%s:%d", filepath.Base(file), line)}
+}
+
+// functionName returns the name of a function without the path of its package, and of a closure
+// that of the function that made it. If the compiler has inlined that one, a closure is named
+// after both, as in main.main.RequestID.func1; the package is then that of the file.
+func functionName(name, file string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name, _, _ = strings.Cut(name, ".func")
-	name = strings.TrimSuffix(name, "-fm") // a method value
-	return seam.Function{Name: name, Site: fmt.Sprintf("%s:%d", filepath.Base(file), line)}
+	if parts := strings.Split(name, "."); len(parts) > 2 && !strings.Contains(name, "(") {
+		return filepath.Base(filepath.Dir(file)) + "." + parts[len(parts)-1]
+	}
+	return strings.TrimSuffix(name, "-fm") // a method value
 }
 
 // subscriptions returns the subscriptions of a hub, those with the most waiting changes first.

@@ -112,10 +112,18 @@ func (h *recorded) ServeMCP(ctx context.Context, req *mcp.Request) (res mcp.Resu
 	defer func() { r.end(ctx, rec, res, err, !returned) }()
 	res, err = h.next.ServeMCP(ctx, req)
 	returned = true
-	if err != nil && rec.isCancelled.Load() && errors.Is(err, context.Canceled) {
-		err = errCancelled
+	if rec.isCancelled.Load() && errors.Is(cmp.Or(err, toolError(res)), context.Canceled) {
+		res, err = nil, errCancelled
 	}
 	return res, err
+}
+
+// toolError returns the error of a tool that failed, nil if there is none.
+func toolError(res mcp.Result) error {
+	if tool, ok := res.(*mcp.CallToolResult); ok && tool.IsError {
+		return tool.Err()
+	}
+	return nil
 }
 
 // errCancelled is the error of a request that was cancelled from the page.

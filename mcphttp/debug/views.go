@@ -100,7 +100,9 @@ func (p *page) overview(r *http.Request, caller *mcp.Principal) (string, any, er
 	o := &overview{Server: p.serverFor(r, caller), Since: p.attention.observedSince(), Plots: plots(p.recorder.seconds(now))}
 	inFlight, recent := p.recorder.requests()
 	for _, rec := range inFlight {
-		o.InFlight = append(o.InFlight, p.show(rec, now, true))
+		if rec.method != mcp.MethodListen { // they are in flight for hours, and shown as subscriptions
+			o.InFlight = append(o.InFlight, p.show(rec, now, true))
+		}
 	}
 	for _, rec := range recent {
 		o.Recent = append(o.Recent, p.show(rec, now, false))
