@@ -262,14 +262,14 @@ func TestDebugAccessibility(t *testing.T) {
 	waitFor(t, ctx, says("The server asks"))
 	asking := strings.TrimPrefix(get(t, ctx, chromedp.Evaluate[string]("location.search")), "?")
 	conn := d.connect(t, "2025-11-25")
-	for _, tool := range []string{"pay", "search", "pay"} {
-		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(`{"from":"BER"}`)}); err != nil {
+	for tool, arguments := range map[string]string{"pay": "{}", "search": `{"from":"BER"}`} {
+		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	go func() { _, _ = conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "wait"}) }()
 	for name, query := range map[string]string{
-		"overview": "", "registered": "?view=registered", "tool": "?view=item&kind=tool&name=search", "request": "?view=request&number=3",
+		"overview": "", "registered": "?view=registered", "tool": "?view=item&kind=tool&name=search", "request": failedRequest(t, d),
 		"run": "?" + asking, "missing": "?view=nothing",
 	} {
 		for _, theme := range []string{"light", "dark"} {
@@ -293,6 +293,32 @@ func TestDebugAccessibility(t *testing.T) {
 			}
 		}
 	}
+}
+
+// failedRequest returns the query of the page of a request that failed.
+func failedRequest(t *testing.T, d *debugged) string {
+	t.Helper()
+	res, err := http.Get(d.page("?format=json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var shown struct {
+		Recent []struct {
+			Number int
+			Name   string
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&shown); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range shown.Recent {
+		if r.Name == "pay" {
+			return fmt.Sprint("?view=request&number=", r.Number)
+		}
+	}
+	t.Fatal("no request has failed")
+	return ""
 }
 
 // serious is a script that returns the serious and critical faults that axe finds.

@@ -45,6 +45,7 @@ type recorder struct {
 	recent   []*record // a ring; the next one replaces recent[oldest] when it is full
 	oldest   int
 	traffic  series
+	texts    texts
 	rounds   map[uint64]int // by the hash of the state of a question: the round that its answers begin
 }
 
@@ -68,7 +69,7 @@ type record struct {
 	isLegacy     bool
 	remote       string
 	principal    *mcp.Principal
-	sender       json.RawMessage
+	sender       string // an Implementation as JSON, "" if it is not known or long
 	round        int
 	start        time.Time
 	arguments    json.RawMessage // nil if values are not shown, or it is too long
@@ -130,13 +131,7 @@ func toolError(res mcp.Result) error {
 var errCancelled = &mcp.Error{Code: mcp.CodeInternalError, Message: "the operator of the server cancelled the request", Cause: context.Canceled}
 
 func (r *recorder) begin(ctx context.Context, req *mcp.Request, cancel context.CancelCauseFunc) *record {
-	rec := &record{
-		method: clip(req.Method, maxName), name: clip(req.Name(), maxName), version: clip(req.Version(), maxName),
-		principal: req.Principal, start: time.Now(), cancel: cancel, round: 1,
-	}
-	if sender := core.Sender(req); len(sender) <= maxError {
-		rec.sender = bytes.Clone(sender)
-	}
+	rec := &record{principal: req.Principal, start: time.Now(), cancel: cancel, round: 1}
 	if s := mcp.SessionFromContext(ctx); s != nil {
 		rec.session, rec.isLegacy = s.ID(), true
 	}
@@ -149,6 +144,10 @@ func (r *recorder) begin(ctx context.Context, req *mcp.Request, cancel context.C
 	state := stateOf(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	rec.method, rec.name, rec.version = r.texts.keep(req.Method), r.texts.keep(req.Name()), r.texts.keep(req.Version())
+	if sender := core.Sender(req); len(sender) <= maxName {
+		rec.sender = r.texts.keep(string(sender))
+	}
 	if state != nil {
 		rec.round = max(2, r.rounds[maphash.Bytes(r.seed, state)])
 	}
@@ -271,8 +270,29 @@ func (r *recorder) seconds(now time.Time) []second {
 	return r.traffic.last(now)
 }
 
-// clip returns a copy of the beginning of s. A part of s would keep all of the message that it
-// is from.
+// texts are names that requests have in common. What is kept of a request is a copy, because a
+// part of a message would keep all of it.
+type texts map[string]string
+
+// maxTexts bounds how many texts are kept for requests to come.
+const maxTexts = 1024
+
+// keep returns a copy of the beginning of s.
+func (t *texts) keep(s string) string {
+	if kept, ok := (*t)[s]; ok {
+		return kept
+	}
+	if len(*t) >= maxTexts || *t == nil {
+		*t = texts{}
+	}
+	kept := clip(s, maxName)
+	if len(s) <= maxName {
+		(*t)[kept] = kept
+	}
+	return kept
+}
+
+// clip returns a copy of the beginning of s.
 func clip(s string, limit int) string {
 	if len(s) <= limit {
 		return strings.Clone(s)

@@ -173,9 +173,9 @@ func callerName(p *mcp.Principal) string {
 }
 
 // clientName returns the name and the version that a client gives.
-func clientName(info json.RawMessage) string {
+func clientName(info string) string {
 	var i mcp.Implementation
-	if info == nil || json.Unmarshal(info, &i) != nil {
+	if info == "" || json.Unmarshal([]byte(info), &i) != nil {
 		return ""
 	}
 	return clip(i.Name+" "+i.Version, maxName)
