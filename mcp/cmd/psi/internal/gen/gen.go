@@ -30,7 +30,7 @@ func Generate(s *Server, pkg string) ([]byte, error) {
 	} else if !isPackageName(pkg) {
 		return nil, fmt.Errorf("%q is not a name for a package: use lower-case letters, digits and '_'", pkg)
 	}
-	g := &generator{names: scope{"Client": true, "New": true, "Text": true}, methodNames: scope{}}
+	g := &generator{names: scope{"Client": 1, "New": 1, "Text": 1}, methodNames: scope{}}
 	for _, t := range sortedByName(s.Tools, func(t *mcp.Tool) string { return t.Name }) {
 		g.tool(t)
 	}

@@ -74,15 +74,18 @@ func words(text string) (list []string) {
 	return list
 }
 
-// A scope is the set of the names that are taken.
-type scope map[string]bool
+// A scope has the names that are taken, each with the number that makes it another one.
+type scope map[string]int
+
+func (s scope) isFree(name string) bool { return s[name] == 0 }
 
 // take returns the name, with a number if it is taken.
 func (s scope) take(name string) string {
 	free := name
-	for n := 2; s[free]; n++ {
-		free = name + strconv.Itoa(n)
+	for !s.isFree(free) {
+		s[name]++
+		free = name + strconv.Itoa(s[name])
 	}
-	s[free] = true
+	s[free] = 1
 	return free
 }

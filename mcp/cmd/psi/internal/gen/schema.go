@@ -74,7 +74,7 @@ func (n typeName) with(suffix string) typeName { return typeName{n.short + suffi
 
 // takeType returns the name for a type that is declared.
 func (g *generator) takeType(n typeName) string {
-	if !g.names[n.short] {
+	if g.names.isFree(n.short) {
 		return g.names.take(n.short)
 	}
 	return g.names.take(n.long)
