@@ -5,9 +5,11 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -150,6 +152,79 @@ func TestLogData(t *testing.T) {
 		!strings.Contains(got, `"h":{"d":true}},"msg":"hello"`) {
 		t.Errorf("got %s", got)
 	}
+}
+
+// Attributes of every kind are encoded: as JSON if they can be, otherwise as text.
+func TestLogValues(t *testing.T) {
+	for want, log := range map[string]func(*slog.Logger){
+		`{"k":"2026-01-02T03:04:05.000000006Z","msg":""}`: func(l *slog.Logger) {
+			l.Info("", slog.Time("k", time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)))
+		},
+		`{"k":1.5,"msg":""}`:                       func(l *slog.Logger) { l.Info("", "k", 1.5) },
+		`{"k":"NaN","msg":""}`:                     func(l *slog.Logger) { l.Info("", "k", math.NaN()) },
+		`{"k":-1,"l":1,"m":true,"msg":"","n":"s"}`: func(l *slog.Logger) { l.Info("", "k", -1, "l", uint(1), "m", true, "n", "s") },
+		`{"k":{"A":1},"msg":""}`:                   func(l *slog.Logger) { l.Info("", "k", struct{ A int }{1}) },
+		`{"k":"[NaN]","msg":""}`:                   func(l *slog.Logger) { l.Info("", "k", []float64{math.NaN()}) },
+		`{"k":"bad","msg":""}`:                     func(l *slog.Logger) { l.Info("", "k", errors.New("bad")) },
+		`{"msg":""}`:                               func(l *slog.Logger) { l.Info("", slog.Any("", 1)) },
+		`{"k":1,"msg":""}`:                         func(l *slog.Logger) { l.Info("", slog.Group("", "k", 1)) },
+		`{"g":{"k":1,"l":2},"k":3,"msg":""}`: func(l *slog.Logger) {
+			l.WithGroup("").With("k", 3).WithGroup("g").With("k", 1).Info("", "l", 2)
+		},
+		`{"g":{"h":{"k":1}},"msg":""}`: func(l *slog.Logger) { l.With("g", 1).WithGroup("g").Info("", slog.Group("h", "k", 1)) },
+	} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+			log(mcp.ClientLogger(ctx))
+			return "", nil
+		}, nil))
+		_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
+		if err != nil || len(rec.Notifications()) != 1 {
+			t.Fatalf("%s: %v", want, err)
+		}
+		var p struct{ Data json.RawMessage }
+		if err := json.Unmarshal(rec.Notifications()[0].Params, &p); err != nil || string(p.Data) != want {
+			t.Errorf("got %s, %v, want %s", p.Data, err, want)
+		}
+	}
+}
+
+// Progress that JSON has no number for is not sent.
+func TestProgressWithoutNumber(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		mcp.Progress(ctx, math.Inf(-1), 0, "")
+		mcp.Progress(ctx, math.NaN(), 0, "")
+		mcp.Progress(ctx, 1, math.Inf(1), "")
+		mcp.Progress(ctx, 2, 3, "")
+		return "", nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		var got []float64
+		ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { got = append(got, p.Progress) })
+		if _, err := c.CallTool(ctx, tool("work", "")); err != nil || !slices.Equal(got, []float64{2}) {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
+}
+
+// Values that cannot be encoded fail their request, and say what could not be encoded.
+func TestUnencodable(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("output", mcp.ToolFunc(func(context.Context, none) (struct{ N float64 }, error) { return struct{ N float64 }{math.NaN()}, nil }, nil))
+	mux.Resource("file:///resource", mcp.ResourceFunc(func(context.Context, none) (struct{ N float64 }, error) {
+		return struct{ N float64 }{math.Inf(1)}, nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		_, err := c.CallTool(t.Context(), tool("output", ""))
+		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "the tool's output could not be encoded") {
+			t.Errorf("a tool: %v", err)
+		}
+		_, err = c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///resource"})
+		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "the resource could not be encoded") {
+			t.Errorf("a resource: %v", err)
+		}
+	})
 }
 
 // Between two messages passes a least time, except for errors; what was dropped

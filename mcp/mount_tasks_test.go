@@ -1,0 +1,123 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+)
+
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// taskServer is a mux with a tool whose call, and the requests about the task that it
+// becomes, have the results and notifications that a test wants.
+type taskServer struct {
+	*mcp.Mux
+	result string // JSON
+	err    error
+	heard  []string // what was asked
+}
+
+func newTaskServer(hasTasks bool) *taskServer {
+	s := &taskServer{Mux: mcp.NewMux("child", "v1", quiet())}
+	s.Tool("t", says(""))
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			switch req.Method {
+			case mcp.MethodCallTool, "tasks/get", "tasks/update", "tasks/cancel":
+				s.heard = append(s.heard, fmt.Sprint(req.Method, " ", req.Name()))
+				res := new(mcp.EmptyResult)
+				if err := json.Unmarshal([]byte(s.result), res); err != nil {
+					return nil, err
+				}
+				return res, s.err
+			case mcp.MethodDiscover:
+				res, err := next.ServeMCP(ctx, req)
+				if d, ok := res.(*mcp.DiscoverResult); ok && hasTasks {
+					d.Capabilities.Extensions = mcp.Extensions{tasksExtension: json.RawMessage("{}")}
+				}
+				return res, err
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	return s
+}
+
+var sealedID = regexp.MustCompile(`("taskId":|taskIds":\[)"[^"]{20,}"`)
+
+// What a mux makes of the tasks of a mounted server, and of requests about them that are
+// wrong or come from a client without tasks.
+func TestMountedTasks(t *testing.T) {
+	var text strings.Builder
+	play := func(child *taskServer, method, members, extensions string) string {
+		mux := mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: quiet().Logger, MaxSubscriptions: 2})
+		mux.Mount("in_", child.Mux)
+		meta := strings.Replace(eras[0].meta, `{"elicitation":{}}`, `{"extensions":{`+extensions+`}}`, 1)
+		send := func(method, members string) string {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var acknowledged string
+			res, err := core.Serve(ctx, mux, mcptest.NewRequest(method, json.RawMessage(sample{method, members}.params(meta))),
+				notifier(func(_ string, params json.RawMessage) { acknowledged = string(params); cancel() }), quiet().Logger)
+			if method == mcp.MethodListen && acknowledged != "" {
+				acknowledged, _, _ = strings.Cut(acknowledged, `,"_meta"`)
+				return acknowledged
+			}
+			return resultOf(res, err)
+		}
+		result, err := child.result, child.err
+		child.result, child.err = `{"resultType":"task","taskId":"inner","status":"working"}`, nil
+		var created struct{ TaskID string }
+		_ = json.Unmarshal([]byte(send(mcp.MethodCallTool, `"name":"in_t"`)), &created)
+		child.result, child.err, child.heard = result, err, nil
+		members = strings.ReplaceAll(members, "ID", created.TaskID)
+		return sealedID.ReplaceAllString(send(method, members), `$1"..."`) + fmt.Sprintf(" %q", child.heard)
+	}
+	const tasks, one = `"` + tasksExtension + `":{}`, `"taskId":"ID"`
+	for _, c := range []struct{ method, members, result string }{
+		{mcp.MethodCallTool, `"name":"in_t"`, `{"resultType":"task","taskId":"inner","status":"working","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"child"},"a":1}}`},
+		{mcp.MethodCallTool, `"name":"in_t"`, `{"resultType":"task","status":"working"}`},
+		{mcp.MethodCallTool, `"name":"in_t"`, `{"resultType":"task","taskId":7}`},
+		{mcp.MethodCallTool, `"name":"in_t"`, `{"resultType":"task","taskId":""}`},
+		{"tasks/get", one, `{"taskId":"inner","status":"working"}`},
+		{"tasks/get", one, `{"taskId":"inner","status":"completed","result":{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}]}}`},
+		{"tasks/get", one, `{"taskId":"inner","status":"completed","result":null}`},
+		{"tasks/get", one, `{"taskId":"inner","status":"completed","result":[]}`},
+		{"tasks/get", one, `{"taskId":"inner","status":"completed","result":{"content":[null]}}`},
+		{"tasks/get", one, `{"status":"working"}`},
+		{"tasks/get", `"taskId":"none"`, `{}`}, {"tasks/get", ``, `{}`},
+		{"tasks/update", one + `,"inputResponses":{}`, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"child"}}}`}, {"tasks/update", `"taskId":"none"`, `{}`},
+		{"tasks/cancel", one, `{}`}, {"tasks/cancel", `"taskId":7`, `{}`}, {"tasks/list", ``, `{}`},
+		{mcp.MethodListen, `"notifications":{"taskIds":["ID"]}`, `{}`},
+		{mcp.MethodListen, `"notifications":{"taskIds":["ID","none"]}`, `{}`},
+		{mcp.MethodListen, `"notifications":{"taskIds":["ID","none","more"]}`, `{}`},
+		{mcp.MethodListen, `"notifications":{"taskIds":"ID"}`, `{}`},
+		{mcp.MethodListen, `"notifications":{"taskIds":[7]}`, `{}`},
+		{mcp.MethodListen, `"notifications":{}`, `{}`},
+	} {
+		fmt.Fprintf(&text, "> %s %s\n", c.method, c.members)
+		child := newTaskServer(true)
+		child.result = c.result
+		fmt.Fprintf(&text, "  %s: %s\n", c.result, play(child, c.method, c.members, tasks))
+		child = newTaskServer(true)
+		child.result, child.err = `{}`, mcp.Errorf(7, "seven")
+		fmt.Fprintf(&text, "  an error: %s\n", play(child, c.method, c.members, tasks))
+		child = newTaskServer(true)
+		child.result = c.result
+		fmt.Fprintf(&text, "  a client without tasks: %s\n", play(child, c.method, c.members, ""))
+		child = newTaskServer(false)
+		child.result = c.result
+		fmt.Fprintf(&text, "  a server without tasks: %s\n", play(child, c.method, c.members, tasks))
+	}
+	golden.Check(t, "mounted-tasks", text.String())
+}
