@@ -98,7 +98,7 @@ func TestFindingS8AddressesOfOneCaller(t *testing.T) {
 		h := newHandler(t, tools(), &mcphttp.Options{MaxSessionsPerCaller: 3})
 		s := serve(t, identified(h))
 		for i := range 10 {
-			s.tryOpen(header{"Address": fmt.Sprintf("[2001:db8::%x]:%d", i+1, 1000+i)})
+			s.tryOpen(header{"Address": fmt.Sprintf("[2001:db8:0:0:%x::%x]:%d", i<<12, i+1, 1000+i)})
 			s.tryOpen(header{"Address": fmt.Sprintf("192.0.2.1:%d", 1000+i)})
 			s.tryOpen(header{"Address": fmt.Sprintf("[::ffff:192.0.2.1]:%d", 1000+i)})
 		}

@@ -300,6 +300,7 @@ func TestSessionIdle(t *testing.T) {
 		for range 1000 {
 			s.open("2025-11-25")
 		}
+		all := slices.Collect(handler.Sessions())
 		if res := whole(t, s.post(call(1, "hour"), h)); !strings.Contains(res.body, "an hour later") {
 			t.Errorf("after an hour: %d %s", res.status, res.body)
 		}
@@ -310,11 +311,27 @@ func TestSessionIdle(t *testing.T) {
 		if n := len(slices.Collect(handler.Sessions())); n != 0 {
 			t.Errorf("%d sessions are open after being idle", n)
 		}
+		synctest.Wait()
+		for _, session := range all {
+			if !isDone(session.Done()) {
+				t.Error("a session goes on after it was removed")
+			}
+		}
 		if res := s.post(call(2, "hello"), h); res.StatusCode != http.StatusNotFound {
 			t.Errorf("an expired session: %d", res.StatusCode)
 		}
 		s.close()
 	})
+}
+
+// isDone reports whether a channel is closed.
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Beyond the limit, the session that is idle for longest makes room.

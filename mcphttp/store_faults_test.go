@@ -126,6 +126,7 @@ type scene struct {
 	id      string // of the last event
 	asked   string // the ID of the last question
 	begun   sync.WaitGroup
+	leave   context.CancelFunc // ends the last request that was sent
 
 	mu   sync.Mutex
 	news []string // what was received and logged since the last step
@@ -153,7 +154,9 @@ var (
 
 // send makes a request to a replica. What it receives is noted as it comes.
 func (s *scene) send(replica int, method, body string, h header) {
-	r := s.sites[replica].request(s.t.Context(), method, body, with(s.session, h))
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.leave = cancel
+	r := s.sites[replica].request(ctx, method, body, with(s.session, h))
 	s.begun.Go(func() {
 		res, err := s.sites[replica].client.Do(r)
 		if err != nil {
@@ -212,7 +215,7 @@ func (s *scene) step(do func(*scene)) string {
 	return anySession.ReplaceAllString(text, "")
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, idle time.Duration) *scene {
 	s := &scene{t: t, store: &faultyStore{Memory: store.NewMemory(nil)}, session: header{}}
 	for i := range s.sites {
 		mux := tools()
@@ -228,7 +231,7 @@ func newScene(t *testing.T) *scene {
 			return a
 		}
 		log := slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{ReplaceAttr: dropTime})).With("replica", i)
-		h := mcphttp.NewHandler(mux, &mcphttp.Options{Store: s.store, Heartbeat: -1, SessionIdle: time.Minute, Logger: log})
+		h := mcphttp.NewHandler(mux, &mcphttp.Options{Store: s.store, Heartbeat: -1, SessionIdle: idle, Logger: log})
 		t.Cleanup(func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -277,7 +280,7 @@ var storeScene = []struct {
 func TestStoreFaults(t *testing.T) {
 	play := func(broken string, at int) (outcomes []string) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newScene(t)
+			s := newScene(t, time.Minute)
 			for i, step := range storeScene {
 				if i == at {
 					s.store.setBroken(broken)
