@@ -4,9 +4,11 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -248,6 +250,61 @@ func TestBusGathersChanges(t *testing.T) {
 				}
 				bus.mu.Unlock()
 			})
+		})
+	}
+}
+
+// A bus that stays cut for a minute loses changes, which is logged once for each of them.
+func TestBusThatStaysCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		bus := newWire()
+		bus.cut(true)
+		mux := mcp.NewMux("replica", "v1", &mcp.MuxOptions{Bus: bus, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		mux.Resource("file:///a", reads(""))
+		if _, err := callTool(t, mux, "none", ""); err == nil { // there are changes once it is used
+			t.Fatal("there is a tool")
+		}
+		mux.ResourceUpdated("file:///a")
+		<-time.After(59 * time.Second)
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("within a minute: %s", log.String())
+		}
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		if got := log.String(); strings.Count(got, "other replicas were not told of changes") != 1 || !strings.Contains(got, errCut.Error()) {
+			t.Errorf("logged: %s", got)
+		}
+		bus.cut(false)
+		<-time.After(10 * time.Minute)
+		if published, _ := bus.counts(); published != 0 {
+			t.Errorf("%d messages were published", published)
+		}
+	})
+}
+
+// Replicas whose server has a name that is no key find each other as well.
+func TestBusOfLongName(t *testing.T) {
+	for _, name := range []string{"short", "two words", strings.Repeat("long", 1000)} {
+		synctest.Test(t, func(t *testing.T) {
+			bus := newWire()
+			replica := func(name string) *mcp.Mux {
+				mux := mcp.NewMux(name, "v1", &mcp.MuxOptions{Bus: bus, Logger: quiet().Logger})
+				mux.Tool("tool", says(""))
+				mux.Resource("file:///a", reads(""))
+				return mux
+			}
+			changes := changesHeardBy(t, mcptest.Connect(t, replica(name)))
+			for _, other := range []string{name + "x", name} {
+				replica := replica(other)
+				mcptest.Connect(t, replica)
+				replica.ResourceUpdated("file:///a")
+				synctest.Wait()
+				if heard := len(changes); heard > 0 != (other == name) {
+					t.Errorf("%.20q hears %d changes of %.20q", name, heard, other)
+				}
+			}
 		})
 	}
 }

@@ -191,6 +191,15 @@ func (endlessFile) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// The template of a file server is described by its options.
+func TestFileServerDescription(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{}, &mcp.FileServerOptions{Resource: &mcp.Resource{Name: "docs", Description: "the documents"}}), filesTemplate)
+	list, err := mcptest.Connect(t, mux).ListResourceTemplates(t.Context(), nil)
+	if err != nil || len(list.ResourceTemplates) != 1 || list.ResourceTemplates[0].Name != "docs" || list.ResourceTemplates[0].Description != "the documents" {
+		t.Errorf("got %+v, %v", list, err)
+	}
+}
+
 // A file server whose directory does not exist does not say that single files are missing,
 // and is reported when the files are listed.
 func TestFileServerWithoutRoot(t *testing.T) {

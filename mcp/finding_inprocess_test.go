@@ -37,6 +37,36 @@ func TestInProcessRevision(t *testing.T) {
 	}
 }
 
+// A server in the same process gets notifications, and refuses what is none.
+func TestInProcessNotifications(t *testing.T) {
+	var heard []string
+	h := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		heard = append(heard, req.Method)
+		return nil, nil
+	})
+	wire, err := mcp.InProcess(h).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, fails := range map[string]bool{
+		`{"jsonrpc":"2.0","method":"notifications/x"}`:             false,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":[]}`: true,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`:                     false,
+		`{`:                                                        true,
+	} {
+		if err := wire.Send(t.Context(), &transport.Outgoing{Body: []byte(body)}); (err != nil) != fails {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	_ = wire.Close()
+	if err := wire.Send(t.Context(), &transport.Outgoing{Body: []byte(`{"jsonrpc":"2.0","method":"notifications/late"}`)}); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if got := fmt.Sprint(heard); got != "[notifications/x]" {
+		t.Errorf("heard %s", got)
+	}
+}
+
 // A gateway to a server in the same process keeps to itself what fails there: the URL of a
 // server that is not there, a panic, and a connection that is closed.
 func TestFindingU1InProcess(t *testing.T) {
