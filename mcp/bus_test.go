@@ -4,7 +4,6 @@
 package mcp_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -257,7 +256,7 @@ func TestBusGathersChanges(t *testing.T) {
 // A bus that stays cut for a minute loses changes, which is logged once for each of them.
 func TestBusThatStaysCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log lockedBuffer
 		bus := newWire()
 		bus.cut(true)
 		mux := mcp.NewMux("replica", "v1", &mcp.MuxOptions{Bus: bus, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -268,8 +267,8 @@ func TestBusThatStaysCut(t *testing.T) {
 		mux.ResourceUpdated("file:///a")
 		<-time.After(59 * time.Second)
 		synctest.Wait()
-		if log.Len() > 0 {
-			t.Errorf("within a minute: %s", log.String())
+		if got := log.String(); got != "" {
+			t.Errorf("within a minute: %s", got)
 		}
 		<-time.After(2 * time.Second)
 		synctest.Wait()
