@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -69,22 +70,19 @@ func listenThrough(t *testing.T, script func(notify func(method string, params m
 // and if they belong to it.
 func TestForwardedExtensions(t *testing.T) {
 	accept := map[string]any{"taskIds": []string{"a"}}
+	type object = map[string]any
 	for name, c := range map[string]struct {
-		script func(notify func(string, map[string]any))
-		want   int // after the acknowledgement
+		accepted, note object
+		want           int // after the acknowledgement
 	}{
-		"accepted":     {func(notify func(string, map[string]any)) { notify("notifications/tasks", map[string]any{"taskId": "a"}) }, 1},
-		"of no one":    {func(notify func(string, map[string]any)) { notify("notifications/tasks", map[string]any{"_meta": map[string]any{}}) }, 0},
-		"not accepted": {func(notify func(string, map[string]any)) { notify("notifications/tasks", map[string]any{}) }, 0},
+		"accepted":     {accept, object{"taskId": "a"}, 1},
+		"of no one":    {accept, object{"_meta": object{}}, 0},
+		"not accepted": {object{"resourceSubscriptions": []string{"r:a"}}, object{}, 0},
 	} {
-		got := listenThrough(t, func(notify func(string, map[string]any)) {
-			accepted := accept
-			if name == "not accepted" {
-				accepted = map[string]any{"resourceSubscriptions": []string{"r:a"}}
-			}
-			c.script(notify) // too early
-			notify(mcp.NotificationAcknowledged, map[string]any{"notifications": accepted})
-			c.script(notify)
+		got := listenThrough(t, func(notify func(string, object)) {
+			notify("notifications/tasks", maps.Clone(c.note)) // too early
+			notify(mcp.NotificationAcknowledged, object{"notifications": c.accepted})
+			notify("notifications/tasks", maps.Clone(c.note))
 		})
 		if len(got) != c.want+1 || !strings.HasPrefix(got[0], "subscriptions/acknowledged") {
 			t.Errorf("%s: %q arrived", name, got)
