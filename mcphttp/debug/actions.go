@@ -4,6 +4,7 @@
 package debug
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +18,8 @@ import (
 )
 
 const (
-	maxBody   = 4 << 20                // bytes of a form
-	patience  = 300 * time.Millisecond // how long the response to a call waits for its end
-	formBytes = 64 << 10               // of a form that are kept in memory
+	maxBody  = 4 << 20                // bytes of a form
+	patience = 300 * time.Millisecond // how long the response to a call waits for its end
 )
 
 // actions are what forms of the page do. They return the query of the page to show then.
@@ -51,7 +51,7 @@ func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal
 		return nil, failure{http.StatusForbidden, "the page is read-only (Options.ReadOnly)"}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if err := r.ParseMultipartForm(formBytes); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+	if err := r.ParseForm(); err != nil { //nolint:gosec // the body is bounded above
 		return nil, failure{http.StatusBadRequest, fmt.Sprintf("the form cannot be read: %v", err)}
 	}
 	act := actions[r.PostForm.Get("action")]
@@ -76,12 +76,18 @@ func (p *page) actCall(r *http.Request, caller *mcp.Principal) (url.Values, erro
 	if err != nil {
 		return nil, err
 	}
+	return started.page(r.Context()), nil
+}
+
+// page returns the query of the page of a run. It waits a moment for the end of the run, so that the
+// page shows it at once.
+func (r *run) page(ctx context.Context) url.Values {
 	select {
-	case <-started.done:
+	case <-r.done:
 	case <-time.After(patience):
-	case <-r.Context().Done():
+	case <-ctx.Done():
 	}
-	return url.Values{"view": {"run"}, "id": {started.id}}, nil
+	return url.Values{"view": {"run"}, "id": {r.id}}
 }
 
 // request returns the request that a form describes.
@@ -117,12 +123,7 @@ func (p *page) actAnswer(r *http.Request, _ *mcp.Principal) (url.Values, error) 
 	if err != nil {
 		return nil, err
 	}
-	select { // the run may end at once, or ask again
-	case <-asked.done:
-	case <-time.After(patience):
-	case <-r.Context().Done():
-	}
-	return url.Values{"view": {"run"}, "id": {asked.id}}, nil
+	return asked.page(r.Context()), nil
 }
 
 // read returns the answer in a form.
@@ -154,12 +155,7 @@ func (p *page) actStop(r *http.Request, _ *mcp.Principal) (url.Values, error) {
 		return nil, err
 	}
 	started.cancel(errors.New("cancelled from the debug page"))
-	select {
-	case <-started.done:
-	case <-time.After(patience):
-	case <-r.Context().Done():
-	}
-	return url.Values{"view": {"run"}, "id": {started.id}}, nil
+	return started.page(r.Context()), nil
 }
 
 // actCancel cancels a request of any caller.

@@ -145,7 +145,7 @@ func (p *page) startObserving() (stop func()) {
 	case *mcp.Mux:
 		return core.Surround(h, p.recorder.middleware)
 	case interface{ Use(mw ...mcp.Middleware) }:
-		p.recorder.installed.Do(func() { h.Use(p.recorder.middleware) })
+		p.recorder.installed.Do(func() { h.Use(p.recorder.whileActive) })
 	}
 	p.recorder.active.Store(true)
 	return func() { p.recorder.active.Store(false) }

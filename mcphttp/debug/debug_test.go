@@ -247,7 +247,18 @@ func TestConnection(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = conn.Close() })
 			s := serve(t, conn, nil)
-			wantIn(t, s.page(""), "shop", "v1.2.3")
+			greet := func(name string) {
+				t.Helper()
+				if _, err := conn.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"name": name}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			greet("nobody who looks")
+			wantIn(t, s.page(""), "shop", "v1.2.3") // from here on, calls of others are recorded
+			greet("somebody")
+			if n := strings.Count(s.page(""), "prompts/get</a>"); n != 1 {
+				t.Errorf("%d calls of others are shown", n)
+			}
 			wantIn(t, s.page("?view=registered"), "add", "greet")
 			r := s.post(url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"add"}, "f.a": {"2"}, "f.b": {"3"}})
 			wantIn(t, string(r.Result), `"sum": 5`)

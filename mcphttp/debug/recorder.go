@@ -31,8 +31,8 @@ const (
 // A recorder remembers the requests in flight, the last ones that have ended, and how many and
 // how long they were.
 type recorder struct {
-	active    atomic.Bool // of a connection, or of calls from the page; a mux is observed only while somebody looks
-	installed sync.Once   // the middleware of a connection
+	active    atomic.Bool // see whileActive
+	installed sync.Once   // whileActive, on a connection
 	keep      int         // requests
 	values    bool
 	maxValue  int
@@ -94,6 +94,17 @@ func quietly(ctx context.Context) context.Context {
 
 // middleware records the requests that next serves.
 func (r *recorder) middleware(next mcp.Handler) mcp.Handler { return &recorded{r, next} }
+
+// whileActive is middleware that cannot be taken off again, and records while it is active.
+func (r *recorder) whileActive(next mcp.Handler) mcp.Handler {
+	recorded := r.middleware(next)
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if !r.active.Load() {
+			return next.ServeMCP(ctx, req)
+		}
+		return recorded.ServeMCP(ctx, req)
+	})
+}
 
 type recorded struct {
 	recorder *recorder

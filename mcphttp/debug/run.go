@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 
 // Limits of the calls that are made from the page.
 const (
-	maxRuns = 64  // that are remembered
-	maxLogs = 200 // log messages of one
+	maxRuns   = 64      // that are remembered
+	maxLogs   = 200     // log messages of one
+	maxResult = 8 << 20 // bytes of one
 )
 
 // A run is a call that was made from the page.
@@ -111,8 +113,8 @@ func (rs *runs) all() []*run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	all := make([]*run, 0, len(rs.order))
-	for i := len(rs.order) - 1; i >= 0; i-- {
-		all = append(all, rs.order[i])
+	for _, r := range slices.Backward(rs.order) {
+		all = append(all, r)
 	}
 	return all
 }
@@ -154,11 +156,26 @@ func (r *run) serve(ctx context.Context, p *page, caller *mcp.Principal) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
+	if size := sizeOf(res); size > maxResult {
+		res, err = nil, fmt.Errorf("the call succeeded, but its result has %d bytes; the page shows %d at most", size, maxResult)
+	}
 	r.mu.Lock()
 	r.result, r.err, r.duration, r.questions = res, err, time.Since(r.start), nil
 	r.mu.Unlock()
 	close(r.done)
 	r.changed()
+}
+
+// sizeOf returns the size of a result as JSON, 0 if there is none.
+func sizeOf(res mcp.Result) int {
+	if res == nil {
+		return 0
+	}
+	raw, err := core.MarshalResult(res)
+	if err != nil {
+		return 0 // nothing of it is shown
+	}
+	return len(raw)
 }
 
 func (r *run) call(ctx context.Context, p *page, caller *mcp.Principal) (mcp.Result, error) {

@@ -5,6 +5,7 @@ package debug
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -83,7 +84,7 @@ func plots(seconds []second) []plot {
 		}
 	}
 	rate := plot{
-		Title: "Requests per second", Now: fmt.Sprintf("%.1f, %d failed in the last minute", float64(count)/60, failed), Max: fmt.Sprint(most),
+		Title: "Requests per second", Now: fmt.Sprintf("%.1f, %d failed in the last minute", float64(count)/60, failed), Max: strconv.Itoa(most),
 		Line: points(seconds, func(s second) float64 { return share(float64(s.count), float64(most)) }),
 		Area: area(points(seconds, func(s second) float64 { return share(float64(s.failed), float64(most)) })),
 	}

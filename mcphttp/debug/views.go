@@ -142,7 +142,7 @@ func (p *page) serverFor(r *http.Request, caller *mcp.Principal) server {
 // show returns what is shown of a record. Its end is read only if it is not in flight.
 func (p *page) show(rec *record, now time.Time, inFlight bool) request {
 	out := request{
-		Number: rec.number, Method: rec.method, Name: rec.name, Era: "modern", Version: rec.version, Round: rec.round,
+		Number: rec.number, Method: rec.method, Name: redact.Text(rec.name), Era: "modern", Version: rec.version, Round: rec.round,
 		Caller: callerName(rec.principal), Client: clientName(rec.sender), Remote: rec.remote, Session: digest.Session(rec.session),
 		Start: rec.start, Duration: now.Sub(rec.start),
 	}
