@@ -5,6 +5,7 @@
 // APIs of model providers and the well-known hosts accept. The command psi lint prints its
 // findings, and the debug page shows them.
 //
-// The limits of providers and hosts are not part of the specification and change. Each is
-// a constant, or a row of a table, with its source. They were looked up in November 2026.
+// The limits of providers and hosts are not part of the specification and change. Their
+// sources, next to them, are mostly reports of what an API or a host did, found in November
+// 2026; none was tried.
 package lint

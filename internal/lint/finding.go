@@ -6,7 +6,6 @@ package lint
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -92,5 +91,3 @@ func ordered(found []Finding) []Finding {
 	}
 	return found
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -14,24 +14,15 @@ import (
 // strict is OpenAI when it constrains the model to the schema, which hosts may ask for.
 const strict = "OpenAI with strict"
 
-// unsupported are keywords outside the subsets of JSON Schema that providers document, and
-// by whom they are refused or ignored:
-//
-//   - OpenAI: developers.openai.com, Structured Outputs, "Supported schemas";
-//   - Gemini: ai.google.dev, the reference of FunctionDeclaration and Schema.
-var unsupported = map[string][]string{
-	"allOf":                 {"Gemini", strict},
-	"contains":              {"Gemini", strict},
-	"dependencies":          {"Gemini", strict},
-	"dependentRequired":     {"Gemini", strict},
-	"dependentSchemas":      {"Gemini", strict},
-	"if":                    {"Gemini", strict},
-	"not":                   {"Gemini", strict},
-	"oneOf":                 {strict},
-	"patternProperties":     {"Gemini", strict},
-	"propertyNames":         {"Gemini", strict},
-	"unevaluatedItems":      {"Gemini", strict},
-	"unevaluatedProperties": {"Gemini", strict},
+// unsupported are keywords outside two subsets of JSON Schema, which refuse or ignore them.
+// That of OpenAI's strict mode is described in
+// jsonschemaprofiles.unitvectorylabs.com/schemas/openai, after OpenAI's page about Structured
+// Outputs. That of the field "parameters" of a Gemini FunctionDeclaration is the list in
+// agent/gemini_schema.py of github.com/nousresearch/hermes-agent; the newer field
+// "parametersJsonSchema" takes more.
+var unsupported = []string{
+	"allOf", "contains", "dependencies", "dependentRequired", "dependentSchemas", "if", "not", "oneOf", "patternProperties",
+	"propertyNames", "unevaluatedItems", "unevaluatedProperties",
 }
 
 // subset finds keywords and values that are valid and of which providers do not know what
@@ -39,10 +30,10 @@ var unsupported = map[string][]string{
 func (it item) subset(at string, tree any) {
 	schematree.Walk(tree, at, func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
-		for _, key := range sortedKeys(unsupported) {
+		for _, key := range unsupported {
 			if _, ok := obj[key]; ok {
 				it.report(Warning, pointer+"/"+key, "unsupported-keyword", key+" is not in the subset of JSON Schema that every provider supports",
-					"describe the rule in words, and check it in the tool", unsupported[key]...)
+					"describe the rule in words, and check it in the tool", "Gemini", strict)
 			}
 		}
 		it.format(pointer, obj)
@@ -73,7 +64,7 @@ func (it item) enum(pointer string, obj map[string]any) {
 	}
 }
 
-// Limits of OpenAI's strict mode (developers.openai.com, Structured Outputs).
+// Limits of OpenAI's strict mode, after the same description.
 const (
 	maxDepth         = 10      // of objects in objects
 	maxProperties    = 5_000   // of all objects together

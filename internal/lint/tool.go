@@ -64,7 +64,7 @@ const (
 	// older deployments still have it.
 	maxDescription = 1024
 	// maxClaudeCode is where Claude Code cuts the descriptions of tools and the
-	// instructions of servers (code.claude.com/docs/en/mcp, "2KB each").
+	// instructions of servers (github.com/anthropics/claude-code/issues/81268).
 	maxClaudeCode = 2048
 )
 
