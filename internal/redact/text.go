@@ -5,28 +5,47 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
+// A textRule finds secrets. The two groups of its pattern are what stays before and after the
+// secret. It can match only a text that has one of the marks, in lower case: searching for
+// these takes a hundredth of the time.
+type textRule struct {
+	marks   []string
+	pattern *regexp.Regexp
+}
+
 // textRules find secrets in the output of programs, in files of settings, in URLs and in
-// headers. The two groups of each are what stays before and after the secret.
-var textRules = []*regexp.Regexp{
-	regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^-]|-[^-])*(-----END|)`),
-	regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^\r\n"']+()`),
-	regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+()`),
-	regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|passphrase|pwd|secret|token|credentials?|(?:api|access|account|private|secret)[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]+()`),
-	regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`),
-	regexp.MustCompile(`(?i)(\bbearer\s+)[a-z._~+/=-]*[0-9][a-z0-9._~+/=-]*()`),
-	regexp.MustCompile(`()\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*()`), // a JSON Web Token
-	regexp.MustCompile(`()\b(?:gh[oprsu]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[rs]k[-_][\w-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|npm_\w{30,}|hf_\w{20,})()`),
+// headers.
+var textRules = []textRule{
+	{[]string{"private key-----"}, regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^-]|-[^-])*(-----END|)`)},
+	{[]string{"authorization"}, regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^\r\n"']+()`)},
+	{[]string{"cookie"}, regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+()`)},
+	{
+		[]string{"passw", "passphrase", "pwd", "secret", "token", "credential", "key"},
+		regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|passphrase|pwd|secret|token|credentials?|(?:api|access|account|private|secret)[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]+()`),
+	},
+	{[]string{"://"}, regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)},
+	{[]string{"bearer"}, regexp.MustCompile(`(?i)(\bbearer\s+)[a-z._~+/=-]*[0-9][a-z0-9._~+/=-]*()`)},
+	{[]string{"eyj"}, regexp.MustCompile(`()\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*()`)}, // a JSON Web Token
+	{
+		[]string{"gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "sk-", "sk_", "rk-", "rk_", "akia", "asia", "aiza", "npm_", "hf_"},
+		regexp.MustCompile(`()\b(?:gh[oprsu]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[rs]k[-_][\w-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|npm_\w{30,}|hf_\w{20,})()`),
+	},
 }
 
 // Text returns a text without the secrets that can be recognised in it: the values of
 // settings, headers and parameters of URLs whose names indicate secrets, passwords in URLs,
 // private keys, JSON Web Tokens, and keys of well-known services.
 func Text(text string) string {
+	lower := strings.ToLower(text)
 	for _, rule := range textRules {
-		text = rule.ReplaceAllString(text, "${1}"+Redacted+"${2}")
+		hasMark := func(mark string) bool { return strings.Contains(lower, mark) }
+		if slices.ContainsFunc(rule.marks, hasMark) {
+			text = rule.pattern.ReplaceAllString(text, "${1}"+Redacted+"${2}")
+		}
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
 }

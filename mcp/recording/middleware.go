@@ -47,8 +47,10 @@ func (r *Recorder) serve(ctx context.Context, next mcp.Handler, req *mcp.Request
 	e.Direction = ToClient
 	about := e
 	about.About = numbered.ID
+	ids := newNames() // a subscription has that of its request in what is sent on it
+	ids.add(&transport.Message{ID: req.ID}, &transport.Message{ID: numbered.ID})
 	stop := core.Observe(req, func(method string, params json.RawMessage) {
-		r.write(about, transport.AppendNotification(nil, method, params))
+		r.write(about, transport.AppendNotification(nil, method, ids.renamed(params)))
 	})
 	outcome := func() { r.fail(e, Failure{ID: numbered.ID, Kind: Failed, Text: "the handler panicked"}) }
 	defer func() {
@@ -56,13 +58,14 @@ func (r *Recorder) serve(ctx context.Context, next mcp.Handler, req *mcp.Request
 		outcome()
 	}()
 	res, err := next.ServeMCP(ctx, req)
-	outcome = func() { r.writeOutcome(ctx, e, numbered, res, err) }
+	outcome = func() { r.writeOutcome(ctx, e, numbered, ids, res, err) }
 	return res, err
 }
 
-// writeOutcome records what became of a request.
-func (r *Recorder) writeOutcome(ctx context.Context, e Entry, req *mcp.Request, res mcp.Result, err error) {
-	if err != nil && ctx.Err() != nil {
+// writeOutcome records what became of a request. The client does not get the response to one
+// that it has cancelled.
+func (r *Recorder) writeOutcome(ctx context.Context, e Entry, req *mcp.Request, ids *names, res mcp.Result, err error) {
+	if ctx.Err() != nil {
 		e.Direction = ToServer
 		r.fail(e, Failure{ID: req.ID, Kind: Cancelled, Text: context.Cause(ctx).Error()})
 		return
@@ -71,7 +74,13 @@ func (r *Recorder) writeOutcome(ctx context.Context, e Entry, req *mcp.Request, 
 		r.fail(e, Failure{ID: req.ID, Kind: Failed, Text: "the handler returned neither a result nor an error"})
 		return
 	}
-	r.write(e, core.AppendResponse(nil, req, res, err))
+	m, unreadable := transport.ParseMessage(core.AppendResponse(nil, req, res, err))
+	if unreadable != nil {
+		r.fail(e, Failure{ID: req.ID, Kind: Failed, Text: unreadable.Error()})
+		return
+	}
+	m.Result = ids.renamed(m.Result)
+	r.write(e, encode(&m))
 }
 
 // sessionName returns a name for the session of a request, from which its ID cannot be

@@ -20,7 +20,8 @@ import (
 // fails with an error that names the line, and so does [Replay.Err].
 //
 // The server sends what is in the recording without delay, but nothing before the messages
-// of the client that precede it.
+// of the client that precede it. What it sent on its own accord, such as a change of its
+// tools to a legacy client, may therefore come sooner than it did.
 func (r *Replay) Transport() transport.Transport {
 	r.mustBeMade()
 	return &fakeTransport{r}
@@ -252,7 +253,8 @@ func (c *fakeServer) find(got *transport.Message) (line int, again bool, err err
 		if err == nil {
 			return i, c.matched[i], nil
 		}
-		if nearest == nil || c.entries[i].parsed.Method == got.Method {
+		isSameMethod := c.entries[i].parsed.Method == got.Method
+		if nearest == nil && (c.whole != nil || isSameMethod) {
 			nearest = err
 		}
 	}

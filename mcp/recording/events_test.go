@@ -1,0 +1,172 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/recording"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// subscribe subscribes to the tools of a server and waits until they have changed, cancels a
+// call once it reports progress, and ends the subscription.
+func subscribe(ctx context.Context, c *mcp.Conn, change func()) error {
+	changed := make(chan mcp.Change, 10)
+	sub, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(m mcp.Change) { changed <- m })
+	if err != nil {
+		return err
+	}
+	change()
+	<-changed
+	calling, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, err = mcp.Call[string](mcp.WithProgress(calling, func(*mcp.ProgressParams) { cancel() }), c, "wait", nil)
+	if !errors.Is(err, context.Canceled) {
+		return errors.Join(errors.New("the call is not cancelled"), err)
+	}
+	sub.Close()
+	return nil
+}
+
+func newChangingMux() *mcp.Mux {
+	mux := mcp.NewMux("changing", "v1", nil)
+	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		mcp.Progress(ctx, 1, 2, "")
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}, nil))
+	return mux
+}
+
+// Subscriptions and cancelled calls are part of a recording.
+func TestSubscriptions(t *testing.T) {
+	for _, anyOrder := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var file lockedBuffer
+			mux := newChangingMux()
+			c := mcptest.Dial(t, mcptest.Record(mcptest.Paths()[0].Serve(t, mux), &file), nil)
+			add := func() {
+				mux.Tool("new", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
+			}
+			if err := subscribe(t.Context(), c, add); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // until the end of the subscription is recorded
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			replay := mcptest.Replay(t, strings.NewReader(file.String()), &recording.ReplayOptions{AnyOrder: anyOrder})
+			again := mcptest.Dial(t, replay.Transport(), nil)
+			if err := subscribe(t.Context(), again, func() {}); err != nil {
+				t.Errorf("any order: %v: %v\n%s", anyOrder, err, file.String())
+			}
+		})
+	}
+}
+
+// oldOverHTTP is a server without the newest revision, which it does not understand.
+func oldOverHTTP(t *testing.T) transport.Transport {
+	h := mcphttp.NewHandler(newMux(), nil)
+	t.Cleanup(func() { _ = h.Shutdown(context.WithoutCancel(t.Context())) })
+	url := mcptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") == mcp.LatestVersion {
+			http.Error(w, "token=hunter2 is no version", http.StatusBadRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	return mcphttp.NewTransport(url, nil)
+}
+
+// What fails in the recording fails in the replay, in the way that a client needs to know.
+func TestFailures(t *testing.T) {
+	var file lockedBuffer
+	talkTo := func(to transport.Transport) string {
+		opts := ada("")
+		c, err := mcp.NewClient("ada", "v1", &opts).Connect(t.Context(), to)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, file.String())
+		}
+		defer c.Close()
+		return c.Version() + "\n" + talk(t.Context(), c)
+	}
+	live := talkTo(mcptest.Record(oldOverHTTP(t), &file))
+	if recorded := file.String(); !strings.Contains(recorded, `"kind":"not-understood"`) || strings.Contains(recorded, "hunter2") {
+		t.Errorf("the recording is\n%s", recorded)
+	}
+	if got := talkTo(mcptest.Replay(t, strings.NewReader(file.String()), nil).Transport()); got != live {
+		t.Errorf("the replay comes to\n%s, not to\n%s", got, live)
+	}
+	if err := mcptest.Replay(t, strings.NewReader(file.String()), nil).Drive(t.Context(), oldOverHTTP(t)); err != nil {
+		t.Error(err)
+	}
+	err := mcptest.Replay(t, strings.NewReader(file.String()), nil).Drive(t.Context(), mcp.InProcess(newMux()))
+	if err == nil || !strings.HasPrefix(err.Error(), "recording: line 2: the server answers request 1, which failed in the recording") {
+		t.Errorf("a server that understands: got %v", err)
+	}
+}
+
+// A connection that cannot be made is part of a recording.
+func TestNotConnected(t *testing.T) {
+	var file lockedBuffer
+	down := transport.FromStream(func(context.Context) (transport.Stream, error) { return nil, errors.New("no route") })
+	connect := func(to transport.Transport) string {
+		_, err := mcp.NewClient("ada", "v1", nil).Connect(t.Context(), to)
+		if err == nil {
+			t.Fatal("the server is connected to")
+		}
+		return err.Error()
+	}
+	live := connect(mcptest.Record(down, &file))
+	if got := connect(mcptest.Replay(t, strings.NewReader(file.String()), nil).Transport()); got != live {
+		t.Errorf("got %q, want %q", got, live)
+	}
+	if err := mcptest.Replay(t, strings.NewReader(file.String()), nil).Drive(t.Context(), down); err != nil {
+		t.Error(err)
+	}
+	if err := mcptest.Replay(t, strings.NewReader(file.String()), nil).Drive(t.Context(), mcp.InProcess(newMux())); err == nil {
+		t.Error("a server that can be connected to is no difference")
+	}
+}
+
+// What a server was asked by clients of any era, on any path, drives it again, as requests of
+// the newest revision.
+func TestMiddleware(t *testing.T) {
+	everyPath(t, func(t *testing.T, p mcptest.Path, version string) {
+		var file lockedBuffer
+		mux := newMux()
+		mux.Use(recording.NewRecorder(&file, nil).Middleware())
+		opts := ada(version)
+		c, err := mcp.NewClient("ada", "v1", &opts).Connect(t.Context(), p.Serve(t, mux))
+		if err != nil {
+			t.Fatal(err)
+		}
+		talk(t.Context(), c)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		recorded := file.String()
+		for _, s := range []string{`"method":"tools/call"`, "notifications/progress", "input_required", `"error":{`, "(redacted)"} {
+			if !strings.Contains(recorded, s) {
+				t.Errorf("the recording lacks %s:\n%s", s, recorded)
+			}
+		}
+		if strings.Contains(recorded, "hunter2") {
+			t.Error("the recording has a secret")
+		}
+		if err := mcptest.Replay(t, strings.NewReader(recorded), &recording.ReplayOptions{Wait: time.Second}).Drive(t.Context(), mcp.InProcess(newMux())); err != nil {
+			t.Errorf("%v\n%s", err, recorded)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/recording"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+const line = `{"time":"2026-11-23T00:00:00Z","direction":"to-server","era":"modern","session":"1","message":{"jsonrpc":"2.0","id":1,"method":"ping"}}` + "\n"
+
+// What is no recording is refused with the line, and so is one over the limits.
+func TestReadErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		opts *recording.ReadOptions
+		want string
+	}{
+		"no JSON":                {line + "hello\n", nil, "recording: line 2: it is not an entry of a recording"},
+		"cut off":                {line + line[:60], nil, "recording: line 2: it is not an entry of a recording"},
+		"another type":           {`{"time":"2026-11-23T00:00:00Z","direction":7}`, nil, "recording: line 1: it is not an entry of a recording: /direction must not be a JSON number"},
+		"no direction":           {`{"time":"2026-11-23T00:00:00Z","message":{"jsonrpc":"2.0","method":"x"}}`, nil, `recording: line 1: the direction is "", not "to-server" or "to-client"`},
+		"no message":             {strings.Replace(line, "message", "massage", 1), nil, "recording: line 1: it must have either a message or a failure"},
+		"a message that is none": {strings.Replace(line, "2.0", "3.0", 1), nil, "recording: line 1: "},
+		"a long line":            {line + line, &recording.ReadOptions{MaxLine: 100}, "recording: line 1: it is longer than 100 bytes; see ReadOptions.MaxLine"},
+		"many lines":             {line + "\n" + line + line, &recording.ReadOptions{MaxSize: 2 * len(line)}, "recording: line 4: the recording is larger than"},
+	} {
+		if _, err := recording.Read(strings.NewReader(test.text), test.opts); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+	rec, err := recording.Read(strings.NewReader("\n"+line+"\n"), &recording.ReadOptions{MaxSize: len(line)})
+	if err != nil || len(rec.Entries()) != 1 || rec.Entries()[0].Line != 2 {
+		t.Errorf("a recording within the limits: %v, %v", rec, err)
+	}
+}
+
+// A message over the limit is left out, and a replay that comes to it says so.
+func TestMaxMessage(t *testing.T) {
+	var file lockedBuffer
+	recorder := recording.NewRecorder(&file, &recording.RecorderOptions{MaxMessage: 1000})
+	echo := func(to transport.Transport, text string) error {
+		c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = mcp.Call[map[string]any](t.Context(), c, "echo", map[string]any{"text": text})
+		return err
+	}
+	long := strings.Repeat("long ", 1000)
+	if err := echo(recorder.Transport(mcp.InProcess(newMux())), long); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(file.String(), "long") {
+		t.Error("a message over the limit is in the recording")
+	}
+	want := "line 3: the message was too long to be recorded; see RecorderOptions.MaxMessage"
+	rec := read(t, file.String())
+	if err := echo(recording.NewReplay(rec, nil).Transport(), long); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("as a server: got %v", err)
+	}
+	if err := recording.NewReplay(rec, nil).Drive(t.Context(), mcp.InProcess(newMux())); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("as a client: got %v", err)
+	}
+}
+
+// A failing writer fails once and is not called again.
+type failingWriter struct{ calls int }
+
+func (w *failingWriter) Write([]byte) (int, error) {
+	w.calls++
+	return 0, io.ErrShortWrite
+}
+
+// An error of the writer ends the recording, and not the conversation.
+func TestWriterFails(t *testing.T) {
+	w := new(failingWriter)
+	recorder := recording.NewRecorder(w, nil)
+	c := mcptest.Dial(t, recorder.Transport(mcp.InProcess(newMux())), nil)
+	if _, err := c.ListTools(t.Context(), nil); err != nil || !errors.Is(recorder.Err(), io.ErrShortWrite) || w.calls != 1 {
+		t.Errorf("got %v, %v, %d writes", err, recorder.Err(), w.calls)
+	}
+}
+
+// A client that departs from the recording gets an error with the line, whatever the mode, and
+// so does the one who asks the replay.
+func TestClientDeparts(t *testing.T) {
+	recorded, _ := record(t, mcptest.Paths()[0], mcp.LatestVersion)
+	for _, test := range []struct {
+		anyOrder bool
+		do       func(ctx context.Context, c *mcp.Conn) error
+		want     string
+	}{
+		{false, func(ctx context.Context, c *mcp.Conn) error { _, err := c.ListPrompts(ctx, nil); return err }, `line 3: method: got "prompts/list", want "tools/list"`},
+		{true, func(ctx context.Context, c *mcp.Conn) error { _, err := c.ListPrompts(ctx, nil); return err }, `the client sends the request "prompts/list", which the recording does not have`},
+		{true, func(ctx context.Context, c *mcp.Conn) error {
+			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: []byte(`{"text":"other","password":"x"}`)})
+			return err
+		}, `: params.`},
+	} {
+		replay := recording.NewReplay(read(t, recorded), &recording.ReplayOptions{AnyOrder: test.anyOrder})
+		opts := ada(mcp.LatestVersion)
+		c, err := mcp.NewClient("ada", "v1", &opts).Connect(t.Context(), replay.Transport())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = test.do(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), test.want) || replay.Err() == nil || !strings.Contains(replay.Err().Error(), test.want) {
+			t.Errorf("got %v and %v, want %s", err, replay.Err(), test.want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	replay := recording.NewReplay(read(t, recorded), nil)
+	for _, want := range []string{"", "recording: the client connects 2 times, and only 1 times in the recording"} {
+		_, err := replay.Transport().Connect(t.Context(), func(transport.Message, transport.ID) {})
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// A member that may differ is ignored.
+func TestIgnore(t *testing.T) {
+	recorded, _ := record(t, mcptest.Paths()[0], mcp.LatestVersion)
+	other := strings.ReplaceAll(recorded, "Hello, Ada", "Goodbye, Ada")
+	ignore := func(path string) bool { return strings.HasSuffix(path, ".content[0].text") }
+	if err := recording.Compare(read(t, recorded), read(t, other), &recording.CompareOptions{Ignore: ignore}); err != nil {
+		t.Error(err)
+	}
+	if recording.Compare(read(t, recorded), read(t, other), nil) == nil {
+		t.Error("the difference is not found")
+	}
+	if err := recording.NewReplay(read(t, other), &recording.ReplayOptions{Ignore: ignore}).Drive(t.Context(), mcp.InProcess(newMux())); err != nil {
+		t.Error(err)
+	}
+	shorter := strings.Join(strings.SplitAfter(recorded, "\n")[:4], "")
+	for _, test := range [][3]string{
+		{recorded, shorter, `recording: line 5: the other recording ends before the request "tools/list"`},
+		{shorter, recorded, `recording: after the last line: the other recording goes on with line 5, the request "tools/list"`},
+	} {
+		if err := recording.Compare(read(t, test[0]), read(t, test[1]), nil); err == nil || err.Error() != test[2] {
+			t.Errorf("got %v, want %s", err, test[2])
+		}
+	}
+}
