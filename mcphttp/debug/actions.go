@@ -51,7 +51,7 @@ func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal
 		return nil, failure{http.StatusForbidden, "the page is read-only (Options.ReadOnly)"}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if err := r.ParseForm(); err != nil { //nolint:gosec // the body is bounded above
+	if err := r.ParseForm(); err != nil {
 		return nil, failure{http.StatusBadRequest, fmt.Sprintf("the form cannot be read: %v", err)}
 	}
 	act := actions[r.PostForm.Get("action")]

@@ -63,7 +63,8 @@ func TestForm(t *testing.T) {
 		test.form.Set("kind", "tool")
 		test.form.Set("name", "echo")
 		_, body := s.do(s.request(http.MethodPost, "?format=json", test.form))
-		if quoted, _ := json.Marshal(test.want); !strings.Contains(body, strings.Trim(string(quoted), `"`)) {
+		quoted, err := json.Marshal(test.want)
+		if err != nil || !strings.Contains(body, strings.Trim(string(quoted), `"`)) {
 			t.Errorf("%v: there is no %s in\n%s", test.form, quoted, body)
 		}
 	}

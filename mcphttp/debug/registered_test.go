@@ -6,6 +6,7 @@ package debug_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func TestAnyHandler(t *testing.T) {
 func TestBrokenServer(t *testing.T) {
 	s := serve(t, mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, errors.New("out of order") }), nil)
 	wantIn(t, s.page(""), "The server does not answer", "out of order")
-	if res, body := s.do(s.request("GET", "?view=registered", nil)); res.StatusCode != 502 || !strings.Contains(body, "out of order") {
+	if res, body := s.do(s.request(http.MethodGet, "?view=registered", nil)); res.StatusCode != http.StatusBadGateway || !strings.Contains(body, "out of order") {
 		t.Error(res.Status, body)
 	}
 }
