@@ -142,6 +142,8 @@ func TestMalformedServers(t *testing.T) {
 		`{"type": "sse", "command": "x"}`:                                            `url: a server of the type "sse" must have one`,
 		`{"type": "stdio", "url": "https://example.com"}`:                            `command: a server of the type "stdio" must have one`,
 		`{"url": "example.com"}`:                                                     `url: want a URL that begins with https:// or http://`,
+		`{"url": "https:///mcp"}`:                                                    `url: want a URL that begins with https:// or http://`,
+		`{"url": "ftp://example.com"}`:                                               `url: want a URL that begins with https:// or http://`,
 		`{"url": "https://example.com", "headers": {"A B": "1"}}`:                    `headers.A B: not a header of HTTP`,
 		`{"url": "https://example.com", "headers": {"A": "${LINES}"}}`:               `headers.A: not a header of HTTP`,
 		`{"url": "https://example.com", "headers": {"Authorization": "${MISSING}"}}`: `headers.Authorization: ${MISSING}: the environment does not have it`,
@@ -204,7 +206,7 @@ func TestLocations(t *testing.T) {
 		}
 		hosts[l.Host] = true
 	}
-	for _, host := range []string{"Claude Desktop", "VS Code", "Cursor"} {
+	for _, host := range []string{"Claude Desktop", "Claude Code", "VS Code", "Cursor", "Windsurf", "Gemini CLI", "LM Studio"} {
 		if !hosts[host] {
 			t.Errorf("there is no location of %s", host)
 		}

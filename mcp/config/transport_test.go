@@ -5,6 +5,7 @@ package config_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -125,6 +126,12 @@ func TestHeaders(t *testing.T) {
 		}
 		return &mcphttp.TransportOptions{Header: http.Header{"Authorization": {"replaced"}, "X-Other": {"kept"}}}, nil
 	}})
+	_, err := file.Servers[0].Transport(t.Context(), &config.Options{LookupEnv: vars("TOKEN=t"), HTTP: func(string) (*mcphttp.TransportOptions, error) {
+		return nil, errors.New("no login")
+	}})
+	if want := `config: mcp.json: server "a": no login`; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
 	got := <-headers
 	if got.Get("Authorization") != "Bearer t" || got.Get("X-Other") != "kept" {
 		t.Errorf("the headers are %v", got)

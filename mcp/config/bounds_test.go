@@ -1,0 +1,113 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package config_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/config"
+)
+
+// A file may have 64 MiB, and an environment file 1 MiB.
+func TestSizes(t *testing.T) {
+	const server = `{"mcpServers": {"a": {"command": "x"}}}`
+	for size, fits := range map[int]bool{64 << 20: true, 64<<20 + 1: false} {
+		text := append([]byte(server), bytes.Repeat([]byte(" "), size-len(server))...)
+		if _, err := config.Parse("mcp.json", text); (err == nil) != fits || !fits && err.Error() != "config: mcp.json: the file has more than 67108864 bytes" {
+			t.Errorf("a file of %d bytes: %v", size, err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	s := parse(t, `{"mcpServers": {"a": {"command": "x", "envFile": "e"}}}`).Servers[0]
+	for size, fits := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
+		if err := os.WriteFile("e", bytes.Repeat([]byte("\n"), size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Transport(t.Context(), nil); (err == nil) != fits || !fits && !strings.HasSuffix(err.Error(), "has more than 1048576 bytes") {
+			t.Errorf("an environment file of %d bytes: %v", size, err)
+		}
+	}
+	if err := os.WriteFile("f", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate("f", 64<<20+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Load("f"); err == nil || !strings.HasSuffix(err.Error(), "more than 67108864 bytes") {
+		t.Errorf("a file of zeros: %v", err)
+	}
+	if err := os.Mkdir("d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.EnvFile = "d"
+	if _, err := s.Transport(t.Context(), nil); err == nil {
+		t.Error("an environment file that is a directory is no error")
+	}
+	if _, err := config.Load("d"); err == nil || !strings.HasPrefix(err.Error(), "config: ") {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
+// Quotes around a value of an environment file are removed if they are a pair.
+func TestEnvFileQuotes(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("e", []byte("A=\"\"\nB='x y'\nC=\"\nD='x\"\nE= z \nexport F=a=b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &config.Server{Command: self, EnvFile: "e", Env: map[string]string{isServer: "1"}}
+	got, err := mcp.Call[process](t.Context(), connect(t, s, nil), "process", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := strings.Join(got.Env, "\n") + "\n"
+	for _, want := range []string{"A=", "B=x y", `C="`, `D='x"`, "E=z", "F=a=b"} {
+		if !strings.Contains(env, "\n"+want+"\n") {
+			t.Errorf("the environment lacks %s: %q", want, env)
+		}
+	}
+}
+
+// Servers are sorted, wherever they are in the file.
+func TestOrder(t *testing.T) {
+	file := parse(t, `{"servers": {"b": {}, "a": {}}, "mcpServers": {"d": {}, "c": {}, "0": {}}} // the end`)
+	names := ""
+	for _, s := range file.Servers {
+		names += s.Name
+	}
+	if names != "0abcd" {
+		t.Errorf("the servers are %s", names)
+	}
+}
+
+// The lines of errors are those of the file, comments included.
+func TestLines(t *testing.T) {
+	for _, text := range []string{"{// one\n/* two\n*/ \"servers\": {\n]}", "{\n// two\n// three\n]}"} {
+		if _, err := config.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "config: f: line 4: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Servers that were not parsed work without a file.
+func TestHandMade(t *testing.T) {
+	for want, s := range map[string]*config.Server{
+		"config: the server is nil":                                               nil,
+		"config: want a command or a url":                                         {},
+		`config: server "a": url: ${NONE_SUCH}: the environment does not have it`: {Name: "a", URL: "https://${NONE_SUCH}"},
+		"config: url: ${input:x}: there are no inputs without a file":             {URL: "https://${input:x}"},
+	} {
+		if _, err := s.Transport(t.Context(), nil); fmt.Sprint(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
