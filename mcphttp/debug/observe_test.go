@@ -331,3 +331,44 @@ func BenchmarkObserved(b *testing.B) {
 		})
 	}
 }
+
+// A page that nobody looks at costs a request nothing.
+func TestAllocations(t *testing.T) {
+	mux := newMux(t)
+	req := mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "add", Arguments: []byte(`{"a":1,"b":2}`)})
+	allocations := func() float64 {
+		return testing.AllocsPerRun(200, func() {
+			if _, err := mux.ServeMCP(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	without := allocations()
+	s := serve(t, mux, nil)
+	if with := allocations(); with > without+1 { // under the race detector, pools lose some of what they are given
+		t.Errorf("%v allocations with a page, %v without", with, without)
+	}
+	s.page("")
+	if looked := allocations(); looked > without+6 {
+		t.Errorf("%v allocations while somebody looks, %v otherwise", looked, without)
+	}
+}
+
+// The sessions of HTTP+SSE are shown, too.
+func TestSSESessions(t *testing.T) {
+	mux := newMux(t)
+	h := mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	client := mcp.NewClient("old app", "v1", &mcp.ClientOptions{Logger: quiet})
+	conn, err := client.Connect(t.Context(), mcphttp.NewSSETransport(server.URL, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	s := serve(t, mux, &debug.Options{Endpoints: []debug.Endpoint{h}})
+	o := decode[overview](s, "?format=json")
+	if len(o.Endpoints) != 1 || len(o.Endpoints[0].Sessions) != 1 || o.Endpoints[0].Sessions[0].Client != "old app v1" {
+		t.Errorf("%+v", o.Endpoints)
+	}
+}
