@@ -82,7 +82,16 @@ const (
 // append keeps a record and returns its position.
 func (e *eventLog) append(ctx context.Context, session, stream string, kind byte, message []byte) (uint64, error) {
 	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
-	return e.store.Append(context.WithoutCancel(ctx), logName(session, stream), data, e.retention)
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	return e.store.Append(ctx, logName(session, stream), data, e.retention)
+}
+
+// read returns records of a stream; see [store.Logs].
+func (e *eventLog) read(ctx context.Context, session, stream string, position uint64, limit int) ([]store.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return e.store.Read(ctx, logName(session, stream), position, limit)
 }
 
 func (e *eventLog) drop(ctx context.Context, session, stream string) error {
@@ -95,13 +104,13 @@ func (e *eventLog) isComplete(ctx context.Context, session, stream string, first
 	if first == 0 {
 		return true, nil
 	}
-	records, err := e.store.Read(ctx, logName(session, stream), 0, 1)
+	records, err := e.read(ctx, session, stream, 0, 1)
 	return len(records) > 0 && records[0].Position == first, err
 }
 
 // readWill returns the will of a stream, empty if it has none any more.
 func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte, error) {
-	records, err := e.store.Read(ctx, logName(session, stream), 0, 1)
+	records, err := e.read(ctx, session, stream, 0, 1)
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
 		return nil, nil
@@ -115,7 +124,7 @@ func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte
 // last one and whether that ends the stream.
 func (e *eventLog) replay(ctx context.Context, session, stream string, position uint64, out *eventWriter) (last uint64, done bool, err error) {
 	for {
-		records, err := e.store.Read(ctx, logName(session, stream), position, 0)
+		records, err := e.read(ctx, session, stream, position, 0)
 		if err != nil || len(records) == 0 {
 			return position, done, err
 		}

@@ -52,7 +52,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *legacyCa
 	w.Header().Set(headerSession, s.id)
 	c.session = s
 	h.answer(w, r, c)
-	if !s.legacy.Initialized() {
+	if !s.legacy.Initialized() || w.Header().Get(headerSession) == "" { // the client does not know it
 		s.legacy.Close()
 	}
 }
@@ -149,7 +149,10 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	c.accept(ctx)
 	if !accept.stream {
 		buf.B = c.serve(buf.B, noStream{})
-		h.finishCall(ctx, w, c)
+		if err := h.finishCall(ctx, w, c); err != nil {
+			writeUnavailable(w, c.message.ID, err)
+			return
+		}
 		c.writeJSON(ctx, w, buf.B)
 		return
 	}
@@ -159,7 +162,10 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	defer heartbeat.stop() // also if the handler panics
 	buf.B = c.serve(buf.B, st)
 	heartbeat.stop()
-	h.finishCall(ctx, w, c)
+	if err := h.finishCall(ctx, w, c); err != nil && st.closeUnused() {
+		writeUnavailable(w, c.message.ID, err)
+		return
+	}
 	if (accept.json || c.lacksScope()) && st.closeUnused() {
 		c.writeJSON(ctx, w, buf.B)
 		return
@@ -176,18 +182,24 @@ func (c *legacyCall) serve(dst []byte, out serving.Sender) []byte {
 }
 
 // finishCall saves the session if the call may have changed it, before the client
-// knows: its next request may go to another replica. A handshake that has failed
-// gives the client no session.
-func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *legacyCall) {
-	switch {
-	case !c.session.legacy.Initialized():
-		w.Header().Del(headerSession)
-	case c.batch != nil || legacyserver.ChangesSession(&c.message):
-		h.sessions.save(ctx, c.session)
-		if c.message.Method != revision.Initialize {
+// knows: its next request may go to another replica. If that fails, a single request is to
+// be repeated, which does no harm. A handshake that has failed gives the client no session.
+func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *legacyCall) error {
+	var err error
+	isHandshake := c.message.Method == revision.Initialize
+	if c.session.legacy.Initialized() && (c.batch != nil || legacyserver.ChangesSession(&c.message)) {
+		err = h.sessions.save(ctx, c.session)
+		if err == nil && !isHandshake {
 			h.sessions.announce(ctx, c.session)
 		}
 	}
+	if !c.session.legacy.Initialized() || isHandshake && err != nil {
+		w.Header().Del(headerSession)
+	}
+	if c.batch != nil {
+		return nil
+	}
+	return err
 }
 
 // writeJSON writes the response to a call, or none if the call was cancelled.

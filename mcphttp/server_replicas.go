@@ -42,18 +42,21 @@ func sessionKey(id string) string { return "psi/session/" + id }
 // session is extended after one and a half times SessionIdle at most.
 func (ss *sessions) storedLifetime() time.Duration { return 2 * ss.opts.SessionIdle }
 
-// storeTimeout bounds writes to the store that must not be lost when the client goes.
+// storeTimeout bounds steps of the store that a request waits for.
 const storeTimeout = 10 * time.Second
 
+// storeContext is for writes to the store that must not be lost when the client goes.
 func storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 }
 
+var errNotSaved = mcp.Errorf(mcp.CodeInternalError, "the session could not be saved; try again later")
+
 // save writes the state of a session to a shared store. It is called after a request that
-// may have changed the state.
-func (ss *sessions) save(ctx context.Context, s *session) {
+// may have changed the state. An error means that the client should try again.
+func (ss *sessions) save(ctx context.Context, s *session) error {
 	if ss.opts.Store == nil {
-		return
+		return nil
 	}
 	rec := sessionRecord{State: s.legacy.State()}
 	if p := s.legacy.Public().Principal(); p != nil {
@@ -67,7 +70,9 @@ func (ss *sessions) save(ctx context.Context, s *session) {
 	}
 	if err != nil {
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
+		return errNotSaved
 	}
+	return nil
 }
 
 var errStore = mcp.Errorf(mcp.CodeInternalError, "the session could not be looked up; try again later")
@@ -80,7 +85,9 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	}
 	ctx := r.Context()
 	ss.start() // the store may take its time to answer
-	data, _, err := ss.opts.Store.Get(ctx, sessionKey(id))
+	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	data, _, err := ss.opts.Store.Get(bounded, sessionKey(id))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil

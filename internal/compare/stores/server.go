@@ -1,0 +1,126 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"net/http/httptest"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// A server has a store, which may be nil, for everything that can be shared.
+type server struct {
+	counter *counter // nil if there is no store
+	http    *httptest.Server
+	endings []func()
+}
+
+type answer struct {
+	Text string `json:"text"`
+}
+
+func newServer(shared store.Store) *server {
+	s := new(server)
+	muxOpts, opts := &mcp.MuxOptions{}, &mcphttp.Options{}
+	if shared != nil {
+		s.counter = &counter{Store: shared}
+		muxOpts.StateStore, muxOpts.Bus, opts.Store = s.counter, s.counter, s.counter
+	}
+	mux := mcp.NewMux("stores", "v1", muxOpts)
+	mux.Tool("plain", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		a, err := mcp.Elicit[answer](ctx, "key", "Text?")
+		return a.Text, err
+	}, nil))
+	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		for i := range 5 {
+			mcp.Progress(ctx, float64(i), 5, "")
+		}
+		return "done", nil
+	}, nil))
+	endpoint := mcphttp.NewHandler(mux, opts)
+	s.http = httptest.NewServer(endpoint)
+	s.closeLater(s.http.Close)
+	s.closeLater(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = endpoint.Shutdown(ctx) // the process ends, too
+	})
+	return s
+}
+
+func (s *server) client(version string) *mcp.Client {
+	return mcp.NewClient("stores", "v1", &mcp.ClientOptions{
+		Version: version,
+		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"text":"done"}`)}, nil
+		},
+	})
+}
+
+func (s *server) closeLater(f func()) { s.endings = append(s.endings, f) }
+
+func (s *server) close() {
+	for i := len(s.endings) - 1; i >= 0; i-- {
+		s.endings[i]()
+	}
+}
+
+// steps returns how many steps of the store there were.
+func (s *server) steps() int {
+	if s.counter == nil {
+		return 0
+	}
+	return int(s.counter.steps.Load())
+}
+
+// counter is a store that counts its steps, except for those that belong to the process and
+// not to what a client does.
+type counter struct {
+	store.Store
+
+	steps atomic.Int64
+}
+
+func (c *counter) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	c.steps.Add(1)
+	return c.Store.Get(ctx, key)
+}
+
+func (c *counter) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	c.steps.Add(1)
+	return c.Store.Put(ctx, key, value, version, ttl)
+}
+
+func (c *counter) Take(ctx context.Context, key string) ([]byte, error) {
+	c.steps.Add(1)
+	return c.Store.Take(ctx, key)
+}
+
+func (c *counter) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	c.steps.Add(1)
+	return c.Store.Append(ctx, log, data, keep)
+}
+
+func (c *counter) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
+	c.steps.Add(1)
+	return c.Store.Read(ctx, log, position, limit)
+}
+
+func (c *counter) Drop(ctx context.Context, log string) error {
+	c.steps.Add(1)
+	return c.Store.Drop(ctx, log)
+}
+
+func (c *counter) Publish(ctx context.Context, topic string, message []byte) error {
+	if topic != "psi/alive" {
+		c.steps.Add(1)
+	}
+	return c.Store.Publish(ctx, topic, message)
+}
