@@ -262,7 +262,10 @@ func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 		whole(t, one.post(call(4, "steps"), session))
 		two.post(answer(id, `{"action":"decline"}`), session)
 		three.post(call(5, "hello"), session)
-		<-time.After(45 * time.Minute) // the session is kept alive; its client answers no ping
+		shared.fail(false)
+		<-time.After(3*time.Minute + 30*time.Second) // the client answers no ping
+		shared.fail(true)
+		<-time.After(45 * time.Minute) // the session is kept alive
 		synctest.Wait()
 		two.do(two.request(t.Context(), http.MethodDelete, "", session))
 		synctest.Wait()

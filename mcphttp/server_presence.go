@@ -47,8 +47,9 @@ func (ss *sessions) announceReplica(ctx context.Context) {
 	}
 }
 
-func (ss *sessions) hearReplica(_ context.Context, name []byte) {
+func (ss *sessions) hearReplica(_ context.Context, name []byte) error {
 	ss.events.presence.hear(string(name))
+	return nil
 }
 
 // presence is which replicas were heard from. It relies on the topic only while this replica

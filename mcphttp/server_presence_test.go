@@ -26,6 +26,7 @@ type mortalStore struct {
 
 	dead       atomic.Bool
 	full       atomic.Bool
+	mute       atomic.Bool // it publishes nothing
 	leaderless atomic.Bool // of its values and logs: they fail, and topics work
 	longer     int         // the length from which records are too large; 0 means none
 }
@@ -65,7 +66,7 @@ func (s *mortalStore) Append(ctx context.Context, log string, data []byte, keep 
 }
 
 func (s *mortalStore) Publish(ctx context.Context, topic string, message []byte) error {
-	if s.dead.Load() {
+	if s.dead.Load() || s.mute.Load() {
 		return errDead
 	}
 	return s.Store.Publish(ctx, topic, message)

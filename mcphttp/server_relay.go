@@ -105,8 +105,11 @@ func (ss *sessions) relay(ctx context.Context, s *session, m *transport.Message)
 	return nil
 }
 
-// errNotAsked: there is no such question, or it is answered.
-var errNotAsked = errors.New("mcphttp: no such question")
+// Why an answer is not stored.
+var (
+	errNotAsked = errors.New("mcphttp: no such question")
+	errAnswered = errors.New("mcphttp: the question is answered")
+)
 
 // relayAnswer stores the answer to a question that another replica has asked, and tells
 // that replica. It ignores an answer to a question that was not asked, or was answered
@@ -127,16 +130,19 @@ func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Me
 	var rec askedRecord
 	err = store.Update(ctx, ss.opts.Store, key, relayedAnswerLifetime, func(old []byte) ([]byte, error) {
 		rec = askedRecord{}
-		if old == nil || json.Unmarshal(old, &rec) != nil || rec.Answer != nil {
+		if old == nil || json.Unmarshal(old, &rec) != nil {
 			return nil, errNotAsked
+		}
+		if rec.Answer != nil {
+			return nil, errAnswered
 		}
 		rec.Answer = body
 		return json.Marshal(rec)
 	})
-	if errors.Is(err, errNotAsked) {
+	switch {
+	case errors.Is(err, errNotAsked):
 		return nil
-	}
-	if err != nil {
+	case err != nil && !errors.Is(err, errAnswered): // the client repeats an answer that was stored if the other replica was not told
 		return err
 	}
 	return ss.publish(ctx, &relayedMessage{From: ss.replica, To: rec.Replica, Session: s.id, Question: r.ID})
@@ -196,21 +202,26 @@ func (ss *sessions) announce(ctx context.Context, s *session) {
 	}
 }
 
-// reload takes over the state of a session that another replica has changed.
-func (ss *sessions) reload(ctx context.Context, s *session) {
+// reload takes over the state of a session that another replica has changed. It returns an
+// error if the store does not answer.
+func (ss *sessions) reload(ctx context.Context, s *session) error {
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	var rec sessionRecord
 	data, _, err := ss.opts.Store.Get(ctx, sessionKey(s.id))
-	if err == nil {
-		err = json.Unmarshal(data, &rec)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
 	}
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	var rec sessionRecord
+	if err = json.Unmarshal(data, &rec); err == nil {
 		err = s.legacy.Adopt(ctx, &rec.State)
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil {
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not taken over", "session", s.logID(), "error", err)
 	}
+	return nil
 }
 
 func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {
@@ -230,7 +241,7 @@ func (ss *sessions) startReceivingLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ss.stopReceiving = cancel
 	go ss.receive(ctx, relayTopic, ss.catchUp, ss.receiveRelayed)
-	go ss.receive(ctx, aliveTopic, func(context.Context) {}, ss.hearReplica)
+	go ss.receive(ctx, aliveTopic, func(context.Context) error { return nil }, ss.hearReplica)
 	go ss.keepPresence(ctx)
 }
 
@@ -245,8 +256,8 @@ func (ss *sessions) stopReceivingLocked() {
 const resubscribeDelay = time.Second
 
 // receive calls serve with the messages of a topic until ctx is done, and missed when there
-// may have been others before.
-func (ss *sessions) receive(ctx context.Context, topic string, missed func(context.Context), serve func(context.Context, []byte)) {
+// may have been others before. If one of them fails, missed is called a second later.
+func (ss *sessions) receive(ctx context.Context, topic string, missed func(context.Context) error, serve func(context.Context, []byte) error) {
 	for ctx.Err() == nil {
 		if err := ss.receiveOnce(ctx, topic, missed, serve); err != nil && ctx.Err() == nil {
 			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas are not heard", "topic", topic, "error", err)
@@ -255,82 +266,89 @@ func (ss *sessions) receive(ctx context.Context, topic string, missed func(conte
 	}
 }
 
-func (ss *sessions) receiveOnce(ctx context.Context, topic string, missed func(context.Context), serve func(context.Context, []byte)) error {
+func (ss *sessions) receiveOnce(ctx context.Context, topic string, missed func(context.Context) error, serve func(context.Context, []byte) error) error {
 	sub, err := ss.opts.Store.Subscribe(ctx, topic)
 	if err != nil {
 		return err
 	}
 	defer sub.Close()
-	missed(ctx)
-	for {
-		message, err := sub.Next(ctx)
-		switch {
+	for err = missed(ctx); err == nil; {
+		var message []byte
+		switch message, err = sub.Next(ctx); {
 		case errors.Is(err, store.ErrOverflow):
-			missed(ctx)
-		case err != nil:
-			return err
-		default:
-			serve(ctx, message)
+			err = missed(ctx)
+		case err == nil:
+			err = serve(ctx, message)
 		}
 	}
+	return err
 }
 
 // receiveRelayed serves what another replica relays.
-func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) {
+func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) error {
 	var m relayedMessage
 	if json.Unmarshal(note, &m) == nil && m.From != ss.replica && (m.To == "" || m.To == ss.replica) {
-		ss.serveRelayed(ctx, &m)
+		return ss.serveRelayed(ctx, &m)
 	}
+	return nil
 }
 
 // catchUp reads what this replica may not have been told of: the answers to the questions
 // that wait here, and the state of the sessions that listen here. A lost cancellation cannot
 // be recovered.
-func (ss *sessions) catchUp(ctx context.Context) {
+func (ss *sessions) catchUp(ctx context.Context) error {
 	for _, s := range ss.all() {
 		for _, question := range s.legacy.Questions() {
-			ss.takeAnswer(ctx, s, question)
+			if err := ss.takeAnswer(ctx, s, question); err != nil {
+				return err
+			}
 		}
-		if s.hasListener() && ctx.Err() == nil {
-			ss.reload(ctx, s)
+		if !s.hasListener() {
+			continue
+		}
+		if err := ss.reload(ctx, s); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // serveRelayed gives a relayed message to its session, if that lives in this process.
-func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) {
+func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) error {
 	ss.mu.Lock()
 	s := ss.byID[m.Session]
 	ss.mu.Unlock()
 	switch {
 	case s == nil:
 	case m.Changed:
-		ss.reload(ctx, s)
+		return ss.reload(ctx, s)
 	case m.Cancel == nil:
-		ss.takeAnswer(ctx, s, m.Question)
+		return ss.takeAnswer(ctx, s, m.Question)
 	default:
 		if params, err := json.Marshal(m.Cancel); err == nil {
 			s.acceptRelayed(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
 		}
 	}
+	return nil
 }
 
-// takeAnswer takes the answer to a question from the store, if it is there.
-func (ss *sessions) takeAnswer(ctx context.Context, s *session, question mcp.ID) {
+// takeAnswer takes the answer to a question from the store, if it is there. It returns an
+// error if the store does not answer.
+func (ss *sessions) takeAnswer(ctx context.Context, s *session, question mcp.ID) error {
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
 	key := askedKey(s.id, question)
-	var rec askedRecord
 	data, _, err := ss.opts.Store.Get(ctx, key)
-	if err == nil {
-		err = json.Unmarshal(data, &rec)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question could not be read", "session", s.logID(), "error", err)
-	}
-	if rec.Answer == nil {
-		return
+	var rec askedRecord
+	if err != nil || json.Unmarshal(data, &rec) != nil || rec.Answer == nil {
+		return nil //nolint:nilerr // there is no answer
 	}
 	s.acceptRelayed(ctx, rec.Answer)
 	_, _ = ss.opts.Store.Take(ctx, key) // otherwise it expires
+	return nil
 }
 
 func (s *session) acceptRelayed(ctx context.Context, message []byte) {

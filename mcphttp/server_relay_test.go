@@ -216,3 +216,41 @@ func TestSharedSubscriptionsAreKept(t *testing.T) {
 		})
 	}
 }
+
+// An answer that the store has is taken as soon as it can be read, also if that failed when
+// the replica was told of it, and also if that was told only when the client has repeated it.
+func TestSharedAnswersAreReadLater(t *testing.T) {
+	for _, fault := range []string{"read", "publish"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := store.NewMemory(nil)
+				first, second := &mortalStore{Store: shared}, &mortalStore{Store: shared}
+				one := serve(t, newHandler(t, tools(), optionsWith(first)))
+				two := serve(t, newHandler(t, tools(), optionsWith(second)))
+				h := one.open("2025-11-25")
+				asking := read(t, one.post(call(1, "ask"), h))
+				first.leaderless.Store(fault == "read")
+				for i, name := range []string{"Ada", "Lovelace"} {
+					id := questionID(t, within(t, time.Minute, "a question", messages(asking)))
+					second.mute.Store(fault == "publish")
+					body := answer(id, `{"action":"accept","content":{"name":"`+name+`"}}`)
+					status := two.post(body, h).StatusCode
+					second.mute.Store(false)
+					if want := map[bool]int{true: 503, false: 202}[fault == "publish"]; status != want {
+						t.Errorf("answer %d: %d, want %d", i, status, want)
+					}
+					<-time.After(2 * time.Second)
+					first.leaderless.Store(false)
+					if status == http.StatusServiceUnavailable {
+						two.post(body, h)
+					}
+				}
+				if got := within(t, time.Minute, "the result", messages(asking)); !strings.Contains(got, "Ada Lovelace") {
+					t.Errorf("the result is %s", got)
+				}
+				one.close()
+				two.close()
+			})
+		})
+	}
+}

@@ -81,7 +81,7 @@ var errStore = mcp.Errorf(mcp.CodeInternalError, "the session could not be looke
 // error means that the client should try again.
 func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	if ss.opts.Store == nil || store.CheckKey(sessionKey(id)) != nil {
-		return nil, nil //nolint:nilerr // no session has such an ID
+		return nil, nil // no session has such an ID
 	}
 	ctx := r.Context()
 	ss.start() // the store may take its time to answer
@@ -99,7 +99,7 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	}
 	var rec sessionRecord
 	if json.Unmarshal(data, &rec) != nil {
-		return nil, nil //nolint:nilerr // a record that cannot be read is no session
+		return nil, nil // a record that cannot be read is no session
 	}
 	if !rec.principal().Is(principalOf(r)) {
 		return nil, nil

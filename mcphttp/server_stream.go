@@ -63,10 +63,13 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 	}
 	st.registerLocked()
 	if err := st.session.events.noteQuestion(ctx, st.session.id, message); err != nil {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: the answer to a question cannot be relayed by other replicas", "session", st.session.logID(), "error", err)
+		st.opts.Logger.WarnContext(ctx, "mcphttp: a question was not asked, because other replicas could not relay the answer", "session", st.session.logID(), "error", err)
+		return errNotNoted
 	}
 	return st.sendLocked(ctx, recordMessage, message)
 }
+
+var errNotNoted = &mcp.Error{Code: mcp.CodeInternalError, Message: "the client cannot be asked now; try again later", Cause: mcp.ErrNotDelivered}
 
 // registerLocked makes the stream one that clients can resume, unless it is.
 func (st *stream) registerLocked() {

@@ -52,7 +52,7 @@ func (s *strict) exchange(r *http.Request) (*http.Response, error) {
 			what += " " + string(text)
 		}
 	}
-	session, last := r.Header.Get("Mcp-Session-Id"), strings.Join(r.Header["Last-Event-ID"], "") // the transport does not write it as net/http would
+	session, last := r.Header.Get("Mcp-Session-Id"), strings.Join(r.Header["Last-Event-ID"], "") //nolint:staticcheck // the transport writes it like that
 	n := s.requests.Add(1)
 	d.notef("#%d %s after %q in %s", n, what, last, session)
 	if r.Method == http.MethodPost {

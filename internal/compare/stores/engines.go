@@ -89,8 +89,8 @@ func openRedis(ctx context.Context, path, dir string) (store.Store, error) {
 		return nil, err
 	}
 	addr := l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr) // of a listener
-	_ = l.Close()                         // for the server
+	_, port, _ := net.SplitHostPort(addr)                                                                                                                      // of a listener
+	_ = l.Close()                                                                                                                                              // for the server
 	cmd := exec.CommandContext(ctx, path, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always") //nolint:gosec // it is the server
 	if err := cmd.Start(); err != nil {
 		return nil, err

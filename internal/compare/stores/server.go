@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +68,8 @@ func (s *server) client(version string) *mcp.Client {
 func (s *server) closeLater(f func()) { s.endings = append(s.endings, f) }
 
 func (s *server) close() {
-	for i := len(s.endings) - 1; i >= 0; i-- {
-		s.endings[i]()
+	for _, end := range slices.Backward(s.endings) {
+		end()
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// The time to wait for the first answer, which doubles with each attempt, and between two
-// attempts.
+// The time to wait for the first answer, which doubles with each attempt that gets none, and
+// between two attempts.
 const (
 	firstAttempt = time.Second
 	retryDelay   = 50 * time.Millisecond
@@ -39,9 +39,12 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context) error) e
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	for wait := firstAttempt; ; wait *= 2 {
+	for wait := firstAttempt; ; {
 		attempt, stop := context.WithTimeout(bounded, wait)
 		err := step(attempt)
+		if attempt.Err() != nil {
+			wait *= 2
+		}
 		stop()
 		if err == nil || !isTransient(err) {
 			return contractError(err)

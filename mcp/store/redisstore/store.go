@@ -120,8 +120,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// The time to wait for the first answer, which doubles with each attempt, and between two
-// attempts.
+// The time to wait for the first answer, which doubles with each attempt that gets none, and
+// between two attempts.
 const (
 	firstAttempt = time.Second
 	retryDelay   = 50 * time.Millisecond
@@ -135,9 +135,12 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context, again bo
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	for wait, again := firstAttempt, false; ; wait, again = 2*wait, true {
+	for wait, again := firstAttempt, false; ; again = true {
 		attempt, stop := context.WithTimeout(bounded, wait)
 		err := step(attempt, again)
+		if attempt.Err() != nil {
+			wait *= 2
+		}
 		stop()
 		if err == nil || !isTransient(err) {
 			s.down.Store(nil)

@@ -1,0 +1,118 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+//go:build unix
+
+package natsstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/store/natsstore"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// logged keeps what is logged.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// An MCP server whose engine is down, full, slow or read-only refuses with 503 what needs the
+// store, says so in its log, and serves everything else.
+func TestFaultyEngine(t *testing.T) {
+	const handshake = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	for name, begin := range map[string]func(*testing.T) store.Store{
+		"down": func(t *testing.T) store.Store {
+			srv := single(t)
+			s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{Timeout: time.Second})
+			srv.kill()
+			return s
+		},
+		"slow": func(t *testing.T) store.Store {
+			srv := single(t)
+			s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{Timeout: time.Second})
+			if err := srv.command.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
+		"full": func(t *testing.T) store.Store {
+			s := open(t, connect(t, single(t).ClientURL()), &natsstore.Options{MaxBytes: 50_000})
+			for size := 10_000; size > 10; size /= 2 {
+				for n, err := 0, error(nil); !errors.Is(err, store.ErrFull); n++ {
+					_, err = s.Put(t.Context(), fmt.Sprint(size, "-", n), make([]byte, size), 0, 0)
+				}
+			}
+			return s
+		},
+		"read-only": func(t *testing.T) store.Store {
+			reader := &server.User{Username: "reader", Password: "r", Permissions: &server.Permissions{
+				Publish: &server.SubjectPermission{Deny: []string{"$KV.>", "psi.logs.>"}},
+			}}
+			srv := start(t, nodeOptions{StoreDir: t.TempDir(), Users: []*server.User{reader}})
+			return open(t, connect(t, "nats://reader:r@"+strings.TrimPrefix(srv.ClientURL(), "nats://")), &natsstore.Options{Timeout: time.Second})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared, log := begin(t), new(logged)
+			mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{StateStore: shared, Bus: shared, Logger: slog.New(slog.DiscardHandler)})
+			mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
+			endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			srv := httptest.NewServer(endpoint)
+			res, err := http.Post(srv.URL, "application/json", strings.NewReader(handshake))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(res.Body) // it is compared
+			res.Body.Close()
+			if res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), "try again later") {
+				t.Errorf("a handshake: %d %s", res.StatusCode, body)
+			}
+			c, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion}).Connect(t.Context(), mcphttp.NewTransport(srv.URL, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := mcp.Call[string](t.Context(), c, "hello", struct{}{}); got != "hello" || err != nil {
+				t.Errorf("a call of the newest revision: %q, %v", got, err)
+			}
+			_ = c.Close() // it ends with the server
+			srv.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := endpoint.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+			if !strings.Contains(log.String(), "a session was not saved") {
+				t.Errorf("the log is %s", log)
+			}
+		})
+	}
+}
