@@ -84,10 +84,12 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	out.beat() // sends the head
 	defer startHeartbeat(h.opts.Heartbeat, out).stop()
 	for err == nil && !done {
-		if err = s.events.endIfAbandoned(ctx, s.id, name); err == nil {
-			position, done, err = s.events.replay(ctx, s.id, name, position, out)
-		}
-		if err == nil && !done {
+		isAbandoned := s.events.isAbandoned(name) // then what is in the log now is all
+		switch position, done, err = s.events.replay(ctx, s.id, name, position, out); {
+		case err != nil || done:
+		case isAbandoned:
+			err, done = s.events.sendWill(ctx, s.id, name, out), true
+		default:
 			err = pause.For(ctx, followInterval)
 		}
 	}

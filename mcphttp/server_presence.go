@@ -100,12 +100,15 @@ func (st *stream) will() []byte {
 	return st.call.AppendError(nil, errAbandoned)
 }
 
-// endIfAbandoned ends a stream if the replica that writes it is gone. If its will has been
-// trimmed, the error that ends it names no request.
-func (e *eventLog) endIfAbandoned(ctx context.Context, session, stream string) error {
-	if owner := ownerOf(stream); owner == "" || !e.presence.isGone(owner) {
-		return nil
-	}
+// isAbandoned reports whether the replica that writes a stream is gone.
+func (e *eventLog) isAbandoned(stream string) bool {
+	owner := ownerOf(stream)
+	return owner != "" && e.presence.isGone(owner)
+}
+
+// sendWill ends a stream that is abandoned. If its will has been trimmed, the error that ends
+// it names no request. The log is left as it is: whoever resumes the stream gets the same.
+func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *eventWriter) error {
 	last, err := e.readWill(ctx, session, stream)
 	if err != nil {
 		return err
@@ -113,8 +116,7 @@ func (e *eventLog) endIfAbandoned(ctx context.Context, session, stream string) e
 	if len(last) == 0 {
 		last = core.AppendError(nil, mcp.ID{}, errAbandoned)
 	}
-	_, err = e.append(ctx, session, stream, recordLast, last)
-	return err
+	return out.send(messageEvent("", last))
 }
 
 const (

@@ -344,7 +344,7 @@ func (ss *sessions) takeAnswer(ctx context.Context, s *session, question mcp.ID)
 	}
 	var rec askedRecord
 	if err != nil || json.Unmarshal(data, &rec) != nil || rec.Answer == nil {
-		return nil //nolint:nilerr // there is no answer
+		return nil // there is no answer
 	}
 	s.acceptRelayed(ctx, rec.Answer)
 	_, _ = ss.opts.Store.Take(ctx, key) // otherwise it expires
