@@ -26,7 +26,7 @@ type tracedEvents struct {
 	events []string
 }
 
-func (e *tracedEvents) add(format string, args ...any) {
+func (e *tracedEvents) addf(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.events = append(e.events, fmt.Sprintf(format, args...))
@@ -44,15 +44,15 @@ func (e *tracedEvents) take() []string {
 // trace returns a trace that adds everything but what is on the wire.
 func (e *tracedEvents) trace() *mcp.ClientTrace {
 	return &mcp.ClientTrace{
-		ProbeSent: func(method string) { e.add("probe %s", method) },
-		EraChosen: func(i mcp.EraInfo) { e.add("era %s: %s", i.Version, i.Reason) },
-		CacheHit:  func(i mcp.CacheInfo) { e.add("cached %s %s", i.Kind, i.Name) },
-		Question:  func(i mcp.QuestionInfo) { e.add("question %s", i.Method) },
-		Answered:  func(i mcp.QuestionInfo) { e.add("answered %s %s %v", i.Method, i.Answer, i.Err) },
-		Round:     func(i mcp.RoundInfo) { e.add("round %d of %s %s with %d", i.Round, i.Method, i.Name, i.Questions) },
-		Retry:     func(i mcp.RetryInfo) { e.add("retry %s %s", i.Method, i.Name) },
-		Reconnect: func(i mcp.ReconnectInfo) { e.add("reconnect %s", i.Kind) },
-		Challenge: func(i mcp.ChallengeInfo) { e.add("challenge %d", i.Status) },
+		ProbeSent: func(method string) { e.addf("probe %s", method) },
+		EraChosen: func(i mcp.EraInfo) { e.addf("era %s: %s", i.Version, i.Reason) },
+		CacheHit:  func(i mcp.CacheInfo) { e.addf("cached %s %s", i.Kind, i.Name) },
+		Question:  func(i mcp.QuestionInfo) { e.addf("question %s", i.Method) },
+		Answered:  func(i mcp.QuestionInfo) { e.addf("answered %s %s %v", i.Method, i.Answer, i.Err) },
+		Round:     func(i mcp.RoundInfo) { e.addf("round %d of %s %s with %d", i.Round, i.Method, i.Name, i.Questions) },
+		Retry:     func(i mcp.RetryInfo) { e.addf("retry %s %s", i.Method, i.Name) },
+		Reconnect: func(i mcp.ReconnectInfo) { e.addf("reconnect %s", i.Kind) },
+		Challenge: func(i mcp.ChallengeInfo) { e.addf("challenge %d", i.Status) },
 	}
 }
 
@@ -62,13 +62,13 @@ func (e *tracedEvents) wire() *mcp.ClientTrace {
 		return func(i mcp.WireInfo) {
 			m, err := transport.ParseMessage(i.Message)
 			if err != nil || m.Method != i.Method || m.ID != i.ID {
-				e.add("%s %+v: %v", verb, i, err)
+				e.addf("%s %+v: %v", verb, i, err)
 			}
 			kind := i.Method
 			if m.IsResponse() {
 				kind = "response"
 			}
-			e.add("%s %s", verb, kind)
+			e.addf("%s %s", verb, kind)
 		}
 	}
 	return &mcp.ClientTrace{WireWrite: add("write"), WireRead: add("read")}
@@ -106,7 +106,7 @@ func TestClientTraceOfACall(t *testing.T) {
 					t.Fatalf("%q, %v", got, err)
 				}
 				question := []string{"question elicitation/create", `answered elicitation/create {"action":"accept","content":{"name":"Ada"}} <nil>`}
-				want, wantWire := append(question, "round 2 of tools/call greet with 1"), []string{"write tools/call", "read response", "write tools/call", "read response"}
+				want, wantWire := slices.Concat(question, []string{"round 2 of tools/call greet with 1"}), []string{"write tools/call", "read response", "write tools/call", "read response"}
 				if version != mcp.LatestVersion {
 					want, wantWire = nil, []string{"write tools/call", "read response"} // the question is one of the connection
 				}

@@ -24,7 +24,7 @@ type tracedEvents struct {
 	events []string
 }
 
-func (e *tracedEvents) add(format string, args ...any) {
+func (e *tracedEvents) addf(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.events = append(e.events, fmt.Sprintf(format, args...))
@@ -41,9 +41,9 @@ func (e *tracedEvents) take() []string {
 
 func (e *tracedEvents) trace() *mcp.ClientTrace {
 	return &mcp.ClientTrace{
-		Retry:     func(i mcp.RetryInfo) { e.add("retry %s", i.Method) },
-		Reconnect: func(i mcp.ReconnectInfo) { e.add("reconnect %s", i.Kind) },
-		Challenge: func(i mcp.ChallengeInfo) { e.add("challenge %d %s", i.Status, i.Header["Www-Authenticate"]) },
+		Retry:     func(i mcp.RetryInfo) { e.addf("retry %s", i.Method) },
+		Reconnect: func(i mcp.ReconnectInfo) { e.addf("reconnect %s", i.Kind) },
+		Challenge: func(i mcp.ChallengeInfo) { e.addf("challenge %d %s", i.Status, i.Header["Www-Authenticate"]) },
 	}
 }
 

@@ -76,7 +76,7 @@ var exportedTypes = []reflect.Type{
 	of[oauth.EnterpriseGrant](), of[oauth.Error](), of[oauth.FileStore](), of[oauth.IdentityProvider](), of[oauth.Key](),
 	of[oauth.Loopback](), of[oauth.MemoryStore](), of[oauth.Options](), of[oauth.Registration](), of[oauth.StoreKey](),
 	of[oauth.SubjectToken](), of[oauth.Transport](), of[oauth.WorkloadIdentity](),
-	of[recording.CompareOptions](), of[recording.Difference](), of[recording.Direction](), of[recording.Entry](), of[recording.Era](),
+	of[recording.CompareOptions](), of[recording.DifferenceError](), of[recording.Direction](), of[recording.Entry](), of[recording.Era](),
 	of[recording.FailureKind](), of[recording.Failure](), of[recording.ReadOptions](), of[recording.RecorderOptions](),
 	of[recording.Recorder](), of[recording.Recording](), of[recording.Redaction](), of[recording.ReplayOptions](), of[recording.Replay](),
 	of[skills.Catalog](), of[skills.File](), of[skills.Frontmatter](), of[skills.GetParams](), of[skills.GetResult](),

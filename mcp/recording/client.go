@@ -20,7 +20,7 @@ import (
 
 // Drive connects to a server and sends it what the client sent in the recording, each
 // message after those of the server that precede it. It compares what the server sends with
-// the recording, as [Compare] does, and returns the first difference as a [*Difference], or
+// the recording, as [Compare] does, and returns the first difference as a [*DifferenceError], or
 // the error of a connection. A message of the server that the recording does not have is
 // ignored.
 //
@@ -168,7 +168,7 @@ func (c *fakeClient) play(ctx context.Context, e *Entry) error {
 
 func (c *fakeClient) expectNoConnection(e *Entry) error {
 	if c.connectErr == nil {
-		return &Difference{Line: e.Line, Missing: "the server can be connected to, and could not in the recording"}
+		return &DifferenceError{Line: e.Line, Missing: "the server can be connected to, and could not in the recording"}
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (c *fakeClient) await(ctx context.Context, e *Entry, id transport.ID) (*fak
 		delete(c.calls, id.Canonical())
 		return call, nil
 	case <-ctx.Done():
-		return nil, &Difference{Line: e.Line, Missing: fmt.Sprintf("the server does not answer request %s within %v", id, c.replay.opts.Wait)}
+		return nil, &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server does not answer request %s within %v", id, c.replay.opts.Wait)}
 	}
 }
 
@@ -255,9 +255,9 @@ func (c *fakeClient) expectFailure(ctx context.Context, e *Entry) error {
 	case err != nil:
 		return err
 	case call.err == nil:
-		return &Difference{Line: e.Line, Missing: fmt.Sprintf("the server answers request %s, which failed in the recording", e.Failure.ID)}
+		return &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server answers request %s, which failed in the recording", e.Failure.ID)}
 	case kindOf(call.err) != e.Failure.Kind:
-		return &Difference{Line: e.Line, Path: "failure.kind", Want: string(e.Failure.Kind), Got: string(kindOf(call.err)) + ": " + call.err.Error()}
+		return &DifferenceError{Line: e.Line, Path: "failure.kind", Want: string(e.Failure.Kind), Got: string(kindOf(call.err)) + ": " + call.err.Error()}
 	}
 	return nil
 }
@@ -311,7 +311,7 @@ func (c *fakeClient) expectMessage(ctx context.Context, e *Entry) error {
 			if nearest != nil {
 				return nearest
 			}
-			return &Difference{Line: e.Line, Missing: fmt.Sprintf("the server does not send %s within %v", e.summary(), c.replay.opts.Wait)}
+			return &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server does not send %s within %v", e.summary(), c.replay.opts.Wait)}
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/go-psi/psi/internal/printable"
 )
 
-// A Difference is the first difference between two recordings, or between a recording and
+// A DifferenceError is the first difference between two recordings, or between a recording and
 // what a replay receives.
-type Difference struct {
+type DifferenceError struct {
 	// Line is the line in the first recording, and Other the one in the second. 0 means
 	// that a recording has no such line.
 	Line, Other int
@@ -29,7 +29,7 @@ type Difference struct {
 }
 
 // Error implements the error interface.
-func (d *Difference) Error() string {
+func (d *DifferenceError) Error() string {
 	where := "recording: line " + strconv.Itoa(d.Line)
 	switch {
 	case d.Line == 0:
@@ -63,7 +63,7 @@ type CompareOptions struct {
 	Ignore func(path string) bool
 }
 
-// Compare returns the first difference between two recordings as a [*Difference], nil if
+// Compare returns the first difference between two recordings as a [*DifferenceError], nil if
 // there is none. Times and the order of members do not matter. IDs, cursors, progress tokens,
 // states, names of sessions, and IDs of tasks may be others in the second recording, if they
 // appear at the same places. Nil means an empty recording or no options.
@@ -76,9 +76,9 @@ func Compare(want, got *Recording, opts *CompareOptions) error {
 	for i := range max(len(a), len(b)) {
 		switch {
 		case i >= len(b):
-			return &Difference{Line: a[i].line, Missing: "the other recording ends before " + a[i].summary}
+			return &DifferenceError{Line: a[i].line, Missing: "the other recording ends before " + a[i].summary}
 		case i >= len(a):
-			return &Difference{Other: b[i].line, Missing: "the other recording goes on with line " + strconv.Itoa(b[i].line) + ", " + b[i].summary}
+			return &DifferenceError{Other: b[i].line, Missing: "the other recording goes on with line " + strconv.Itoa(b[i].line) + ", " + b[i].summary}
 		}
 		if d := differ("", a[i].flat, b[i].flat, ignore); d != nil {
 			d.Line, d.Other = a[i].line, b[i].line
@@ -135,7 +135,7 @@ func (e *Entry) summary() string {
 }
 
 // differ returns the first difference of two values, nil if there is none.
-func differ(path string, want, got any, ignore func(string) bool) *Difference {
+func differ(path string, want, got any, ignore func(string) bool) *DifferenceError {
 	if path != "" && ignore != nil && ignore(path) {
 		return nil
 	}
@@ -158,7 +158,7 @@ func differ(path string, want, got any, ignore func(string) bool) *Difference {
 			return nil
 		}
 	}
-	return &Difference{Path: path, Want: asText(want), Got: asText(got)}
+	return &DifferenceError{Path: path, Want: asText(want), Got: asText(got)}
 }
 
 // asText returns a normalized value as JSON.
@@ -180,7 +180,7 @@ func isScalar(v any) bool {
 	return true
 }
 
-func differObjects(path string, want, got map[string]any, ignore func(string) bool) *Difference {
+func differObjects(path string, want, got map[string]any, ignore func(string) bool) *DifferenceError {
 	names := maps.Clone(want)
 	maps.Copy(names, got)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -197,9 +197,9 @@ func differObjects(path string, want, got map[string]any, ignore func(string) bo
 			}
 		case ignore != nil && ignore(member):
 		case inWant:
-			return &Difference{Path: member, Missing: "it is missing, want " + shorten(asText(a))}
+			return &DifferenceError{Path: member, Missing: "it is missing, want " + shorten(asText(a))}
 		default:
-			return &Difference{Path: member, Missing: "it is not expected, got " + shorten(asText(b))}
+			return &DifferenceError{Path: member, Missing: "it is not expected, got " + shorten(asText(b))}
 		}
 	}
 	return nil

@@ -194,7 +194,7 @@ type recordedConn struct {
 func (c *recordedConn) Unwrap() transport.Conn { return c.Conn }
 
 func (c *recordedConn) entry(d Direction) Entry {
-	return Entry{Direction: d, Era: c.era.Load().(Era), Session: c.session, Stream: c.stream.Load()} //nolint:errcheck // only eras are stored
+	return Entry{Direction: d, Era: c.era.Load().(Era), Session: c.session, Stream: c.stream.Load()}
 }
 
 // sent records a message to the server, and returns its entry without the message.

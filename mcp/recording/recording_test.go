@@ -172,7 +172,7 @@ func TestCompare(t *testing.T) {
 		}
 		other := strings.Replace(b, "first", "second", 1)
 		err := recording.Compare(read(t, a), read(t, other), nil)
-		d, ok := errors.AsType[*recording.Difference](err)
+		d, ok := errors.AsType[*recording.DifferenceError](err)
 		if !ok || d.Path != "message.result.contents[0].text" || d.Want != `"first"` || d.Got != `"second"` {
 			t.Errorf("got %v", err)
 		}

@@ -261,7 +261,7 @@ func (c *fakeServer) find(got *transport.Message) (line int, again bool, err err
 	if nearest != nil {
 		return 0, false, nearest
 	}
-	return 0, false, &Difference{Missing: "the client sends " + (&Entry{parsed: *got}).summary() + ", which the recording does not have"}
+	return 0, false, &DifferenceError{Missing: "the client sends " + (&Entry{parsed: *got}).summary() + ", which the recording does not have"}
 }
 
 // candidates returns the entries that a message of the client may match.
@@ -334,7 +334,8 @@ func (c *fakeServer) belonging(line int) []int {
 		return latest
 	}
 	for i, e := range c.entries {
-		m, of := &e.parsed, latest
+		m := &e.parsed
+		var of int
 		switch {
 		case e.Failure != nil:
 			of = find(ToServer, e.Failure.ID)
