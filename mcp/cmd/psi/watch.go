@@ -5,8 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"slices"
 
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcp"
@@ -45,6 +47,9 @@ notifications/resources/updated test://menu
 			return err
 		}
 		defer sub.Close()
+		if err := checkAccepted(&sub.Accepted, uris); err != nil {
+			return err
+		}
 		for seen := 0; count <= 0 || seen < count; seen++ {
 			select {
 			case change := <-changes:
@@ -60,6 +65,20 @@ notifications/resources/updated test://menu
 		return nil
 	}
 	return c
+}
+
+// checkAccepted returns an error if the server does not announce what was asked for, so that
+// psi does not wait for what never comes.
+func checkAccepted(accepted *mcp.SubscriptionFilter, uris []string) error {
+	for _, uri := range uris {
+		if !slices.Contains(accepted.ResourceSubscriptions, uri) {
+			return fmt.Errorf("the server does not announce updates of %q", uri)
+		}
+	}
+	if len(uris) == 0 && !accepted.ToolsListChanged && !accepted.PromptsListChanged && !accepted.ResourcesListChanged {
+		return errors.New("the server announces no changes of its lists; name resources to watch")
+	}
+	return nil
 }
 
 func (e *env) writeChange(change mcp.Change) error {
