@@ -114,7 +114,7 @@ type recorded struct {
 // ServeMCP implements [mcp.Handler].
 func (h *recorded) ServeMCP(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
 	r := h.recorder
-	if ctx.Value(quietKey{}) != nil {
+	if req.Principal != nil && ctx.Value(quietKey{}) != nil { // requests of the page have a principal
 		return h.next.ServeMCP(ctx, req)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
