@@ -170,3 +170,26 @@ func TestMiddleware(t *testing.T) {
 		}
 	})
 }
+
+// An argument that is mirrored in a header is redacted there, too, whatever the header is
+// called.
+func TestHeaders(t *testing.T) {
+	var file lockedBuffer
+	conn, err := mcptest.Record(mcp.InProcess(newMux()), &file).Connect(t.Context(), func(transport.Message, transport.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	arguments := `{"name":"echo","arguments":{"apiKey":"hunter2","region":"eu \"west\"","shard":42}}`
+	m := &transport.Outgoing{
+		ID: transport.IntID(1), Method: mcp.MethodCallTool, Version: mcp.LatestVersion, Body: transport.AppendRequest(nil, transport.IntID(1), mcp.MethodCallTool, []byte(arguments)),
+		Params: []transport.HeaderParam{{Key: "Mcp-Param-Account", Value: "hunter2"}, {Key: "Mcp-Param-Region", Value: `eu "west"`}, {Key: "Mcp-Param-Shard", Value: "42"}},
+	}
+	if _, err := conn.Call(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	want := `"header":{"Mcp-Param-Account":"(redacted)","Mcp-Param-Region":"eu \"west\"","Mcp-Param-Shard":"42"}`
+	if recorded := file.String(); !strings.Contains(recorded, want) || strings.Contains(recorded, "hunter2") {
+		t.Errorf("the recording is\n%s", recorded)
+	}
+}

@@ -4,6 +4,7 @@
 package recording
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp/transport"
@@ -108,8 +110,10 @@ func (r *Recorder) write(e Entry, m []byte) {
 	if m != nil {
 		e.Message = redact.JSON(m, r.rules)
 	}
-	for key, value := range e.Header {
-		e.Header[key] = r.rules.Text(value)
+	for key, value := range e.Header { // which mirrors an argument, that may be redacted
+		if quoted := jsonscan.AppendString(nil, value); !bytes.Contains(e.Message, quoted[1:len(quoted)-1]) {
+			e.Header[key] = redact.Redacted
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
