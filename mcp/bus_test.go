@@ -28,6 +28,7 @@ type wire struct {
 	published, subscriptions int
 	longest                  int    // bytes of a message
 	lose                     func() // of the last subscription: reports lost messages
+	fail                     func() // ends the last subscription with errCut
 }
 
 func newWire() *wire { return &wire{Topics: store.NewMemory(nil)} }
@@ -67,6 +68,7 @@ func (w *wire) Subscribe(ctx context.Context, topic string) (store.Subscription,
 	w.subscriptions++
 	lossy := &lossySubscription{Subscription: sub, wire: w, lost: make(chan struct{}, 1)}
 	w.lose = func() { lossy.lost <- struct{}{}; _ = w.Topics.Publish(ctx, topic, []byte("lost")) }
+	w.fail = func() { _ = w.Topics.Publish(ctx, topic, []byte("fail")) }
 	return lossy, err
 }
 
@@ -82,6 +84,9 @@ func (s *lossySubscription) Next(ctx context.Context) ([]byte, error) {
 	if string(message) == "lost" {
 		<-s.lost
 		return nil, store.ErrOverflow
+	}
+	if string(message) == "fail" {
+		return nil, errCut
 	}
 	return message, err
 }
@@ -251,6 +256,29 @@ func TestBusGathersChanges(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A subscription of the bus that fails is logged, and made again: everything may have
+// changed meanwhile.
+func TestBusThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lockedBuffer
+		bus := newWire()
+		mux := mcp.NewMux("replica", "v1", &mcp.MuxOptions{Bus: bus, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		mux.Tool("tool", says(""))
+		mux.Resource("file:///a", reads(""))
+		changes := changesHeardBy(t, mcptest.Connect(t, mux))
+		for n := range 2 {
+			bus.fail()
+			everythingOnce(t, changes)
+			if got := strings.Count(log.String(), `msg="mcp: changes at other replicas are not received" error="the wire is cut"`); got != n+1 {
+				t.Errorf("after %d failures: logged %s", n+1, log.String())
+			}
+			if _, subscriptions := bus.counts(); subscriptions != 1 {
+				t.Errorf("there are %d subscriptions", subscriptions)
+			}
+		}
+	})
 }
 
 // A bus that stays cut for a minute loses changes, which is logged once for each of them.

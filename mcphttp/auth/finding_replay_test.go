@@ -43,3 +43,34 @@ func TestFindingS12ReplayModel(t *testing.T) {
 		})
 	}
 }
+
+// A memory that is full forgets the oldest proofs of the key that has more than its share,
+// and no others: those of that time are then rejected.
+func TestReplayShares(t *testing.T) {
+	for range 20 { // the order of keys is random
+		synctest.Test(t, func(t *testing.T) {
+			memory := auth.NewReplay(5*time.Minute, 16)
+			issued := func(i int) time.Time { return time.Now().Add(-time.Duration(i) * 19 * time.Second) } // each in a slice of its own
+			counts := map[string]int{"few": 2, "some": 6, "many": 8}
+			for key, n := range counts {
+				for i := range n {
+					if !memory.First(key, fmt.Sprint(i), issued(i)) {
+						t.Fatalf("proof %d of %s is not the first", i, key)
+					}
+				}
+			}
+			if !memory.First("new", "0", issued(0)) {
+				t.Error("a new key has no room")
+			}
+			if proofs, _ := memory.Size(); proofs != 16 {
+				t.Errorf("%d proofs are kept", proofs)
+			}
+			if memory.First("many", "other", issued(7)) {
+				t.Error("the oldest proofs of the key with the most are not rejected")
+			}
+			if !memory.First("some", "other", issued(5)) {
+				t.Error("the oldest proofs of a key with its share are rejected")
+			}
+		})
+	}
+}
