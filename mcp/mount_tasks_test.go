@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )
@@ -33,7 +35,7 @@ func newTaskServer(hasTasks bool) *taskServer {
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			switch req.Method {
-			case mcp.MethodCallTool, "tasks/get", "tasks/update", "tasks/cancel":
+			case mcp.MethodCallTool, "tasks/get", "tasks/update", "tasks/cancel", "tasks/list":
 				s.heard = append(s.heard, fmt.Sprint(req.Method, " ", req.Name()))
 				res := new(mcp.EmptyResult)
 				if err := json.Unmarshal([]byte(s.result), res); err != nil {
@@ -53,22 +55,28 @@ func newTaskServer(hasTasks bool) *taskServer {
 	return s
 }
 
-var sealedID = regexp.MustCompile(`("taskId":|taskIds":\[)"[^"]{20,}"`)
+var logMessage = regexp.MustCompile(`msg="[^"]*"`)
+
+var sealedID = regexp.MustCompile(`("taskId":|taskIds":\[|"nextCursor":)"[^"]{20,}"`)
 
 // What a mux makes of the tasks of a mounted server, and of requests about them that are
 // wrong or come from a client without tasks.
 func TestMountedTasks(t *testing.T) {
 	var text strings.Builder
 	play := func(child *taskServer, method, members, extensions string) string {
-		mux := mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: quiet().Logger, MaxSubscriptions: 2})
+		var log lockedBuffer
+		mux := mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxSubscriptions: 2})
 		mux.Mount("in_", child.Mux)
 		meta := strings.Replace(eras[0].meta, `{"elicitation":{}}`, `{"extensions":{`+extensions+`}}`, 1)
 		send := func(method, members string) string {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var acknowledged string
-			res, err := core.Serve(ctx, mux, mcptest.NewRequest(method, json.RawMessage(sample{method, members}.params(meta))),
-				notifier(func(_ string, params json.RawMessage) { acknowledged = string(params); cancel() }), quiet().Logger)
+			req := core.Detach(mcptest.NewRequest(method, json.RawMessage(sample{method, members}.params(meta))))
+			if method == tasking.MethodList && extensions != "" {
+				core.SetTaskTerms(req, &tasking.Terms{}) // as for clients of 2025-11-25
+			}
+			res, err := core.Serve(ctx, mux, req, notifier(func(_ string, params json.RawMessage) { acknowledged = string(params); cancel() }), quiet().Logger)
 			if method == mcp.MethodListen && acknowledged != "" {
 				acknowledged, _, _ = strings.Cut(acknowledged, `,"_meta"`)
 				return acknowledged
@@ -81,7 +89,8 @@ func TestMountedTasks(t *testing.T) {
 		_ = json.Unmarshal([]byte(send(mcp.MethodCallTool, `"name":"in_t"`)), &created)
 		child.result, child.err, child.heard = result, err, nil
 		members = strings.ReplaceAll(members, "ID", created.TaskID)
-		return sealedID.ReplaceAllString(send(method, members), `$1"..."`) + fmt.Sprintf(" %q", child.heard)
+		outcome := sealedID.ReplaceAllString(send(method, members), `$1"..."`)
+		return outcome + fmt.Sprintf(" %q", child.heard) + strings.Join(logMessage.FindAllString(log.String(), -1), " ")
 	}
 	const tasks, one = `"` + tasksExtension + `":{}`, `"taskId":"ID"`
 	for _, c := range []struct{ method, members, result string }{
@@ -98,6 +107,10 @@ func TestMountedTasks(t *testing.T) {
 		{"tasks/get", `"taskId":"none"`, `{}`}, {"tasks/get", ``, `{}`},
 		{"tasks/update", one + `,"inputResponses":{}`, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"child"}}}`}, {"tasks/update", `"taskId":"none"`, `{}`},
 		{"tasks/cancel", one, `{}`}, {"tasks/cancel", `"taskId":7`, `{}`}, {"tasks/list", ``, `{}`},
+		{"tasks/list", ``, `{"tasks":[{"task":{"taskId":"inner","status":"working"}},{"task":{"taskId":"other","status":"completed"},"isError":true}]}`},
+		{"tasks/list", ``, `{"tasks":[{"task":{"taskId":"inner"}}],"nextCursor":"more"}`},
+		{"tasks/list", ``, `{"tasks":[{"task":{"status":"working"}},{}]}`}, {"tasks/list", ``, `{"tasks":7}`},
+		{"tasks/list", `"cursor":"none"`, `{}`},
 		{mcp.MethodListen, `"notifications":{"taskIds":["ID"]}`, `{}`},
 		{mcp.MethodListen, `"notifications":{"taskIds":["ID","none"]}`, `{}`},
 		{mcp.MethodListen, `"notifications":{"taskIds":["ID","none","more"]}`, `{}`},
