@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
@@ -122,6 +123,7 @@ type scene struct {
 	store   *faultyStore
 	sites   [2]*site
 	muxes   [2]*mcp.Mux
+	served  [2]*mcphttp.Handler
 	session header
 	id      string // of the last event
 	asked   string // the ID of the last question
@@ -207,12 +209,35 @@ func (s *scene) step(do func(*scene)) string {
 	synctest.Wait()
 	pass(5700 * time.Millisecond) // not when anything else happens
 	synctest.Wait()
+	for i := range s.served {
+		s.note(s.state(i))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slices.Sort(s.news) // of goroutines that do not wait for each other
 	text := strings.Join(slices.Compact(s.news), "")
 	s.news = nil
 	return anySession.ReplaceAllString(text, "")
+}
+
+// state says what a replica keeps, if it keeps anything: requests in flight and streams,
+// those with a client, and those with events.
+func (s *scene) state(replica int) string {
+	var attached, kept int
+	all := mcphttp.Internal(seam.Key{}).Streams(s.served[replica])
+	for _, stream := range all {
+		if stream.Attached {
+			attached++
+		}
+		if stream.Kept > 0 {
+			kept++
+		}
+	}
+	inFlight := mcphttp.Internal(seam.Key{}).InFlight(s.served[replica])
+	if inFlight+len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  state %d: %d in flight, %d streams, %d with a client, %d with events\n", replica, inFlight, len(all), attached, kept)
 }
 
 func newScene(t *testing.T, idle time.Duration) *scene {
@@ -237,7 +262,7 @@ func newScene(t *testing.T, idle time.Duration) *scene {
 			cancel()
 			_ = h.Shutdown(ctx)
 		})
-		s.sites[i], s.muxes[i] = serve(t, h), mux
+		s.sites[i], s.muxes[i], s.served[i] = serve(t, h), mux, h
 	}
 	return s
 }
