@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -161,5 +162,74 @@ func TestStateIsSealed(t *testing.T) {
 	res, _, err := mcptest.Do(t, mux, cl.NewRequest(mcp.MethodCallTool, again))
 	if err != nil || textOf(res.(*mcp.CallToolResult)) != "true" {
 		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// State that cannot be read fails every use of it, also in a handler that goes on after the
+// first.
+func TestUnreadableStateFailsEveryUse(t *testing.T) {
+	var errs []error
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		for _, key := range []string{"a", "b"} {
+			_, err := mcp.Once(ctx, key, func() (int, error) { return 1, nil })
+			errs = append(errs, err)
+		}
+		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
+		errs = append(errs, err)
+		return "", nil
+	}, nil))
+	p, state := tool("ask", ""), "forged"
+	p.RequestState = &state
+	_, _, _ = mcptest.Do(t, mux, new(mcptest.Client).NewRequest(mcp.MethodCallTool, p))
+	for i, err := range errs {
+		if mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Errorf("use %d: %v", i, err)
+		}
+	}
+	if len(errs) != 3 {
+		t.Errorf("%d uses", len(errs))
+	}
+}
+
+// A handler can ask the user to visit pages of the web only.
+func TestURLsToVisit(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"https://example.com/a?b#c": true, "http://localhost:1/": true, "": false, "example.com": false, "https://": false, "https:/example.com": false,
+		"ftp://example.com/": false, "javascript:alert(1)": false, "//example.com": false, "https://%zz": false,
+	} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("ask", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+			return nil, mcp.ElicitURL(ctx, "k", "?", url)
+		}))
+		client := &mcptest.Client{Options: mcp.ClientOptions{ElicitURL: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }}}
+		res, _, err := mcptest.Do(t, mux, client.NewRequest(mcp.MethodCallTool, tool("ask", "")))
+		if _, asked := res.(*mcp.InputRequired); asked != ok || !ok && !strings.Contains(fmt.Sprint(err), "is not the URL of a page") {
+			t.Errorf("%q: %+v, %v", url, res, err)
+		}
+	}
+}
+
+// A source of a list whose cursor has more than 64 KiB is listed up to there, and logged.
+func TestLongCursorOfSource(t *testing.T) {
+	for size, more := range map[int]bool{64 << 10: true, 64<<10 + 1: false} {
+		var log lockedBuffer
+		inner := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListTools {
+				return nil, mcp.NewMethodNotFoundError(req.Method)
+			}
+			cursor := strings.Repeat("c", size)
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}}, Page: mcp.Page{NextCursor: &cursor}}, nil
+		})
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		mux.Mount("in_", inner)
+		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodListTools, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := res.(*mcp.ListToolsResult)
+		if len(list.Tools) != 1 || (list.NextCursor != nil) != more || strings.Contains(log.String(), "its cursor has 65537 bytes") == more {
+			t.Errorf("a cursor of %d bytes: %d tools, more: %v, logged %s", size, len(list.Tools), list.NextCursor != nil, log.String())
+		}
 	}
 }

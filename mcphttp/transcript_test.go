@@ -25,7 +25,7 @@ var oddHeaders = map[string][]string{
 	"Accept":               {"", "application/json", "text/event-stream", "*/*", "text/*;q=0.5", "application/json;q=0", "text/html", "application/json;q=x, text/event-stream;q=0.000"},
 	"Content-Type":         {"", "text/plain", "application/json; charset=utf-8", "application/json-patch+json", "application/json;"},
 	"Origin":               {"http://localhost", "https://evil.example", "null", "http://localhost:81", "::"},
-	"Host":                 {"127.0.0.1", "evil.example", "[::1]:80"},
+	"Host":                 {"127.0.0.1", "evil.example", "[::1]:80", ":80"},
 	"Sec-Fetch-Site":       {"cross-site", "same-origin", "none"},
 	"MCP-Protocol-Version": {"", "2026-07-28", "2025-11-25", "2024-11-05", "1999-01-01", "x"},
 	"Mcp-Method":           {"", "tools/list", "tools/call"},
