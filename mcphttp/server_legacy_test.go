@@ -300,6 +300,9 @@ func TestSessionIdle(t *testing.T) {
 		for range 1000 {
 			s.open("2025-11-25")
 		}
+		for _, version := range []string{"2025-03-26", "2025-11-25"} { // which has no batches
+			whole(t, s.post("["+call(1, "hello")+"]", s.open(version)))
+		}
 		all := slices.Collect(handler.Sessions())
 		if res := whole(t, s.post(call(1, "hour"), h)); !strings.Contains(res.body, "an hour later") {
 			t.Errorf("after an hour: %d %s", res.status, res.body)
