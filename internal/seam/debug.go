@@ -3,6 +3,8 @@
 
 package seam
 
+import "time"
+
 // A Registration is a handler that is registered on a mux.
 type Registration struct {
 	// Kind is "tool", "prompt", "resource", "method" or "mount".
@@ -37,4 +39,21 @@ type Stream struct {
 	IsStandalone bool   `json:"standalone"` // it belongs to no request
 	Attached     bool   `json:"attached"`   // a client reads it
 	Kept         int    `json:"kept"`       // bytes of events, for a client that resumes it
+}
+
+// A Task is one whose handler runs in this process.
+type Task struct {
+	ID       string    `json:"id"`   // not the task's own, which is a secret
+	Tool     string    `json:"tool"` // "" before its request has reached the tool
+	Caller   string    `json:"caller,omitempty"`
+	Message  string    `json:"message,omitempty"` // the latest status message
+	Created  time.Time `json:"created"`
+	Attempts int       `json:"attempts"` // runs since its last progress that ended with their process, and this one
+}
+
+// Tasks are those of one manager in this process.
+type Tasks struct {
+	Running []Task `json:"running"` // oldest first
+	Waiting int    `json:"waiting"` // for a slot
+	Slots   int    `json:"slots"`
 }

@@ -47,6 +47,7 @@ type run struct {
 	message string // the latest status message
 	written string // the one in the store
 	reached bool   // the request reached its tool
+	tool    string // "" before that
 	failed  error  // why something could not be stored
 }
 
@@ -216,7 +217,7 @@ func (r *run) contextFor(ctx context.Context) context.Context {
 // serve calls the handler of the tool.
 func (r *run) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {
 	r.mu.Lock()
-	r.reached = true
+	r.reached, r.tool = true, req.Name()
 	r.mu.Unlock()
 	inner := core.DetachWithProgress(req)
 	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // a tool that it calls is no part of the run

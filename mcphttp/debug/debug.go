@@ -15,12 +15,14 @@ import (
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcphttp"
 )
 
 var (
-	core = mcp.Internal(seam.Key{})
-	web  = mcphttp.Internal(seam.Key{})
+	core       = mcp.Internal(seam.Key{})
+	web        = mcphttp.Internal(seam.Key{})
+	background = tasks.Internal(seam.Key{})
 )
 
 // An Endpoint has sessions to show: a [*mcphttp.Handler], a [*mcphttp.SSEHandler], or anything
@@ -34,6 +36,8 @@ type Endpoint interface {
 type Options struct {
 	// Endpoints serve the handler, and have sessions and streams to show.
 	Endpoints []Endpoint
+	// Tasks are the managers of the tools that run in the background.
+	Tasks []*tasks.Manager
 	// Authorize decides who may see the page and use it. It returns the principal of the calls
 	// that are made from the page, which handlers and logs get; nil means one with the issuer
 	// "psi/debug". Its error is logged, and the request refused with 403. Nil means that
@@ -77,6 +81,7 @@ func (o *Options) withDefaults() Options {
 		opts = *o
 	}
 	opts.Endpoints = slices.Clone(opts.Endpoints)
+	opts.Tasks = slices.Clone(opts.Tasks)
 	opts.AllowedHosts = slices.Clone(opts.AllowedHosts)
 	opts.MaxRecent = atLeastOne(opts.MaxRecent, 200)
 	opts.MaxValue = atLeastOne(opts.MaxValue, 64<<10)
@@ -104,7 +109,7 @@ func Handler(h mcp.Handler, endpoints ...Endpoint) http.Handler {
 // NewHandler returns a handler that serves the page about h: a [*mcp.Mux]; a [*mcp.Conn], to
 // which it adds middleware; or any other handler, of which only the calls are observed that are
 // made from the page. It may be mounted under any path, and is safe for concurrent use. It panics
-// if h or an endpoint is nil.
+// if h, an endpoint or a manager of tasks is nil.
 func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	if f, ok := h.(mcp.HandlerFunc); h == nil || ok && f == nil {
 		panic("debug: NewHandler: the handler is nil")
@@ -112,6 +117,9 @@ func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	o := opts.withDefaults()
 	if i := slices.Index(o.Endpoints, nil); i >= 0 {
 		panic(fmt.Sprintf("debug: NewHandler: endpoint %d of %d is nil", i+1, len(o.Endpoints)))
+	}
+	if i := slices.Index(o.Tasks, nil); i >= 0 {
+		panic(fmt.Sprintf("debug: NewHandler: manager %d of %d of tasks is nil", i+1, len(o.Tasks)))
 	}
 	p := &page{
 		handler: h, opts: o, rules: redact.Rules{Name: o.Secret, Text: redact.Text},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/debug"
 )
@@ -35,6 +36,20 @@ type overview struct {
 		Streams  []struct{ Session string }
 	}
 	Subscriptions []struct{ Covers, Waiting int }
+	Tasks         []struct {
+		Running        []struct{ ID, Tool, Message string }
+		Waiting, Slots int
+	}
+}
+
+// ofTool returns the requests that have ended for a tool, the last first.
+func (o *overview) ofTool(name string) (all []shownRequest) {
+	for _, r := range o.Recent {
+		if r.Name == name {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 type shownRequest struct {
@@ -87,7 +102,11 @@ func TestOverview(t *testing.T) {
 			if o.Server.Name != "shop" || o.Server.Version != "v1.2.3" || len(o.Plots) != 2 {
 				t.Errorf("%+v", o)
 			}
-			second, first := o.Recent[0], o.Recent[1]
+			asked := o.ofTool("ask")
+			if len(asked) != 2 {
+				t.Fatalf("%+v", o.Recent)
+			}
+			second, first := asked[0], asked[1]
 			if first.Name != "ask" || first.Round != 1 || first.Outcome != "input_required" || second.Round != 2 || second.Outcome != "ok" {
 				t.Errorf("%+v\n%+v", first, second)
 			}
@@ -113,6 +132,42 @@ func (s *site) post2(form url.Values) {
 	s.Helper()
 	if res, body := s.do(s.request(http.MethodPost, "", form)); res.StatusCode != http.StatusOK {
 		s.Fatalf("%s\n%s", res.Status, body)
+	}
+}
+
+// Tasks that run in this process are shown, without the IDs by which clients know them.
+func TestTasks(t *testing.T) {
+	mux := mcp.NewMux("farm", "v1", &mcp.MuxOptions{Logger: quiet})
+	manager := tasks.New("farm", &tasks.Options{Logger: quiet, MaxRunning: 3})
+	manager.Register(mux)
+	t.Cleanup(func() { _ = manager.Shutdown(context.Background()) })
+	begun, gate := make(chan struct{}), make(chan struct{})
+	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(func(ctx context.Context, _ empty) (string, error) {
+		mcp.Progress(ctx, 1, 2, "the first frame")
+		close(begun)
+		<-gate
+		return "done", nil
+	}, nil))
+	address, s := endpoint(t, mux, &debug.Options{Tasks: []*tasks.Manager{manager}})
+	conn := connect(t, address, mcp.LatestVersion, &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}})
+	h, _, err := tasks.Start(t.Context(), conn, &mcp.CallToolParams{Name: "render"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	o := decode[overview](s, "?format=json")
+	if len(o.Tasks) != 1 || o.Tasks[0].Slots != 3 || len(o.Tasks[0].Running) != 1 {
+		t.Fatalf("%+v", o.Tasks)
+	}
+	if got := o.Tasks[0].Running[0]; got.Tool != "render" || got.Message != "the first frame (1 of 2)" || got.ID == "" {
+		t.Errorf("%+v", got)
+	}
+	if page := s.page(""); !strings.Contains(page, "the first frame") || strings.Contains(page, h.ID) {
+		t.Error(page)
+	}
+	close(gate)
+	if _, err := h.Wait(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/tasks"
 )
 
 // A view is a page: a name, by which the query asks for it and the template shows it, the events
@@ -44,6 +45,7 @@ type overview struct {
 	Runs          []runSummary        `json:"calls"`
 	Endpoints     []endpoint          `json:"endpoints"`
 	Subscriptions []seam.Subscription `json:"subscriptions"`
+	Tasks         []seam.Tasks        `json:"tasks"` // of each manager
 }
 
 // server is what the handler says about itself.
@@ -116,7 +118,20 @@ func (p *page) overview(r *http.Request, caller *mcp.Principal) (string, any, er
 	if mux, ok := p.handler.(*mcp.Mux); ok {
 		o.Subscriptions = core.Subscriptions(mux)
 	}
+	for _, m := range p.opts.Tasks {
+		o.Tasks = append(o.Tasks, p.showTasks(m))
+	}
 	return "Overview", o, nil
+}
+
+// showTasks returns what is shown of the tasks of a manager.
+func (p *page) showTasks(m *tasks.Manager) seam.Tasks {
+	all := background.Tasks(m)
+	all.Running = all.Running[:min(len(all.Running), maxShown)]
+	for i := range all.Running {
+		all.Running[i].Message = redact.Text(all.Running[i].Message)
+	}
+	return all
 }
 
 // serverFor returns what the handler says about itself, or why that is not known.
