@@ -181,7 +181,9 @@ func TestUnreadableStateFailsEveryUse(t *testing.T) {
 	}, nil))
 	p, state := tool("ask", ""), "forged"
 	p.RequestState = &state
-	_, _, _ = mcptest.Do(t, mux, new(mcptest.Client).NewRequest(mcp.MethodCallTool, p))
+	if _, _, err := mcptest.Do(t, mux, new(mcptest.Client).NewRequest(mcp.MethodCallTool, p)); err != nil {
+		t.Error("the handler decides:", err)
+	}
 	for i, err := range errs {
 		if mcp.CodeOf(err) != mcp.CodeInvalidParams {
 			t.Errorf("use %d: %v", i, err)
