@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -28,12 +29,13 @@ func statusOf(err error) int {
 	return http.StatusBadGateway
 }
 
-// policy allows the page its own script, style and requests, and images in results.
+// policy allows the page its own script, style and requests, and images in results. The form that
+// opens an app is answered with a redirect to the host of apps, which follows.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"media-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+	"media-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self' "
 
-func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
+func (p *page) setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", strings.TrimSpace(policy+p.opts.Apps))
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -22,9 +22,10 @@ const (
 	patience = 300 * time.Millisecond // how long the response to a call waits for its end
 )
 
-// actions are what forms of the page do. They return the query of the page to show then.
-var actions = map[string]func(*page, *http.Request, *mcp.Principal) (url.Values, error){
+// actions are what forms of the page do. They return the address to show then.
+var actions = map[string]func(*page, *http.Request, *mcp.Principal) (*url.URL, error){
 	"call":   (*page).actCall,
+	"app":    (*page).actApp,
 	"answer": (*page).actAnswer,
 	"stop":   (*page).actStop,
 	"cancel": (*page).actCancel,
@@ -39,14 +40,21 @@ func (p *page) servePost(w http.ResponseWriter, r *http.Request, caller *mcp.Pri
 		p.fail(w, r, err)
 		return
 	}
-	if isJSON(r) {
-		next.Set("format", "json")
+	if isJSON(r) && !next.IsAbs() {
+		q := next.Query()
+		q.Set("format", "json")
+		next = addressOf(q)
 	}
-	w.Header().Set("Location", "?"+next.Encode())
+	w.Header().Set("Location", next.String())
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) (url.Values, error) {
+// addressOf returns the address of a view of the page.
+func addressOf(query url.Values) *url.URL {
+	return &url.URL{RawQuery: query.Encode(), ForceQuery: true}
+}
+
+func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	if p.opts.ReadOnly {
 		return nil, failure{http.StatusForbidden, "the page is read-only (Options.ReadOnly)"}
 	}
@@ -62,7 +70,7 @@ func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal
 }
 
 // actCall calls a tool, gets a prompt or reads a resource.
-func (p *page) actCall(r *http.Request, caller *mcp.Principal) (url.Values, error) {
+func (p *page) actCall(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	kind, name := r.PostForm.Get("kind"), r.PostForm.Get("name")
 	it, err := p.item(r.Context(), caller, kind, name)
 	if err != nil {
@@ -79,15 +87,15 @@ func (p *page) actCall(r *http.Request, caller *mcp.Principal) (url.Values, erro
 	return started.page(r.Context()), nil
 }
 
-// page returns the query of the page of a run. It waits a moment for the end of the run, so that the
+// page returns the address of the page of a run. It waits a moment for the end of the run, so that the
 // page shows it at once.
-func (r *run) page(ctx context.Context) url.Values {
+func (r *run) page(ctx context.Context) *url.URL {
 	select {
 	case <-r.done:
 	case <-time.After(patience):
 	case <-ctx.Done():
 	}
-	return url.Values{"view": {"run"}, "id": {r.id}}
+	return addressOf(url.Values{"view": {"run"}, "id": {r.id}})
 }
 
 // request returns the request that a form describes.
@@ -113,7 +121,7 @@ func (it *item) request(form url.Values) (method string, params any, err error) 
 }
 
 // actAnswer answers a question of a run.
-func (p *page) actAnswer(r *http.Request, _ *mcp.Principal) (url.Values, error) {
+func (p *page) actAnswer(r *http.Request, _ *mcp.Principal) (*url.URL, error) {
 	asked, err := p.runs.find(r.PostForm.Get("id"))
 	if err != nil {
 		return nil, err
@@ -149,7 +157,7 @@ func (q *question) read(form url.Values) (answer, error) {
 }
 
 // actStop cancels a run.
-func (p *page) actStop(r *http.Request, _ *mcp.Principal) (url.Values, error) {
+func (p *page) actStop(r *http.Request, _ *mcp.Principal) (*url.URL, error) {
 	started, err := p.runs.find(r.PostForm.Get("id"))
 	if err != nil {
 		return nil, err
@@ -159,24 +167,24 @@ func (p *page) actStop(r *http.Request, _ *mcp.Principal) (url.Values, error) {
 }
 
 // actCancel cancels a request of any caller.
-func (p *page) actCancel(r *http.Request, caller *mcp.Principal) (url.Values, error) {
+func (p *page) actCancel(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	number, err := strconv.ParseUint(r.PostForm.Get("request"), 10, 64)
 	if err != nil || !p.recorder.cancelRequest(number) {
 		return nil, failure{http.StatusConflict, "this request is not in flight any more"}
 	}
 	p.opts.Logger.InfoContext(r.Context(), "debug: a request was cancelled from the page", "by", caller.Subject, "number", number)
-	return url.Values{}, nil
+	return addressOf(nil), nil
 }
 
 // actEnd ends a session.
-func (p *page) actEnd(r *http.Request, caller *mcp.Principal) (url.Values, error) {
+func (p *page) actEnd(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	id := r.PostForm.Get("session")
 	for _, e := range p.opts.Endpoints {
 		for s := range e.Sessions() {
 			if id != "" && digest.Session(s.ID()) == id {
 				p.opts.Logger.InfoContext(r.Context(), "debug: a session was ended from the page", "by", caller.Subject, "session", id)
 				s.Close()
-				return url.Values{}, nil
+				return addressOf(nil), nil
 			}
 		}
 	}

@@ -49,6 +49,11 @@ type Options struct {
 	Authorize func(r *http.Request) (*mcp.Principal, error)
 	// AllowedHosts are the names under which the page is reached, as in [mcphttp.Options].
 	AllowedHosts []string
+	// Apps is the origin of a host of MCP Apps for the same server, such as "http://127.0.0.1:8081"; see
+	// [github.com/go-psi/psi/mcp/apps/host]. Tools with an app get a button that shows the app there, with the
+	// arguments in the form. Its name must be the one under which the page is reached: browsers
+	// treat localhost and 127.0.0.1 as different sites. Empty means that there is none.
+	Apps string
 	// ReadOnly serves the page without the forms that call, cancel and end something.
 	ReadOnly bool
 	// Always observes the server while nobody looks, too, so that the first look shows what
@@ -109,7 +114,7 @@ func Handler(h mcp.Handler, endpoints ...Endpoint) http.Handler {
 // NewHandler returns a handler that serves the page about h: a [*mcp.Mux]; a [*mcp.Conn], to
 // which it adds middleware; or any other handler, of which only the calls are observed that are
 // made from the page. It may be mounted under any path, and is safe for concurrent use. It panics
-// if h, an endpoint or a manager of tasks is nil.
+// if h, an endpoint or a manager of tasks is nil, or if Options.Apps is not an origin.
 func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	if f, ok := h.(mcp.HandlerFunc); h == nil || ok && f == nil {
 		panic("debug: NewHandler: the handler is nil")
@@ -121,6 +126,7 @@ func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	if i := slices.Index(o.Tasks, nil); i >= 0 {
 		panic(fmt.Sprintf("debug: NewHandler: manager %d of %d of tasks is nil", i+1, len(o.Tasks)))
 	}
+	o.Apps = originOfApps(o.Apps)
 	p := &page{
 		handler: h, opts: o, rules: redact.Rules{Name: o.Secret, Text: redact.Text},
 		recorder: newRecorder(&o),
@@ -161,7 +167,7 @@ func (p *page) startObserving() (stop func()) {
 
 // ServeHTTP implements [http.Handler].
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setHeaders(w.Header())
+	p.setHeaders(w.Header())
 	caller, err := p.authorize(r)
 	if err != nil {
 		p.fail(w, r, err)

@@ -31,6 +31,7 @@ type item struct {
 	Meta        mcp.Meta        `json:"_meta,omitempty"`
 	Findings    []lint.Finding  `json:"findings,omitempty"`
 	IsListed    bool            `json:"listed"`
+	App         string          `json:"app,omitempty"` // URI of the page of a tool for models
 	Fields      []field         `json:"-"`
 
 	Site       string          `json:"site,omitempty"`
@@ -163,7 +164,7 @@ func (p *page) item(ctx context.Context, caller *mcp.Principal, kind, name strin
 func itemOfTool(t *mcp.Tool) *item {
 	return &item{
 		Kind: "tool", Name: t.Name, Title: t.Title, Description: t.Description, Input: t.InputSchema, Output: t.OutputSchema, Meta: t.Meta,
-		Fields: fieldsOf(t.InputSchema), Hints: hintsOf(t.Annotations),
+		Fields: fieldsOf(t.InputSchema), Hints: hintsOf(t.Annotations), App: appOf(t),
 	}
 }
 

@@ -259,7 +259,7 @@ type itemModel struct {
 	*item
 
 	InputText, OutputText string `json:"-"`
-	CanCall               bool   `json:"-"`
+	CanCall, CanShow      bool   `json:"-"`
 	Verb                  string `json:"-"`
 }
 
@@ -272,6 +272,7 @@ func (p *page) itemView(r *http.Request, caller *mcp.Principal) (string, any, er
 	}
 	m := &itemModel{item: it, InputText: pretty(it.Input, p.opts.MaxValue), OutputText: pretty(it.Output, p.opts.MaxValue), Verb: verbs[it.Kind]}
 	m.CanCall = m.Verb != "" && !p.opts.ReadOnly
+	m.CanShow = m.CanCall && m.App != "" && p.opts.Apps != ""
 	return it.Name, m, nil
 }
 

@@ -20,5 +20,6 @@
 //
 // Who can reach the handler can call the tools of the server: it has no authentication. It
 // answers requests of this machine's names only, unless [Options.AllowedHosts] has others, and
-// none of other sites.
+// none of other sites. Pages of other ports of this machine can link to the list of apps, also with a
+// tool and its arguments, /?tool=NAME&arguments=JSON; the tool is called when the user says so there.
 package host

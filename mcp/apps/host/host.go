@@ -127,11 +127,10 @@ func (h *Host) guard(next http.Handler) http.Handler {
 		if err != nil {
 			name = r.Host
 		}
-		site := r.Header.Get("Sec-Fetch-Site")
 		switch {
 		case !network.IsLoopback(trimBrackets(name)) && !slices.Contains(h.opts.AllowedHosts, name):
 			http.Error(w, fmt.Sprintf("host: requests to %q are refused; see Options.AllowedHosts", name), http.StatusForbidden)
-		case site != "" && site != "same-origin" && site != "none", !sameOrigin(r):
+		case !isAdmitted(r), !sameOrigin(r):
 			http.Error(w, "host: requests from other sites are refused", http.StatusForbidden)
 		default:
 			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src "+h.sandbox+
@@ -142,6 +141,20 @@ func (h *Host) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// isAdmitted reports whether a browser sends r for a page of the host, for the user, or because
+// of a link to the list of apps. A link may be on a page of another port of the same machine, such as
+// that of package mcphttp/debug. The list calls no tool before the user asks for it.
+func isAdmitted(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return true
+	case "same-site":
+		return r.Method == http.MethodGet && r.URL.Path == "/" &&
+			r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	}
+	return false
 }
 
 func trimBrackets(host string) string {
@@ -162,11 +175,23 @@ func sameOrigin(r *http.Request) bool {
 type item struct {
 	*mcp.Tool
 
-	Meta *apps.ToolMeta
+	Meta      *apps.ToolMeta
+	Arguments string
 }
 
-// index lists the tools for the model that have pages.
+// index lists the tools for the model that have pages. The parameter tool shows that tool only, with
+// those arguments in its form that the parameter arguments has. They may be from a hostile link:
+// nothing is called before the user has seen them.
 func (h *Host) index(w http.ResponseWriter, r *http.Request) {
+	if name := r.FormValue("tool"); name != "" {
+		tool, meta, err := h.find(r.Context(), name)
+		if err != nil {
+			h.fail(w, http.StatusNotFound, err)
+			return
+		}
+		h.page(w, "index.html", []item{{tool, meta, cmp.Or(r.FormValue("arguments"), "{}")}})
+		return
+	}
 	var items []item
 	for tool, err := range h.tools(r.Context()) {
 		if err != nil {
@@ -174,7 +199,7 @@ func (h *Host) index(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if m, err := apps.MetaOf(tool); err == nil && m != nil && m.ResourceURI != "" {
-			items = append(items, item{tool, m})
+			items = append(items, item{tool, m, "{}"})
 		}
 	}
 	h.page(w, "index.html", items)

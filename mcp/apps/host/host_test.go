@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -241,6 +242,49 @@ func TestOtherSites(t *testing.T) {
 				t.Errorf("%q: %d %.100s", header, got, body)
 			}
 		}
+	}
+}
+
+// A page of another port of the machine can link to the list of apps, and do nothing else.
+func TestLinks(t *testing.T) {
+	h := newHost(t, nil)
+	view := show(t, h, "seat_map")
+	link := []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+	with := func(header ...string) []string { return append(slices.Clone(link), header...) }
+	for what, test := range map[string]struct {
+		method, target string
+		header         []string
+		want           int
+	}{
+		"the list":              {"GET", "/", link, http.StatusOK},
+		"a tool":                {"GET", "/?tool=seat_map&arguments={}", link, http.StatusOK},
+		"a tool without a page": {"GET", "/?tool=plain", link, http.StatusNotFound},
+		"the page of a tool":    {"GET", "/show?tool=seat_map", link, http.StatusForbidden},
+		"a call":                {"POST", "/views/" + view + "/call", link, http.StatusForbidden},
+		"a script":              {"GET", "/host.js", link, http.StatusForbidden},
+		"another method":        {"POST", "/", link, http.StatusForbidden},
+		"a frame":               {"GET", "/", with("Sec-Fetch-Dest", "iframe"), http.StatusForbidden},
+		"a request of a script": {"GET", "/", with("Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"), http.StatusForbidden},
+		"another site":          {"GET", "/", with("Sec-Fetch-Site", "cross-site"), http.StatusForbidden},
+		"another name":          {"GET", "/", with("Host", "evil.example"), http.StatusForbidden},
+		"an origin":             {"GET", "/", with("Origin", "http://127.0.0.1:8081"), http.StatusForbidden},
+	} {
+		if got, body := do(h, test.method, test.target, "", test.header...); got != test.want {
+			t.Errorf("%s: %d, want %d: %.100s", what, got, test.want, body)
+		}
+	}
+}
+
+// A link to a tool fills its form, and opens no view: the user does.
+func TestLinkToTool(t *testing.T) {
+	_, body := do(newHost(t, nil), "GET", "/?tool=seat_map&arguments="+url.QueryEscape(`{"flight":"</textarea><script>"}`), "")
+	for _, want := range []string{`value="seat_map"`, `{&#34;flight&#34;:&#34;&lt;/textarea&gt;&lt;script&gt;&#34;}</textarea>`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is not in\n%s", want, body)
+		}
+	}
+	if strings.Contains(body, "<script") || strings.Contains(body, `value="broken"`) {
+		t.Error(body)
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/apps"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
@@ -159,11 +161,45 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text := readBody(t, res); !strings.Contains(text, "Write a report.") {
+		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// The page opens the apps of tools at a host beside it, which has them from the server.
+func TestInspectApps(t *testing.T) {
+	isolate(t)
+	mux := newServer()
+	seats := func(context.Context, struct{}) (string, error) { return "12A", nil }
+	mux.Resource("ui://seats", apps.Page(fstest.MapFS{"seats.html": {Data: []byte("<!doctype html><h1>Seats</h1>")}}, "seats.html", nil))
+	mux.Tool("seat_map", mcp.ToolFunc(seats, apps.Tool(&mcp.Tool{Description: "Shows seats."}, "ui://seats")))
+	url := serve(t, mux)
+	for _, protocol := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		page := startServing(t, "inspect", "-protocol", protocol, url)
+		res, err := http.PostForm(page, map[string][]string{"action": {"app"}, "name": {"seat_map"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := readBody(t, res); res.Request.URL.Path != "/" || !strings.Contains(shown, `value="seat_map"`) {
+			t.Errorf("%s: %s has\n%s", protocol, res.Request.URL, shown)
+		}
+		if res, err = http.Get("http://" + res.Request.URL.Host + "/show?tool=seat_map"); err != nil {
+			t.Fatal(err)
+		}
+		if shown := readBody(t, res); !strings.Contains(shown, "Seats") {
+			t.Errorf("%s: the app is\n%s", protocol, shown)
+		}
+	}
+}
+
+func readBody(t *testing.T, res *http.Response) string {
+	t.Helper()
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(text), "Write a report.") {
-		t.Errorf("status %d, %v, %d bytes", res.StatusCode, err, len(text))
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("status %d, %v", res.StatusCode, err)
 	}
+	return string(text)
 }
 
 // With a token, callers of a gateway need it.

@@ -6,8 +6,13 @@ package main
 import (
 	"context"
 	"flag"
+	"net"
+	"net/http"
 
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/apps"
+	"github.com/go-psi/psi/mcp/apps/host"
 	"github.com/go-psi/psi/mcphttp/debug"
 )
 
@@ -16,8 +21,9 @@ func inspectCommand() *command {
 	c := &command{
 		name: "inspect", usage: "SERVER", summary: "open a live page about a server", connects: true, noResult: true,
 		help: `inspect connects to a server and serves a page about it on this machine, with what it has, forms
-that call tools and answer their questions, and what was called. Open the address that it prints
-in a browser. Only this machine can reach it. It ends with the connection to the server.`,
+that call tools and answer their questions, and what was called. The apps of tools are shown by a
+host beside the page, which has two ports of its own. Open the address that it prints in a browser.
+Only this machine can reach it. It ends with the connection to the server.`,
 		example: "$ psi inspect http://127.0.0.1:8080/mcp\n",
 		flags: func(f *flag.FlagSet) {
 			f.StringVar(&addr, "http", "127.0.0.1:0", "serve the page at this `address`; the port 0 means any free one")
@@ -31,7 +37,12 @@ in a browser. Only this machine can reach it. It ends with the connection to the
 		case len(rest) > 0:
 			return c.wrongWords("want one server")
 		}
-		conn, err := e.dial(ctx, t, &mcp.ClientOptions{Forward: true}) // questions go to the page
+		conn, err := e.dial(ctx, t, &mcp.ClientOptions{
+			Forward: true, // questions go to the page
+			Capabilities: &mcp.ClientCapabilities{ // servers may hide their apps otherwise
+				Extensions: mcp.Extensions{apps.Extension: apps.Client().Settings()},
+			},
+		})
 		if err != nil {
 			return err
 		}
@@ -44,11 +55,54 @@ in a browser. Only this machine can reach it. It ends with the connection to the
 			case <-serving.Done():
 			}
 		}()
-		page := debug.NewHandler(conn, &debug.Options{Always: true, Logger: e.log})
+		origin, err := e.serveApps(serving, conn, addr)
+		if err != nil {
+			return err
+		}
+		page := debug.NewHandler(conn, &debug.Options{Always: true, Apps: origin, Logger: e.log})
 		if err := e.serveHTTP(serving, addr, "/", page); err != nil {
 			return err
 		}
 		return conn.Err() // nil if psi was interrupted
 	}
 	return c
+}
+
+// serveApps serves a host of the apps of a server until ctx is done, and returns its origin. It
+// has the name of the page at addr if that is one of this machine, since browsers follow links of the
+// page to the same site only.
+func (e *env) serveApps(ctx context.Context, conn *mcp.Conn, addr string) (origin string, err error) {
+	name, _, err := net.SplitHostPort(addr)
+	if err != nil || !network.IsLoopback(name) {
+		name = "127.0.0.1"
+	}
+	version, _ := buildVersion()
+	client := mcp.NewClient("psi", version, &mcp.ClientOptions{
+		Version: mcp.LatestVersion, Extensions: []mcp.ClientExtension{apps.Client()}, Logger: e.log,
+	})
+	viewer, err := client.Connect(ctx, mcp.InProcess(conn)) // the page shows its requests, too
+	if err != nil {
+		return "", err
+	}
+	e.onClose(func() { _ = viewer.Close() })
+	sandbox, err := serveLocally(ctx, name, host.Sandbox())
+	if err != nil {
+		return "", err
+	}
+	h, err := host.New(viewer, sandbox, &host.Options{Logger: e.log})
+	if err != nil {
+		return "", err
+	}
+	return serveLocally(ctx, name, h)
+}
+
+// serveLocally serves a handler at a free port until ctx is done, and returns the origin.
+func serveLocally(ctx context.Context, name string, h http.Handler) (origin string, err error) {
+	listener, server, err := listen(ctx, net.JoinHostPort(name, "0"), h)
+	if err != nil {
+		return "", err
+	}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return "http://" + listener.Addr().String(), nil
 }

@@ -17,9 +17,7 @@ import (
 func (e *env) serveHTTP(ctx context.Context, addr, path string, h http.Handler, shutdowns ...func(context.Context) error) error {
 	routes := http.NewServeMux()
 	routes.Handle(path, h)
-	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", addr)
+	listener, server, err := listen(ctx, addr, routes)
 	if err != nil {
 		return err
 	}
@@ -38,4 +36,11 @@ func (e *env) serveHTTP(ctx context.Context, addr, path string, h http.Handler, 
 		errs = append(errs, shutdown(closing))
 	}
 	return errors.Join(append(errs, server.Shutdown(closing))...)
+}
+
+// listen returns a listener at an address, and a server of a handler for it.
+func listen(ctx context.Context, addr string, h http.Handler) (net.Listener, *http.Server, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", addr)
+	return listener, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute}, err
 }
