@@ -62,9 +62,13 @@ func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal
 	if err := r.ParseForm(); err != nil {
 		return nil, failure{http.StatusBadRequest, fmt.Sprintf("the form cannot be read: %v", err)}
 	}
-	act := actions[r.PostForm.Get("action")]
+	var name string
+	if values := r.PostForm["action"]; len(values) > 0 {
+		name = values[len(values)-1] // a button's is after that of its form
+	}
+	act := actions[name]
 	if act == nil {
-		return nil, failure{http.StatusBadRequest, fmt.Sprintf("there is no action %.40q", r.PostForm.Get("action"))}
+		return nil, failure{http.StatusBadRequest, fmt.Sprintf("there is no action %.40q", name)}
 	}
 	return act(p, r, caller)
 }

@@ -46,7 +46,7 @@ func TestApp(t *testing.T) {
 	s := serve(t, mux, &debug.Options{Apps: hostOfApps + "/"})
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for _, query := range []string{"", "?format=json"} {
-		res, body := s.do(s.request("POST", query, url.Values{"action": {"app"}, "kind": {"tool"}, "name": {"seat_map"}, "f.flight": {"PS 12 & <b>"}, "f.row": {"3"}}))
+		res, body := s.do(s.request("POST", query, url.Values{"action": {"call", "app"}, "kind": {"tool"}, "name": {"seat_map"}, "f.flight": {"PS 12 & <b>"}, "f.row": {"3"}}))
 		to, err := res.Location()
 		if err != nil || res.StatusCode != http.StatusSeeOther {
 			t.Fatalf("%d, %v\n%s", res.StatusCode, err, body)
