@@ -102,7 +102,7 @@ func (e *env) close() {
 		fn()
 	}
 	e.closers = nil
-	e.term.endBar()
+	e.term.close()
 }
 
 // connect connects to the server that a command line names: the command after the --, or the

@@ -113,6 +113,14 @@ func (t *terminal) endBar() {
 	t.mu.Unlock()
 }
 
+// close ends the line of the progress bar. What is written afterwards is dropped: a callback of
+// a connection may still run when that is closed.
+func (t *terminal) close() {
+	t.lock()
+	defer t.mu.Unlock()
+	t.out = io.Discard
+}
+
 // printf writes lines. The caller escapes what servers say.
 func (t *terminal) printf(format string, args ...any) {
 	t.lock()
@@ -145,9 +153,6 @@ const barWidth, maxBar = 24, 78
 
 // progress draws a bar over the one before, if somebody can see it.
 func (t *terminal) progress(p *mcp.ProgressParams) {
-	if !isTerminal(t.out) {
-		return
-	}
 	line := fmt.Sprintf("%g", p.Progress)
 	if p.Total != nil && *p.Total > 0 {
 		done := int(barWidth * min(max(p.Progress / *p.Total, 0), 1))
@@ -157,7 +162,7 @@ func (t *terminal) progress(p *mcp.ProgressParams) {
 	width := utf8.RuneCountInString(line)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.prompted {
+	if t.prompted || !isTerminal(t.out) {
 		return
 	}
 	fmt.Fprintf(t.out, "\r%s%s", line, strings.Repeat(" ", max(t.bar-width, 0)))
