@@ -198,8 +198,7 @@ func writeBodyError(w http.ResponseWriter, err error, o *Options) {
 		writeError(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
 		return
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		w.Header().Set("Connection", "close")
+	if errors.Is(err, os.ErrDeadlineExceeded) { // net/http closes the connection
 		writeError(w, http.StatusRequestTimeout, mcp.Errorf(mcp.CodeInvalidRequest, "the body did not arrive within %v", o.BodyTimeout))
 		return
 	}

@@ -225,7 +225,13 @@ func isDebugging(x ast.Expr) bool {
 		return false
 	}
 	name, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && strings.HasPrefix(name.Sel.Name, "Debug")
+	return ok && (strings.HasPrefix(name.Sel.Name, "Debug") || slices.ContainsFunc(call.Args, isLevelDebug))
+}
+
+// isLevelDebug reports whether an argument is slog.LevelDebug.
+func isLevelDebug(x ast.Expr) bool {
+	level, ok := x.(*ast.SelectorExpr)
+	return ok && level.Sel.Name == "LevelDebug"
 }
 
 // returned replaces an error that is returned by nil.

@@ -20,7 +20,7 @@ const size = 4 << 1
 func f(n int) (m int, err error) {
 	if n < size && n != 0 {
 		m = n + 1
-		debug.Debug("not this one")
+		debug.Debug("not this one"); debug.Log(slog.LevelDebug, "nor this one")
 		defer g(true)
 	}
 	return m, errors.New("x")

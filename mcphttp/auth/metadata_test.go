@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -52,6 +53,13 @@ func TestMetadataHandler(t *testing.T) {
 		`"scopes_supported":["files:read"],"bearer_methods_supported":["header"]}`
 	if w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Type") != "application/json" || !json.Valid(w.Body.Bytes()) {
 		t.Errorf("got %d %v\n%s", w.Code, w.Header(), w.Body)
+	}
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "Content-Length": strconv.Itoa(w.Body.Len()), "Cache-Control": "public, max-age=3600",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
 	}
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "OPTIONS": 204, "POST": 405} {
 		if w := get(method, path); w.Code != status || w.Header().Get("Access-Control-Allow-Origin") != "*" {
