@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -83,4 +84,24 @@ func TestSubscribeAfterOneWhoGivesUp(t *testing.T) {
 			t.Errorf("heard of %d updates", len(heard))
 		}
 	})
+}
+
+// A server that ends a subscription at once, without an error, has not agreed to it.
+func TestSubscriptionWithoutAgreement(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method == mcp.MethodListen {
+			return &mcp.EmptyResult{}, nil
+		}
+		return mux.ServeMCP(ctx, req)
+	})
+	conn, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), mcp.InProcess(h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+	if s != nil || err == nil || !strings.Contains(err.Error(), "before it agreed to it") {
+		t.Errorf("got %v, %v", s, err)
+	}
 }

@@ -311,3 +311,16 @@ func TestDPoPURL(t *testing.T) {
 		t.Errorf("got %d", a.Code)
 	}
 }
+
+// A token that is refused is refused in the scheme in which it came, which is the first
+// challenge for clients that read one only.
+func TestDPoPRefusesInItsScheme(t *testing.T) {
+	tokens := newJWT(auth.JWTOptions{})
+	both := auth.FirstOf(auth.Bearer(tokens), auth.NewDPoP(tokens, resource, nil))
+	for scheme, r := range map[string]*http.Request{"DPoP": proving("forged"), "Bearer": request("Authorization", "Bearer forged")} {
+		a := ask(both, nil, r)
+		if first := a.Header().Values("WWW-Authenticate")[0]; !strings.HasPrefix(first, scheme+" ") || !strings.Contains(first, `error="invalid_token"`) {
+			t.Errorf("%s: %s", scheme, a.challenge())
+		}
+	}
+}
