@@ -107,7 +107,7 @@ func (e *eventLog) isAbandoned(stream string) bool {
 }
 
 // sendWill ends a stream that is abandoned. If its will has been trimmed, the error that ends
-// it names no request. The log is left as it is: whoever resumes the stream gets the same.
+// it names no request. The log is left as it is: a client that resumes the stream gets the same.
 func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *eventWriter) error {
 	last, err := e.readWill(ctx, session, stream)
 	if err != nil {

@@ -45,7 +45,7 @@
 //
 // A configuration file starts programs, and can send variables of the environment to any URL.
 // Read only files that the user trusts: not, without asking, those that lie in a directory with
-// somebody else's code.
+// someone else's code.
 //
 // A command gets the environment that [github.com/go-psi/psi/mcpstdio.Environ] returns, without
 // the secrets of this process, and what the file names for it. Errors name the file, the

@@ -16,7 +16,7 @@ type Location struct {
 
 // Locations returns where well-known hosts keep the servers of the current user, on this
 // system. The files need not exist. Files that belong to a project, such as .mcp.json or
-// .vscode/mcp.json, are not among them: whoever wrote the project wrote them.
+// .vscode/mcp.json, are not among them: they come with the project.
 func Locations() []Location {
 	var all []Location
 	add := func(host, dir string, err error, path ...string) {

@@ -12,15 +12,15 @@ import (
 // linger is how long the server is observed after the last look.
 const linger = 2 * time.Minute
 
-// attention knows whether somebody looks, and observes the server meanwhile.
+// attention knows whether someone looks, and observes the server meanwhile.
 type attention struct {
 	start func() (stop func())
 	max   int // watchers
 
 	mu       sync.Mutex
-	stop     func() // nil while nobody looks
+	stop     func() // nil while no one looks
 	since    time.Time
-	timer    *time.Timer // stops observing; nil while nobody looks
+	timer    *time.Timer // stops observing; nil while no one looks
 	watchers map[*watcher]struct{}
 	forever  bool
 }

@@ -56,7 +56,7 @@ type Options struct {
 	Apps string
 	// ReadOnly serves the page without the forms that call, cancel and end something.
 	ReadOnly bool
-	// Always observes the server while nobody looks, too, so that the first look shows what
+	// Always observes the server while no one looks, too, so that the first look shows what
 	// happened before. It costs each request about as much as writing a line of log.
 	Always bool
 	// Values shows the arguments and results of all requests, without the secrets in them:

@@ -14,12 +14,12 @@
 //
 //	http.ListenAndServe("127.0.0.1:8080", debug.Handler(conn))
 //
-// Whoever can open the page can call everything that is registered, behind whatever
+// Anyone who can open the page can call everything that is registered, behind whatever
 // authentication the endpoint has. Nothing mounts the page by default, and it answers only
 // requests from this machine unless [Options.Authorize] decides otherwise. Requests of other
 // sites are refused in any case.
 //
-// A server is observed only while somebody looks: from the first request for the page until two
+// A server is observed only while someone looks: from the first request for the page until two
 // minutes after the last one. So a request that was in flight before that is counted, but not
 // shown; see [Options.Always].
 //

@@ -151,7 +151,7 @@ func (r results) Write(p []byte) (int, error) {
 // barWidth is the width of a full bar, and maxBar that of its line.
 const barWidth, maxBar = 24, 78
 
-// progress draws a bar over the one before, if somebody can see it.
+// progress draws a bar over the one before, if someone can see it.
 func (t *terminal) progress(p *mcp.ProgressParams) {
 	line := fmt.Sprintf("%g", p.Progress)
 	if p.Total != nil && *p.Total > 0 {
