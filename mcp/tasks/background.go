@@ -142,26 +142,30 @@ func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Durat
 }
 
 // awaitTask waits until the record of a first run is stored, for the time of grace, and then
-// stores it. If the handler has ended and that cannot be stored, the call was an ordinary one.
+// stores it. What the handler returns in that time is stored here, on a goroutine that has
+// its stack; if it cannot be stored, the call was an ordinary one.
 func (r *run) awaitTask(ctx context.Context) (mcp.Result, error) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
-	select {
-	case <-r.decided:
-	case <-ctx.Done():
-		r.giveUp(context.Cause(ctx))
-	case <-timer.C:
-		_, _, _ = r.create(ctx, func(*record) error { return nil }) // the error is r.unstored
+	for {
+		select {
+		case <-r.decided:
+			if r.unstored == nil {
+				return r.answer(), nil
+			}
+			r.cancel(r.unstored)
+			return nil, clientError(r.unstored)
+		case o := <-r.outcomes:
+			r.end(o)
+			if _, asks := o.res.(*mcp.InputRequired); r.unstored != nil && !asks {
+				return o.res, o.err
+			}
+		case <-ctx.Done():
+			r.giveUp(context.Cause(ctx))
+		case <-timer.C:
+			_, _, _ = r.create(ctx, func(*record) error { return nil }) // the error is r.unstored
+		}
 	}
-	<-r.decided
-	switch { // what was decided does not change
-	case r.unstored == nil:
-		return r.answer(), nil
-	case r.ordinary != nil:
-		return r.ordinary.res, r.ordinary.err
-	}
-	r.cancel(r.unstored)
-	return nil, clientError(r.unstored)
 }
 
 // serveUntil serves an ordinary call and, when it has taken long enough, makes it a task.

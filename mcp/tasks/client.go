@@ -252,14 +252,17 @@ func (d *driver) interval() time.Duration {
 	return wait
 }
 
-// poll returns the state of the task, nil if the connection failed and polling goes on. An
-// error of the server is final.
+// poll returns the state of the task, nil if the connection failed and polling goes on, and
+// if ctx is done, which await finds. An error of the server is final.
 func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 	t, err := get(ctx, d.next, d.task.ID)
 	d.polled = true
-	if err == nil {
+	switch {
+	case err == nil:
 		d.failures = 0
 		return &t.DetailedTask, nil
+	case ctx.Err() != nil:
+		return nil, nil //nolint:nilnil,nilerr // see above
 	}
 	return nil, d.failed(err)
 }

@@ -79,6 +79,32 @@ func TestClientGivesUp(t *testing.T) {
 	}
 }
 
+// A caller that gives up while the task is polled cancels it too, whatever the cause: that of
+// a gateway is that its own client has closed the connection.
+func TestClientGivesUpDuringAPoll(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("work", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancelled := false
+		opts := options()
+		opts.Extensions = append(opts.Extensions, flaky(func(req *mcp.Request) error {
+			cancelled = cancelled || req.Method == tasks.MethodCancel
+			if req.Method == tasks.MethodGet {
+				cancel(mcp.ErrClosed)
+			}
+			return nil
+		}))
+		c := (&mcptest.Client{Options: *opts}).Connect(t, r.mux)
+		if _, err := mcp.Call[string](ctx, c, "work", struct{}{}); !errors.Is(err, mcp.ErrClosed) || !cancelled {
+			t.Errorf("%v, and tasks/cancel was sent: %v", err, cancelled)
+		}
+	})
+}
+
 // A question that the client cannot answer cancels the task, and the call fails as any other
 // whose question is not answered.
 func TestClientCannotAnswer(t *testing.T) {

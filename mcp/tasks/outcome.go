@@ -19,7 +19,6 @@ var errExpired = mcp.Errorf(mcp.CodeInternalError, "the TTL of the task has pass
 // finish stores the outcome of the run.
 func (r *run) finish(res mcp.Result, err error) {
 	ctx := context.WithoutCancel(r.ctx) // persist bounds the time
-	given, givenErr := res, err
 	res, err = core.Publish(ctx, r.manager.handler, res, err)
 	cause, failure := context.Cause(r.ctx), failureOf(res, err)
 	_, asks := res.(*mcp.InputRequired)
@@ -29,8 +28,6 @@ func (r *run) finish(res mcp.Result, err error) {
 		return
 	case err != nil && !r.wasReached() && r.record.Attempts < r.manager.opts.MaxAttempts:
 		return // another process may reach the tool, when the lease has ended
-	case !asks && r.decided != nil:
-		r.setOrdinary(&outcome{given, givenErr})
 	}
 	switch {
 	case err == nil && asks:

@@ -123,12 +123,32 @@ func (m *Manager) launch(r *run, serve func() (mcp.Result, error)) {
 	go func() {
 		o := outcome{err: errExited}
 		defer func() { // also if the handler calls runtime.Goexit
-			r.finish(o.res, o.err)
-			r.detach()
-			m.release()
+			if !r.handOver(o) {
+				r.end(o)
+			}
 		}()
 		o.res, o.err = serve()
 	}()
+}
+
+// handOver gives the outcome to awaitTask, if that still waits.
+func (r *run) handOver(o outcome) bool {
+	if r.decided == nil {
+		return false
+	}
+	select {
+	case r.outcomes <- o:
+		return true
+	case <-r.decided:
+		return false
+	}
+}
+
+// end stores the outcome of a run and releases its slot.
+func (r *run) end(o outcome) {
+	r.finish(o.res, o.err)
+	r.detach()
+	r.manager.release()
 }
 
 // An outcome is what a handler has returned.

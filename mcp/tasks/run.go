@@ -37,10 +37,10 @@ type run struct {
 	// Of a first run only. A token in creating is the lock of the fields after it: it is held
 	// while the store works, and locked before mu and that of the manager.
 	decided  chan struct{} // closed when the record is stored, or will not be; nil for other runs
+	outcomes chan outcome  // what the handler has returned before that
 	creating chan struct{}
 	stored   bool
-	unstored error    // why the record was not, and will not be, stored
-	ordinary *outcome // of the handler, if the record could not be stored afterwards
+	unstored error // why the record was not, and will not be, stored
 
 	mu      sync.Mutex
 	isTask  bool
@@ -60,7 +60,7 @@ func (m *Manager) newRun(rec *record) *run {
 // newFirstRun returns the first run of a task whose record is not stored yet.
 func (m *Manager) newFirstRun(rec *record, req *mcp.Request) *run {
 	r := m.newRun(rec)
-	r.original, r.decided, r.creating = req, make(chan struct{}), make(chan struct{}, 1)
+	r.original, r.decided, r.outcomes, r.creating = req, make(chan struct{}), make(chan outcome), make(chan struct{}, 1)
 	return r
 }
 
@@ -117,15 +117,6 @@ func (r *run) giveUp(cause error) {
 	r.unstored = errors.Join(errUnstored, cause)
 	close(r.decided)
 	r.cancel(cause)
-}
-
-// setOrdinary has the call get an outcome that will not be stored.
-func (r *run) setOrdinary(o *outcome) {
-	unlock, decided := r.lockFirst()
-	defer unlock()
-	if !decided {
-		r.ordinary = o
-	}
 }
 
 // attend renews the lease of the task from now on, and ends the run when the process shuts
