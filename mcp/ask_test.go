@@ -304,6 +304,39 @@ func TestUnansweredQuestion(t *testing.T) {
 	})
 }
 
+// Goroutines of a handler that need the same value share one call of the function. They wait
+// for it no longer than their context allows.
+func TestOnceAtTheSameTime(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		running, release := make(chan struct{}), make(chan struct{})
+		value := func(ctx context.Context) (string, error) {
+			return mcp.Once(ctx, "k", func() (string, error) {
+				close(running)
+				<-release
+				return "shared", nil
+			})
+		}
+		results := make(chan string, 2)
+		for range 2 {
+			go func() {
+				text, err := value(ctx)
+				results <- fmt.Sprint(text, err)
+			}()
+		}
+		<-running
+		cancelled, cancel := context.WithCancelCause(ctx)
+		cancel(errCut)
+		_, err := value(cancelled)
+		close(release)
+		return fmt.Sprint(err, <-results, <-results), nil
+	}, nil))
+	res, err := callTool(t, mux, "t", "")
+	if want := fmt.Sprint(errCut, "shared<nil>", "shared<nil>"); err != nil || textOf(res) != want {
+		t.Errorf("got %v, %v, want %q", res, err, want)
+	}
+}
+
 func TestAskOutsideOfAHandler(t *testing.T) {
 	if _, err := mcp.Elicit[yes](t.Context(), "k", "?"); err == nil || mcp.CodeOf(err) != mcp.CodeInternalError {
 		t.Errorf("got %v", err)

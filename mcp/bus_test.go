@@ -227,6 +227,25 @@ func TestBusThatIsCut(t *testing.T) {
 	})
 }
 
+// So does one that begins while the bus is slow.
+func TestBusThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newWire()
+		changes := changesHeardBy(t, mcptest.Connect(t, newReplica(slowTopics{bus})))
+		quietly(t, changes)
+		<-time.After(5 * time.Second)
+		everythingOnce(t, changes)
+	})
+}
+
+// slowTopics takes five seconds to subscribe.
+type slowTopics struct{ store.Topics }
+
+func (s slowTopics) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	<-time.After(5 * time.Second)
+	return s.Topics.Subscribe(ctx, topic)
+}
+
 // Many changes are published together, in messages of the size that every store takes, and
 // too many as one that says so.
 func TestBusGathersChanges(t *testing.T) {

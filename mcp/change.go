@@ -4,9 +4,11 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // A Change is one thing that changed at a server: a list, identified by the method of
@@ -108,56 +110,39 @@ func (n *changeNotifier) Notify(ctx context.Context, method string, params json.
 	return nil
 }
 
-// changeSet is a set of changes. Nil is an empty set.
-type changeSet map[Change]struct{}
+// changeSet is a set of changes in the order in which they are sent: lists, that of tools
+// first, then resources by URI.
+type changeSet []Change
+
+func compareChanges(a, b Change) int {
+	return cmp.Or(strings.Compare(a.URI, b.URI), strings.Compare(b.Method, a.Method))
+}
 
 // everythingIn returns all changes that a filter covers. They stand for changes that may
 // have been missed.
 func everythingIn(f *SubscriptionFilter) changeSet {
-	s := changeSet{}
+	var s changeSet
 	for _, list := range changeLists {
 		if *list.wanted(f) {
-			s.add(list.change)
+			s = append(s, list.change)
 		}
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		s.add(Change{NotificationResourceUpdated, uri})
+		s = append(s, Change{NotificationResourceUpdated, uri})
 	}
-	return s
+	slices.SortFunc(s, compareChanges)
+	return slices.Compact(s)
 }
 
 func (s *changeSet) add(c Change) {
-	if *s == nil {
-		*s = changeSet{}
+	if i, found := slices.BinarySearchFunc(*s, c, compareChanges); !found {
+		*s = slices.Insert(*s, i, c)
 	}
-	(*s)[c] = struct{}{}
 }
 
 func (s changeSet) has(c Change) bool {
-	_, ok := s[c]
-	return ok
-}
-
-// sorted returns the changes in the order in which they are sent: lists, then resources
-// by URI.
-func (s changeSet) sorted() []Change {
-	changes := make([]Change, 0, len(s))
-	for _, list := range changeLists {
-		if s.has(list.change) {
-			changes = append(changes, list.change)
-		}
-	}
-	var uris []string
-	for c := range s {
-		if c.Method == NotificationResourceUpdated {
-			uris = append(uris, c.URI)
-		}
-	}
-	slices.Sort(uris)
-	for _, uri := range uris {
-		changes = append(changes, Change{NotificationResourceUpdated, uri})
-	}
-	return changes
+	_, found := slices.BinarySearchFunc(s, c, compareChanges)
+	return found
 }
 
 // wake signals a channel that has one place, without waiting.

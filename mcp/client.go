@@ -10,13 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -213,7 +212,7 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 	}
 	version := c.versions.get(t)
 	if slices.Contains(LegacyVersions(), version) { // which is used as it is
-		trace(traceOf(ctx).CacheHit, CacheInfo{Kind: "version"})
+		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})
 	}
 	conn, err := c.ConnectVersion(ctx, t, version)
 	switch {
@@ -268,47 +267,4 @@ func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, vers
 		go conn.keepAlive(c.opts.KeepAlive) // until the connection ends
 	}
 	return conn, nil
-}
-
-// maxCachedVersions bounds how many versions a client remembers.
-const maxCachedVersions = 256
-
-// A versionCache holds the versions of servers, by transport.
-type versionCache struct {
-	mu       sync.Mutex
-	versions map[transport.Transport]string
-}
-
-// get returns the version for a transport, "" if it is not known.
-func (v *versionCache) get(t transport.Transport) string {
-	if !reflect.ValueOf(t).Comparable() {
-		return ""
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.versions[t]
-}
-
-// set sets the version for a transport, or removes it if version is "". If the cache is
-// full, another version is dropped.
-func (v *versionCache) set(t transport.Transport, version string) {
-	if !reflect.ValueOf(t).Comparable() {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if version == "" {
-		delete(v.versions, t)
-		return
-	}
-	if v.versions == nil {
-		v.versions = map[transport.Transport]string{}
-	}
-	if _, known := v.versions[t]; !known && len(v.versions) >= maxCachedVersions {
-		for other := range v.versions {
-			delete(v.versions, other)
-			break
-		}
-	}
-	v.versions[t] = version
 }

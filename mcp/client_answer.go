@@ -19,6 +19,7 @@ import (
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
 // Bounds on questions about one request, for clients and servers of both eras.
@@ -39,7 +40,7 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 	questions := 0
 	for round := range c.client.opts.MaxRounds {
 		if round > 0 {
-			trace(traceOf(ctx).Round, RoundInfo{req.Method, req.Name(), round + 1, questions})
+			trace(traceOf(ctx).Round, mcptrace.RoundInfo{Method: req.Method, Name: req.Name(), Round: round + 1, Questions: questions})
 		}
 		res, err := c.send(ctx, req)
 		asked, ok := res.(*InputRequired)
@@ -168,8 +169,10 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (answer json.RawMessa
 	ctx, t := inheritTrace(ctx, c.trace)
 	if t != nil {
 		start := time.Now()
-		trace(t.Question, QuestionInfo{Method: q.Method, Params: q.Params})
-		defer func() { trace(t.Answered, QuestionInfo{q.Method, q.Params, answer, err, time.Since(start)}) }()
+		trace(t.Question, mcptrace.QuestionInfo{Method: q.Method, Params: q.Params})
+		defer func() {
+			trace(t.Answered, mcptrace.QuestionInfo{Method: q.Method, Params: q.Params, Answer: answer, Err: err, Duration: time.Since(start)})
+		}()
 	}
 	req, err := NewRequest(q.Method, q.Params)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/go-psi/psi/internal/legacyclient"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -28,11 +29,11 @@ import (
 // another.
 type Conn struct {
 	client  *Client
-	wire    transport.Conn     // set before Connect returns; messages may come before
-	legacy  *legacyclient.Conn // wire, unless ClientOptions.Version excludes the older revisions
-	version string             // set before Connect returns
-	trace   *ClientTrace       // of what has none of its own; nil if there is none
-	server  *DiscoverResult    // likewise
+	wire    transport.Conn        // set before Connect returns; messages may come before
+	legacy  *legacyclient.Conn    // wire, unless ClientOptions.Version excludes the older revisions
+	version string                // set before Connect returns
+	trace   *mcptrace.ClientTrace // of what has none of its own; nil if there is none
+	server  *DiscoverResult       // likewise
 	ids     atomic.Int64
 	notes   *serialQueue // calls of the client's functions
 	tools   toolPlans
@@ -79,7 +80,7 @@ func newConn(c *Client) *Conn {
 
 // open connects the wire. The version is "" if it is not known.
 func (c *Conn) open(ctx context.Context, t transport.Transport, version string) (err error) {
-	c.trace = ClientTraceFromContext(ctx)
+	c.trace = mcptrace.ClientTraceFromContext(ctx)
 	t = tracedTransport{t}
 	if isPinned := c.client.opts.Version != ""; isPinned && slices.Contains(ModernVersions(), version) {
 		var wire transport.Conn
@@ -90,7 +91,6 @@ func (c *Conn) open(ctx context.Context, t transport.Transport, version string) 
 	}
 	if err != nil {
 		c.cancel(err)
-		c.notes.close()
 	}
 	return privateWireError(ctx, err)
 }

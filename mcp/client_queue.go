@@ -3,7 +3,10 @@
 
 package mcp
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // A serialQueue calls functions one after the other, in a goroutine that runs only while
 // functions wait. What may wait is bounded by a number of calls and by a number of bytes
@@ -65,8 +68,7 @@ func (q *serialQueue) isFullFor(size int) bool {
 
 func (q *serialQueue) removeFirst() queuedCall {
 	first := q.waiting[0]
-	q.waiting[0] = queuedCall{}
-	q.waiting = q.waiting[1:]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
 	q.bytes -= first.size
 	return first
 }
@@ -137,5 +139,5 @@ func (q *serialQueue) finish() {
 func (q *serialQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed, q.waiting, q.bytes = true, nil, 0
+	q.closed, q.waiting = true, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/tasking"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -23,7 +24,7 @@ func (c *Conn) discover(ctx context.Context) error {
 	req.Method = MethodDiscover
 	r, err := c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
-		trace(traceOf(ctx).Retry, RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})
+		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})
 		r, err = c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{})) // some servers refuse the first attempt of every client
 	}
 	switch {
@@ -35,9 +36,9 @@ func (c *Conn) discover(ctx context.Context) error {
 	if c.server, err = decodeDiscovery(r.Result); err != nil {
 		return err
 	}
-	era := EraInfo{Version: LatestVersion}
+	era := mcptrace.EraInfo{Version: LatestVersion}
 	if c.legacy != nil {
-		era = EraInfo{cmp.Or(c.legacy.Version(), LatestVersion), c.legacy.Reason(), c.legacy.IsGuess()}
+		era = mcptrace.EraInfo{Version: cmp.Or(c.legacy.Version(), LatestVersion), Reason: c.legacy.Reason(), Guess: c.legacy.IsGuess()}
 	}
 	if c.client.opts.Version != "" {
 		era.Reason = "ClientOptions.Version"
@@ -82,7 +83,7 @@ func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
 			break
 		}
 	}
-	trace(traceOf(ctx).Retry, RetryInfo{Method: req.Method, Name: req.Name(), Err: err})
+	trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: req.Method, Name: req.Name(), Err: err})
 	return c.sendOnce(ctx, req)
 }
 
@@ -193,8 +194,8 @@ const shortSubscription = 10 * time.Second
 // connection breaks, it subscribes again; then everything counts as changed. The pause
 // before that grows as long as subscriptions do not last.
 func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
-	failures := 0
-	for again := false; ; again = true {
+	const firstDelay = 100 * time.Millisecond
+	for delay, again := firstDelay, false; ; delay, again = min(2*delay, 5*time.Second), true {
 		start := time.Now()
 		f, r, err := c.subscribe(ctx, req, again)
 		switch {
@@ -208,14 +209,12 @@ func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
 			return nil, err
 		}
 		if time.Since(start) >= shortSubscription {
-			failures = 0
+			delay = firstDelay
 		}
-		delay := min(100*time.Millisecond<<min(failures, 6), 5*time.Second)
 		if err := c.sleep(ctx, delay); err != nil {
 			return nil, err
 		}
-		trace(traceOf(ctx).Retry, RetryInfo{Method: MethodListen, Err: err, Delay: delay})
-		failures++
+		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodListen, Err: err, Delay: delay})
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 
 	"github.com/go-psi/psi/internal/made"
@@ -232,7 +231,9 @@ func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes change
 	changes, others = f.pending, f.others
 	if f.missed {
 		changes = everythingIn(f.accepted)
-		maps.Copy(changes, f.pending)
+		for _, c := range f.pending {
+			changes.add(c)
+		}
 	}
 	f.pending, f.others, f.bytes, f.missed = nil, nil, 0, false
 	return acknowledgement, changes, others

@@ -226,7 +226,7 @@ func TestClientAnswers(t *testing.T) {
 // Questions that a client declares but has no function for are returned to the caller.
 func TestManualInput(t *testing.T) {
 	declared := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}}}
-	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared})
+	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared, Forward: true}) // the calls are the program's own
 	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"})
 	var asked *mcp.InputRequiredError
 	if !errors.As(err, &asked) || asked.InputRequests["first"].Method != mcp.MethodElicit {

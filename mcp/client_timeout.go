@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
@@ -87,22 +85,6 @@ func (c *Conn) withCallTimeout(ctx context.Context, method string) (_ context.Co
 		delete(c.clocks, clock)
 		c.mu.Unlock()
 		stopClock()
-	}
-}
-
-// pauseCalls pauses the timeouts of all calls in flight until resume is called.
-func (c *Conn) pauseCalls() (resume func()) {
-	c.mu.Lock()
-	clocks := slices.Collect(maps.Keys(c.clocks))
-	c.mu.Unlock()
-	resumes := make([]func(), len(clocks))
-	for i, clock := range clocks {
-		resumes[i] = clock.Pause()
-	}
-	return func() {
-		for _, resume := range resumes {
-			resume()
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -94,7 +95,7 @@ func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolR
 	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
 		return nil
 	}
-	trace(traceOf(ctx).CacheHit, CacheInfo{Kind: "schema", Name: tool})
+	trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "schema", Name: tool})
 	schema, err := plan.output()
 	if err == nil {
 		err = schema.Validate(ctx, res.StructuredContent)

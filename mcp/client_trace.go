@@ -5,182 +5,18 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
-	"time"
+	"sync"
+
+	"github.com/go-psi/psi/mcp/mcptrace"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A ClientTrace is a set of functions that a client calls when something happens that its
-// results do not show. Any of them may be nil. They may be called by several goroutines at
-// once, also after the call that is traced has returned, and must not block: the client
-// waits for them. What they are given must not be changed.
-//
-// A trace in the context of [Client.Connect], [Client.ConnectVersion] or [Client.Maintain]
-// is that of the connection: of everything that has no trace of its own.
-// A trace in the context of a call is that of the call. Without a trace nothing is called, and nothing
-// allocated.
-type ClientTrace struct {
-	// ProbeSent is called before a request is sent to find out which revision the server
-	// speaks: server/discover, or initialize.
-	ProbeSent func(method string)
-	// EraChosen is called once it is decided which revision a connection speaks.
-	EraChosen func(EraInfo)
-	// CacheHit is called when something remembered is used instead of asking for it.
-	CacheHit func(CacheInfo)
-	// Question is called before a function of the client, or its middleware, answers a
-	// question of the server, and Answered after that.
-	Question func(QuestionInfo)
-	Answered func(QuestionInfo)
-	// Round is called before a request is sent again with the answers to questions. Legacy
-	// servers ask while they serve a request, which is not sent again.
-	Round func(RoundInfo)
-	// Retry is called before a request that failed is sent again.
-	Retry func(RetryInfo)
-	// Reconnect is called before a connection, a session or a stream that has ended is opened
-	// again.
-	Reconnect func(ReconnectInfo)
-	// Challenge is called when an HTTP server refuses a request because of its sender.
-	Challenge func(ChallengeInfo)
-	// WireWrite is called with each message before the transport gets it, and WireRead with
-	// each one that the transport has read, as they are in the revision that is spoken.
-	// A message that belongs to no call, or does not say to which, is one of the connection.
-	WireWrite func(WireInfo)
-	WireRead  func(WireInfo)
-}
-
-// EraInfo says which revision a connection speaks.
-type EraInfo struct {
-	Version string
-	// Reason is why, for people.
-	Reason string
-	// Guess reports that the server has not said it explicitly. It is not remembered then.
-	Guess bool
-}
-
-// CacheInfo describes what was remembered.
-type CacheInfo struct {
-	// Kind is "version" for that of a legacy server, "schema" for the output schema of a tool,
-	// a method for a result in a cache of package middleware, and "token" for a stored token
-	// of package oauth.
-	Kind string
-	// Name is that of the tool, prompt or resource, or the URL of a server; "" if there is none.
-	Name string
-}
-
-// QuestionInfo describes a question of a server.
-type QuestionInfo struct {
-	Method string
-	Params json.RawMessage
-	// Answer is the answer, Err why there is none, and Duration how long it took. They are
-	// zero before the question is answered.
-	Answer   json.RawMessage
-	Err      error
-	Duration time.Duration
-}
-
-// RoundInfo describes a request that is sent again with answers.
-type RoundInfo struct {
-	Method, Name string
-	// Round is how often the request is sent, 2 the first time that it is sent again.
-	Round int
-	// Questions is how many were answered.
-	Questions int
-}
-
-// RetryInfo describes a request that is sent again after it failed.
-type RetryInfo struct {
-	// Method and Name are those of the request. They are "" for an HTTP request of package
-	// oauth.
-	Method, Name string
-	Err          error
-	// Delay is how long the client has waited since the request failed.
-	Delay time.Duration
-}
-
-// ReconnectInfo describes what is opened again.
-type ReconnectInfo struct {
-	// Kind is "connection", "session" or "stream".
-	Kind string
-	// Err is why the last one ended or could not be opened.
-	Err error
-}
-
-// ChallengeInfo describes a refusal.
-type ChallengeInfo struct {
-	Status int                 // 401 or 403
-	Header map[string][]string // of the response, with WWW-Authenticate
-}
-
-// WireInfo describes a message on its way.
-type WireInfo struct {
-	ID     ID     // zero for a notification
-	Method string // "" for a response
-	// About is the ID of the request whose stream carried a message of the server, zero if
-	// there is none.
-	About ID
-	// Message is the message as JSON. It is nil if the server's message could not be read, and
-	// Err says why.
-	Message json.RawMessage
-	Err     error
-}
-
-type clientTraceKey struct{}
-
-// WithClientTrace returns a context with a trace. If ctx has one already, the functions of
-// both are called, those of t first. A nil t means none.
-func WithClientTrace(ctx context.Context, t *ClientTrace) context.Context {
-	if t == nil {
-		return ctx
-	}
-	if before := ClientTraceFromContext(ctx); before != nil {
-		t = t.followedBy(before)
-	}
-	return context.WithValue(ctx, clientTraceKey{}, t)
-}
-
-// ClientTraceFromContext returns the trace of a context, nil if it has none. Middleware and
-// transports call its functions, those that are not nil.
-func ClientTraceFromContext(ctx context.Context) *ClientTrace {
-	t, _ := ctx.Value(clientTraceKey{}).(*ClientTrace)
-	return t
-}
-
-// followedBy returns a trace that calls the functions of t and then those of next.
-func (t *ClientTrace) followedBy(next *ClientTrace) *ClientTrace {
-	return &ClientTrace{
-		ProbeSent: inTurn(t.ProbeSent, next.ProbeSent),
-		EraChosen: inTurn(t.EraChosen, next.EraChosen),
-		CacheHit:  inTurn(t.CacheHit, next.CacheHit),
-		Question:  inTurn(t.Question, next.Question),
-		Answered:  inTurn(t.Answered, next.Answered),
-		Round:     inTurn(t.Round, next.Round),
-		Retry:     inTurn(t.Retry, next.Retry),
-		Reconnect: inTurn(t.Reconnect, next.Reconnect),
-		Challenge: inTurn(t.Challenge, next.Challenge),
-		WireWrite: inTurn(t.WireWrite, next.WireWrite),
-		WireRead:  inTurn(t.WireRead, next.WireRead),
-	}
-}
-
-// inTurn returns a function that calls two others, either of which may be nil.
-func inTurn[T any](first, second func(T)) func(T) {
-	switch {
-	case first == nil:
-		return second
-	case second == nil:
-		return first
-	}
-	return func(info T) {
-		first(info)
-		second(info)
-	}
-}
-
 // noTrace is what contexts without a trace have.
-var noTrace = new(ClientTrace)
+var noTrace = new(mcptrace.ClientTrace)
 
 // traceOf returns the trace of a context, or noTrace.
-func traceOf(ctx context.Context) *ClientTrace {
-	if t := ClientTraceFromContext(ctx); t != nil {
+func traceOf(ctx context.Context) *mcptrace.ClientTrace {
+	if t := mcptrace.ClientTraceFromContext(ctx); t != nil {
 		return t
 	}
 	return noTrace
@@ -191,4 +27,112 @@ func trace[T any](call func(T), info T) {
 	if call != nil {
 		call(info)
 	}
+}
+
+// tracedTransport opens connections whose messages are traced.
+type tracedTransport struct{ transport.Transport }
+
+func (t tracedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
+	w := &tracedWire{trace: mcptrace.ClientTraceFromContext(ctx)}
+	wire, err := t.Transport.Connect(ctx, func(m transport.Message, about ID) {
+		of := about
+		if m.IsResponse() { // it comes here only if it could not be read, and fails its call
+			of = m.ID
+		}
+		if t := w.traceAbout(of); t != nil && t.WireRead != nil && (m.Method != "" || m.Err != nil) {
+			t.WireRead(wireInfo(&m, about))
+		}
+		receive(m, about)
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.Conn = wire
+	return w, nil
+}
+
+// tracedWire is a connection of a transport whose messages are traced.
+type tracedWire struct {
+	transport.Conn
+	trace *mcptrace.ClientTrace // of the connection; nil if it has none
+
+	mu    sync.Mutex
+	calls map[ID]*mcptrace.ClientTrace // that have a trace, in flight
+}
+
+// Unwrap returns the connection of the transport; see [transport.Conn].
+func (w *tracedWire) Unwrap() transport.Conn { return w.Conn }
+
+func (w *tracedWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	ctx, t := inheritTrace(ctx, w.trace)
+	if t == nil {
+		return w.Conn.Call(ctx, m)
+	}
+	w.addCall(m.ID, t)
+	defer w.removeCall(m.ID)
+	trace(t.WireWrite, mcptrace.WireInfo{ID: m.ID, Method: m.Method, Message: m.Body})
+	r, err := w.Conn.Call(ctx, m)
+	if err == nil && t.WireRead != nil {
+		t.WireRead(wireInfo(r, ID{}))
+	}
+	return r, err
+}
+
+func (w *tracedWire) Send(ctx context.Context, m *transport.Outgoing) error {
+	ctx, t := inheritTrace(ctx, w.trace)
+	if t != nil {
+		trace(t.WireWrite, mcptrace.WireInfo{ID: m.ID, Method: m.Method, Message: m.Body})
+	}
+	return w.Conn.Send(ctx, m)
+}
+
+// inheritTrace returns the trace of a context or, if it has none, that of the connection, and
+// a context that has it. The trace is nil if neither has one.
+func inheritTrace(ctx context.Context, conn *mcptrace.ClientTrace) (context.Context, *mcptrace.ClientTrace) {
+	if t := mcptrace.ClientTraceFromContext(ctx); t != nil || conn == nil {
+		return ctx, t
+	}
+	return mcptrace.WithClientTrace(ctx, conn), conn
+}
+
+func (w *tracedWire) addCall(id ID, t *mcptrace.ClientTrace) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls == nil {
+		w.calls = map[ID]*mcptrace.ClientTrace{}
+	}
+	w.calls[id] = t
+}
+
+func (w *tracedWire) removeCall(id ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.calls, id)
+}
+
+// traceAbout returns the trace of the call that a message is about or, if it has none, that
+// of the connection.
+func (w *tracedWire) traceAbout(about ID) *mcptrace.ClientTrace {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.calls[about]; t != nil {
+		return t
+	}
+	return w.trace
+}
+
+// wireInfo describes a message of the server.
+func wireInfo(m *transport.Message, about ID) mcptrace.WireInfo {
+	info := mcptrace.WireInfo{ID: m.ID, Method: m.Method, About: about}
+	switch {
+	case m.Err != nil:
+		info.Err = m.Err
+	case m.Error != nil:
+		info.Message = transport.AppendError(nil, m.ID, m.Error)
+	case m.Method == "":
+		info.Message = transport.AppendResult(nil, m.ID, m.Result)
+	default:
+		info.Message = transport.AppendRequest(nil, m.ID, m.Method, m.Params)
+	}
+	return info
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -42,24 +42,26 @@ func (e *tracedEvents) take() []string {
 }
 
 // trace returns a trace that adds everything but what is on the wire.
-func (e *tracedEvents) trace() *mcp.ClientTrace {
-	return &mcp.ClientTrace{
+func (e *tracedEvents) trace() *mcptrace.ClientTrace {
+	return &mcptrace.ClientTrace{
 		ProbeSent: func(method string) { e.addf("probe %s", method) },
-		EraChosen: func(i mcp.EraInfo) { e.addf("era %s: %s", i.Version, i.Reason) },
-		CacheHit:  func(i mcp.CacheInfo) { e.addf("cached %s %s", i.Kind, i.Name) },
-		Question:  func(i mcp.QuestionInfo) { e.addf("question %s", i.Method) },
-		Answered:  func(i mcp.QuestionInfo) { e.addf("answered %s %s %v", i.Method, i.Answer, i.Err) },
-		Round:     func(i mcp.RoundInfo) { e.addf("round %d of %s %s with %d", i.Round, i.Method, i.Name, i.Questions) },
-		Retry:     func(i mcp.RetryInfo) { e.addf("retry %s %s", i.Method, i.Name) },
-		Reconnect: func(i mcp.ReconnectInfo) { e.addf("reconnect %s", i.Kind) },
-		Challenge: func(i mcp.ChallengeInfo) { e.addf("challenge %d", i.Status) },
+		EraChosen: func(i mcptrace.EraInfo) { e.addf("era %s: %s", i.Version, i.Reason) },
+		CacheHit:  func(i mcptrace.CacheInfo) { e.addf("cached %s %s", i.Kind, i.Name) },
+		Question:  func(i mcptrace.QuestionInfo) { e.addf("question %s", i.Method) },
+		Answered:  func(i mcptrace.QuestionInfo) { e.addf("answered %s %s %v", i.Method, i.Answer, i.Err) },
+		Round: func(i mcptrace.RoundInfo) {
+			e.addf("round %d of %s %s with %d", i.Round, i.Method, i.Name, i.Questions)
+		},
+		Retry:     func(i mcptrace.RetryInfo) { e.addf("retry %s %s", i.Method, i.Name) },
+		Reconnect: func(i mcptrace.ReconnectInfo) { e.addf("reconnect %s", i.Kind) },
+		Challenge: func(i mcptrace.ChallengeInfo) { e.addf("challenge %d", i.Status) },
 	}
 }
 
 // wire returns a trace that adds what is on the wire, without IDs.
-func (e *tracedEvents) wire() *mcp.ClientTrace {
-	add := func(verb string) func(mcp.WireInfo) {
-		return func(i mcp.WireInfo) {
+func (e *tracedEvents) wire() *mcptrace.ClientTrace {
+	add := func(verb string) func(mcptrace.WireInfo) {
+		return func(i mcptrace.WireInfo) {
 			m, err := transport.ParseMessage(i.Message)
 			if err != nil || m.Method != i.Method || m.ID != i.ID {
 				e.addf("%s %+v: %v", verb, i, err)
@@ -71,7 +73,7 @@ func (e *tracedEvents) wire() *mcp.ClientTrace {
 			e.addf("%s %s", verb, kind)
 		}
 	}
-	return &mcp.ClientTrace{WireWrite: add("write"), WireRead: add("read")}
+	return &mcptrace.ClientTrace{WireWrite: add("write"), WireRead: add("read")}
 }
 
 // curious is a server with a tool that asks its caller.
@@ -101,7 +103,7 @@ func TestClientTraceOfACall(t *testing.T) {
 			t.Run(p.Name+"/"+version, func(t *testing.T) {
 				c := connectTo(t, p.Serve(t, curious()), answeringAda(version))
 				var e, wire tracedEvents
-				ctx := mcp.WithClientTrace(mcp.WithClientTrace(t.Context(), e.trace()), wire.wire())
+				ctx := mcptrace.WithClientTrace(mcptrace.WithClientTrace(t.Context(), e.trace()), wire.wire())
 				if got, err := mcp.Call[string](ctx, c, "greet", nil); err != nil || got != "Hello, Ada!" {
 					t.Fatalf("%q, %v", got, err)
 				}
@@ -131,7 +133,7 @@ func TestClientTraceOfAConnection(t *testing.T) {
 		for _, version := range p.Versions() {
 			t.Run(p.Name+"/"+version, func(t *testing.T) {
 				var e tracedEvents
-				ctx := mcp.WithClientTrace(t.Context(), e.trace())
+				ctx := mcptrace.WithClientTrace(t.Context(), e.trace())
 				c, err := mcp.NewClient("traced", "v1", answeringAda(version)).Connect(ctx, p.Serve(t, curious()))
 				if err != nil {
 					t.Fatal(err)
@@ -147,7 +149,7 @@ func TestClientTraceOfAConnection(t *testing.T) {
 					t.Errorf("the question: got %q", got)
 				}
 				var own tracedEvents
-				if _, err := mcp.Call[sumOut](mcp.WithClientTrace(t.Context(), own.wire()), c, "add", sumIn{}); err != nil || len(own.take()) != 2 || len(e.take()) != 0 {
+				if _, err := mcp.Call[sumOut](mcptrace.WithClientTrace(t.Context(), own.wire()), c, "add", sumIn{}); err != nil || len(own.take()) != 2 || len(e.take()) != 0 {
 					t.Errorf("a call with a trace of its own is not traced by that alone (%v)", err)
 				}
 			})
@@ -163,7 +165,7 @@ func onlyLegacy(t *testing.T, h mcp.Handler) transport.Transport {
 // How the revision is found is traced, and that it is remembered.
 func TestClientTraceOfTheEra(t *testing.T) {
 	var e tracedEvents
-	ctx := mcp.WithClientTrace(t.Context(), e.trace())
+	ctx := mcptrace.WithClientTrace(t.Context(), e.trace())
 	connect := func(c *mcp.Client, to transport.Transport) []string {
 		conn, err := c.Connect(ctx, to)
 		if err != nil {
@@ -193,7 +195,7 @@ func TestClientTraceOfTheEra(t *testing.T) {
 func TestClientTraceOfASchema(t *testing.T) {
 	var e tracedEvents
 	c := connectTo(t, mcp.InProcess(curious()), nil)
-	ctx := mcp.WithClientTrace(t.Context(), e.trace())
+	ctx := mcptrace.WithClientTrace(t.Context(), e.trace())
 	call := func() []string {
 		if _, err := mcp.Call[sumOut](ctx, c, "add", sumIn{1, 2}); err != nil {
 			t.Fatal(err)
@@ -218,7 +220,7 @@ func TestClientTraceOfAnUpstream(t *testing.T) {
 		r := new(restless)
 		r.become(nil, errors.New("no route"))
 		opts := &mcp.ReconnectOptions{Logger: slog.New(slog.DiscardHandler)}
-		u := mcp.NewClient("traced", "v1", nil).Maintain(mcp.WithClientTrace(t.Context(), e.trace()), r.transport(), opts)
+		u := mcp.NewClient("traced", "v1", nil).Maintain(mcptrace.WithClientTrace(t.Context(), e.trace()), r.transport(), opts)
 		defer u.Close()
 		synctest.Wait()
 		want := []string{"reconnect connection", "probe server/discover", "era " + mcp.LatestVersion + ": the server answers server/discover"}
@@ -234,39 +236,4 @@ func TestClientTraceOfAnUpstream(t *testing.T) {
 			synctest.Wait()
 		}
 	})
-}
-
-// Traces compose as those of httptrace: the functions of the newer one are called first, and
-// each field of both counts.
-func TestClientTraceComposition(t *testing.T) {
-	fields := reflect.TypeFor[mcp.ClientTrace]()
-	var calls []string
-	newTrace := func(name string) *mcp.ClientTrace {
-		v := reflect.ValueOf(new(mcp.ClientTrace))
-		for i := range fields.NumField() {
-			call := func([]reflect.Value) []reflect.Value {
-				calls = append(calls, name+" "+fields.Field(i).Name)
-				return nil
-			}
-			v.Elem().Field(i).Set(reflect.MakeFunc(fields.Field(i).Type, call))
-		}
-		return v.Interface().(*mcp.ClientTrace)
-	}
-	ctx := mcp.WithClientTrace(t.Context(), newTrace("old"))
-	ctx = mcp.WithClientTrace(ctx, &mcp.ClientTrace{})
-	ctx = mcp.WithClientTrace(ctx, newTrace("new"))
-	if same := mcp.WithClientTrace(ctx, nil); same != ctx {
-		t.Error("a nil trace makes another context")
-	}
-	both := reflect.ValueOf(mcp.ClientTraceFromContext(ctx)).Elem()
-	for i := range fields.NumField() {
-		calls = nil
-		both.Field(i).Call([]reflect.Value{reflect.Zero(fields.Field(i).Type.In(0))})
-		if want := []string{"new " + fields.Field(i).Name, "old " + fields.Field(i).Name}; !slices.Equal(calls, want) {
-			t.Errorf("got %q, want %q", calls, want)
-		}
-	}
-	if mcp.ClientTraceFromContext(t.Context()) != nil {
-		t.Error("a context without a trace has one")
-	}
 }

@@ -92,7 +92,6 @@ func (u *Upstream) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 }
 
 func (u *Upstream) serve(ctx context.Context, req *Request) (Result, error) {
-	u.mustBeMade()
 	if req.Method == MethodListen {
 		return u.listen(ctx, req)
 	}

@@ -70,7 +70,7 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 		other: func(ctx context.Context, method string, params json.RawMessage) error {
 			return l.subscriber.pass(ctx, method, params)
 		},
-		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c: {}}) },
+		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c}) },
 	}
 	_, err := serve(ctx, HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
 	if time.Since(start) >= maxPause {

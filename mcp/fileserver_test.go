@@ -471,6 +471,29 @@ func TestFileServerCompletes(t *testing.T) {
 	}
 }
 
+// A file server completes paths unless it has completers of its own, or serves by the roots
+// of the client, which cannot be asked for them then.
+func TestFileServerCompleters(t *testing.T) {
+	files := fstest.MapFS{"a.md": {}}
+	own := &mcp.Resource{Completers: map[string]mcp.Completer{"path": mcp.CompleteFrom("own")}}
+	for _, test := range []struct {
+		opts mcp.FileServerOptions
+		want []string
+	}{
+		{mcp.FileServerOptions{}, []string{"a.md"}},
+		{mcp.FileServerOptions{Resource: own}, []string{"own"}},
+		{mcp.FileServerOptions{WithinRoots: true}, nil},
+	} {
+		mux := serveFiles(mcp.FileServerFS(files, &test.opts), filesTemplate)
+		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{
+			Ref: mcp.CompleteRef{Type: "ref/resource", URI: filesTemplate}, Argument: mcp.CompleteArgument{Name: "path"},
+		}))
+		if err != nil || !slices.Equal(res.(*mcp.CompleteResult).Completion.Values, test.want) {
+			t.Errorf("%+v: got %+v, %v, want %q", test.opts, res, err, test.want)
+		}
+	}
+}
+
 func TestFileServerTemplates(t *testing.T) {
 	for pattern, ok := range map[string]bool{
 		"file:///docs/{+path}": true, "docs:{+path}": true, "file:///docs/{+path}.md": true, "x:/{path}": false,

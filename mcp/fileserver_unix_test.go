@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -109,5 +110,49 @@ func TestFileServerEscapes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A file server leaves no file open, whatever it is asked for.
+func TestFileServerLeavesNoFileOpen(t *testing.T) {
+	open := func() int {
+		entries, err := os.ReadDir("/dev/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(entries)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
+	dir := secretDir(t)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, h := range map[string]mcp.Handler{"FS": mcp.FileServerFS(os.DirFS(dir), nil), "Root": mcp.FileServerRoot(root, nil)} {
+		mux := serveFiles(h, filesTemplate)
+		c := connect(t, mux, nil)
+		use := func() (left int) {
+			for _, path := range slices.Concat(escapes, []string{"", "a.txt", "a.txt/", "in.txt", "in/b.txt", "in/../sub/b.txt", "sub/", "sub/b.txt"}) {
+				_, _ = readURI(t, mux, "file:///docs/"+path)
+			}
+			listPages(t, mux)
+			for _, typed := range []string{"", "a", "sub/", "a.txt/", "in/", "none/"} {
+				_, _ = c.Complete(t.Context(), &mcp.CompleteParams{
+					Ref: mcp.CompleteRef{Type: "ref/resource", URI: filesTemplate}, Argument: mcp.CompleteArgument{Name: "path", Value: typed},
+				})
+			}
+			filter := mcp.SubscriptionFilter{ResourceSubscriptions: []string{"file:///docs/a.txt", "file:///docs/a.txt/", "file:///docs/sub/", "file:///docs/none"}}
+			s, err := c.Listen(t.Context(), filter, func(mcp.Change) {})
+			if err != nil || len(s.Accepted.ResourceSubscriptions) != 2 {
+				t.Errorf("%s: accepted %v, %v", name, s, err)
+			}
+			s.Close()
+			<-s.Done()
+			return open()
+		}
+		if before, after := use(), use(); before != after {
+			t.Errorf("%s: %d files were open, and then %d", name, before, after)
+		}
 	}
 }

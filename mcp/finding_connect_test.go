@@ -257,6 +257,25 @@ func TestFindingW18SilentServer(t *testing.T) {
 	}
 }
 
+// So does connecting by a transport that does not return from Connect before its context is
+// done. The error says what was tried, for how long.
+func TestSilentTransport(t *testing.T) {
+	blocks := transport.FromStream(func(ctx context.Context) (transport.Stream, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	for _, version := range []string{"", "2026-07-28", "2025-11-25"} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := mcp.NewClient("c", "v1", quietClient(version)).Connect(ctx, blocks)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), "no answer to server/discover or initialize in 1s from the server") {
+				t.Errorf("%s: %v", version, err)
+			}
+		})
+	}
+}
+
 // The error of connecting contains each reason once, as the server stated it.
 func TestFindingU14PlainErrors(t *testing.T) {
 	exits := &childProgram{respond: func(int, string, string) (string, bool) { return "", false }}

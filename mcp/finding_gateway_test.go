@@ -57,11 +57,13 @@ func TestFindingI3U1GatewayKeepsTransportErrorsToItself(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
 			t.Run(front+" in front of "+back, func(t *testing.T) {
-				web := httptest.NewServer(mcphttp.NewHandler(hello(), nil))
+				endpoint := mcphttp.NewHandler(hello(), nil)
+				web := httptest.NewServer(endpoint)
 				overHTTP := connectTo(t, mcphttp.NewTransport(web.URL+"?exaApiKey=SECRET-KEY", nil), &mcp.ClientOptions{Version: back, Logger: quiet().Logger})
 				overStdio := connectTo(t, dying(), &mcp.ClientOptions{Version: back, Forward: true})
 				web.CloseClientConnections()
 				web.Close()
+				_ = endpoint.Shutdown(t.Context())
 				log := new(bytes.Buffer)
 				gw := mcp.NewMux("gateway", "v1", quiet())
 				gw.Use(middleware.Logger(slog.New(slog.NewTextHandler(log, nil))))

@@ -14,6 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/middleware"
 )
 
 // The tests of this file are for mutations of the code that no test noticed.
@@ -87,6 +88,42 @@ func TestFindingMutation7(t *testing.T) {
 		<-done
 		if len(told) > 1025 || told["notes://"] != 1 {
 			t.Errorf("told of %d resources, and of the directory %d times", len(told), told["notes://"])
+		}
+	})
+}
+
+// A directory that stands for several resources that the listener may not see is sent once.
+func TestHiddenResourcesAreToldOfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("note"))
+		for _, hidden := range []string{"notes://a/{+path}", "notes://z/{+path}"} {
+			mux.With(middleware.RequireScopes("secret")).Resource(hidden, reads("secret"))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked, told := make(chan struct{}), []string(nil)
+		listener := notifying(func(_ string, params json.RawMessage) {
+			var p mcp.ResourceUpdatedParams
+			_ = json.Unmarshal(params, &p)
+			told = append(told, p.URI)
+			<-blocked
+		})
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
+		}()
+		synctest.Wait() // for the acknowledgement, which blocks
+		for _, uri := range []string{"notes://z/1", "notes://open", "notes://a/1", "notes://a/2"} {
+			mux.ResourceUpdated(uri)
+		}
+		close(blocked)
+		synctest.Wait()
+		cancel()
+		<-done
+		if got := strings.Join(told, " "); got != " notes:// notes://open" {
+			t.Errorf("told of %s", got)
 		}
 	})
 }

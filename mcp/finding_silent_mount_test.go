@@ -115,8 +115,15 @@ func TestFindingW9MountTimeout(t *testing.T) {
 			if names, took := toolNames(t, c); took > test.want || took < test.want-2*time.Second {
 				t.Errorf("%v: listed %q after %v, want %v", test.timeout, names, took, test.want)
 			}
+			gw.Mount("b_", &dozing{server: hello(), awake: make(chan struct{})})
+			start := time.Now()
+			_, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+			if took := time.Since(start); err != nil || took != min(test.want, time.Second) {
+				t.Errorf("%v: subscribed after %v, %v", test.timeout, took, err)
+			}
 			c.Close()
 			gw.Unmount("a_")
+			gw.Unmount("b_")
 		})
 	}
 }
@@ -173,6 +180,40 @@ func TestFindingW9PagesOfManyMounts(t *testing.T) {
 		}
 		c.Close()
 	})
+}
+
+// A part that several lists were sent without is announced once, if it comes within ten
+// minutes.
+func TestLateMountIsAwaitedOnce(t *testing.T) {
+	for _, comes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			gw := mcp.NewMux("gateway", "v1", quiet())
+			gw.Tool("own", says("own"))
+			c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion})
+			_, changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
+			d := &dozing{server: hello(), awake: make(chan struct{})}
+			gw.Mount("late_", d)
+			for range 3 {
+				if names, _ := toolNames(t, c); !slices.Equal(names, []string{"own"}) {
+					t.Errorf("listed %q", names)
+				}
+			}
+			received(changes) // it was mounted
+			if comes {
+				close(d.awake)
+			}
+			<-time.After(time.Second)
+			if n := len(received(changes)); n > 0 != comes {
+				t.Errorf("that the part is there was announced %d times; it came: %t", n, comes)
+			}
+			<-time.After(15 * time.Minute)
+			if n := len(received(changes)); n != 0 {
+				t.Errorf("%d more changes were announced", n)
+			}
+			c.Close()
+			gw.Unmount("late_")
+		})
+	}
 }
 
 // A server that is late every time does not make clients list without end: that its

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -61,6 +62,8 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 					c := connectTo(t, answeringWith(format), &mcp.ClientOptions{Version: version, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
+					var read []mcptrace.WireInfo
+					ctx = mcptrace.WithClientTrace(ctx, &mcptrace.ClientTrace{WireRead: func(i mcptrace.WireInfo) { read = append(read, i) }})
 					start := time.Now()
 					res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "x"})
 					if err == nil || time.Since(start) > 0 {
@@ -71,6 +74,9 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 					}
 					if !errors.Is(err, mcp.ErrUnreadable) || !strings.Contains(log.String(), "it could not be read") {
 						t.Errorf("the call failed with %v; logged: %s", err, log.String())
+					}
+					if len(read) != 1 || read[0].Err == nil || read[0].Message != nil {
+						t.Errorf("traced was %+v", read)
 					}
 				})
 			})

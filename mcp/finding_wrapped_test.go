@@ -126,6 +126,10 @@ func TestFindingU19MissingCapabilitiesAreNamed(t *testing.T) {
 			_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1})
 			return err
 		},
+		"sampling.context": func(ctx context.Context) error {
+			_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1, IncludeContext: "thisServer"})
+			return err
+		},
 		"sampling.tools": func(ctx context.Context) error {
 			_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1, ToolChoice: &mcp.ToolChoice{Mode: "auto"}})
 			return err

@@ -50,6 +50,28 @@ func TestGatewayEras(t *testing.T) {
 	}
 }
 
+// A server that asks what the sender of a call did not declare fails the call.
+func TestGatewayUndeclaredQuestion(t *testing.T) {
+	server := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method == mcp.MethodCallTool {
+			return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodListRoots}}}, nil
+		}
+		return hello().ServeMCP(ctx, req)
+	})
+	gw := mcp.NewMux("gateway", "v1", quiet())
+	gw.Mount("b_", connectTo(t, mcp.InProcess(server), &mcp.ClientOptions{Forward: true}))
+	for _, declared := range []bool{false, true} {
+		caps := new(mcp.ClientCapabilities)
+		if declared {
+			caps.Roots = new(mcp.RootsCapability)
+		}
+		_, err := connectTo(t, mcp.InProcess(gw), &mcp.ClientOptions{Capabilities: caps}).CallTool(t.Context(), tool("b_hello", ""))
+		if _, asked := errors.AsType[*mcp.InputRequiredError](err); asked != declared || !declared && mcp.CodeOf(err) != mcp.CodeMissingCapability {
+			t.Errorf("declared: %t: %v", declared, err)
+		}
+	}
+}
+
 // A cancellation reaches the server behind the gateway.
 func TestGatewayCancel(t *testing.T) {
 	for _, back := range bothEras {

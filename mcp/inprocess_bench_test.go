@@ -21,19 +21,15 @@ func BenchmarkInProcess(b *testing.B) {
 	}
 	mux := mcp.NewMux("calculator", "v1", nil)
 	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, i in) (out, error) { return out{i.A + i.B}, nil }, nil))
-	for _, version := range bothEras {
-		b.Run(version, func(b *testing.B) {
-			c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version}).Connect(b.Context(), mcp.InProcess(mux))
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { _ = c.Close() })
-			b.ReportAllocs()
-			for b.Loop() {
-				if got, err := mcp.Call[out](b.Context(), c, "add", in{1, 2}); err != nil || got.Sum != 3 {
-					b.Fatal(got, err)
-				}
-			}
-		})
+	c, err := mcp.NewClient("c", "v1", nil).Connect(b.Context(), mcp.InProcess(mux))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if got, err := mcp.Call[out](b.Context(), c, "add", in{1, 2}); err != nil || got.Sum != 3 {
+			b.Fatal(got, err)
+		}
 	}
 }

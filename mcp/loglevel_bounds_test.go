@@ -5,6 +5,7 @@ package mcp_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -42,5 +43,34 @@ func TestLogLevelBounds(t *testing.T) {
 	}
 	if _, ok := mcp.LoggingLevel("trace").Level(); ok {
 		t.Error("there is a level trace")
+	}
+}
+
+// A client gets the messages of the level that it wants and above, and those of a level that
+// it does not know. If it does not want a level, it gets what the server sends.
+func TestLogLevelOfClient(t *testing.T) {
+	for wanted, want := range map[mcp.LoggingLevel]string{
+		"": "[debug info warning verbose emergency]", "debug": "[debug info warning verbose emergency]",
+		"warning": "[warning verbose emergency]", "emergency": "[verbose emergency]",
+	} {
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			for _, level := range []mcp.LoggingLevel{"debug", "info", "warning", "verbose", "emergency"} {
+				_ = req.Notify(ctx, mcp.NotificationMessage, &mcp.LoggingMessageParams{Level: level, Data: "x"})
+			}
+			return hello().ServeMCP(ctx, req)
+		})
+		var got []mcp.LoggingLevel
+		last := make(chan bool)
+		c := connectTo(t, mcp.InProcess(h), &mcp.ClientOptions{LogLevel: wanted, Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
+			if got = append(got, p.Level); p.Level == mcp.LoggingLevelEmergency {
+				last <- true
+			}
+		}})
+		<-last // of connecting
+		got = nil
+		mustCall(t, c, "hello", "")
+		if <-last; fmt.Sprint(got) != want {
+			t.Errorf("from %q on: got %v, want %s", wanted, got, want)
+		}
 	}
 }

@@ -97,7 +97,7 @@ func (ls *mountListeners) catchUp(ack mountAck) {
 	if ack.ended {
 		return
 	}
-	for c := range ls.listener.covered {
+	for _, c := range ls.listener.covered {
 		if c.URI == "" || ack.accepts(c.URI) {
 			ls.listener.add(c)
 		}

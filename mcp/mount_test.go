@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -201,6 +203,28 @@ func TestMountPrecedence(t *testing.T) {
 	outer.Unmount("never_")
 	_, err := callTool(t, outer, "b_x", "")
 	wantCode(t, err, mcp.CodeInvalidParams)
+}
+
+// Clients are told that all lists have changed when a server is mounted or unmounted.
+func TestMountsAreAnnounced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		c := connect(t, mux, nil)
+		_, changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+		for _, change := range []func(){
+			func() { mux.Mount("b_", hello()) }, func() { mux.Unmount("b_") },
+		} {
+			change()
+			<-time.After(time.Second)
+			lists := map[string]bool{}
+			for len(changes) > 0 {
+				lists[(<-changes).Method] = true
+			}
+			if len(lists) != 3 {
+				t.Errorf("the client was told of %v", lists)
+			}
+		}
+	})
 }
 
 // Names collide in both directions and through levels, and the panic says where.

@@ -4,7 +4,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -38,7 +37,7 @@ type MuxOptions struct {
 	// MountTimeout is how long a list waits for a mounted server before it is sent without
 	// that server's items. All mounted servers are asked at the same time; subscriptions
 	// wait a second at most. If gateways are nested, the inner one should have the shorter
-	// timeout. The default is 5 seconds.
+	// timeout. The default is 5 seconds; a negative value means no limit.
 	MountTimeout time.Duration
 	// ListCache holds the cache hints of lists and of server/discover. The zero value means
 	// private and not to be kept. Scope public promises that no list depends on the caller.
@@ -98,7 +97,7 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 		opts = *o
 	}
 	opts.PageSize = limit(opts.PageSize, 1000)
-	opts.MountTimeout = cmp.Or(opts.MountTimeout, 5*time.Second)
+	opts.MountTimeout = limit(opts.MountTimeout, 5*time.Second)
 	opts.StateTTL = limit(opts.StateTTL, time.Hour)
 	opts.MaxState = limit(opts.MaxState, 256<<10)
 	opts.MaxSubscriptions = limit(opts.MaxSubscriptions, maxSubscriptions)
@@ -113,12 +112,12 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 // value, which is no limit, if it is negative.
 func limit[T int | time.Duration](option, byDefault T) T {
 	switch {
-	case option == 0:
-		return byDefault
+	case option > 0:
+		return option
 	case option < 0:
 		return T(math.MaxInt)
 	}
-	return option
+	return byDefault
 }
 
 // A Mux routes MCP requests to the registered handlers of tools, prompts, resources and
@@ -265,7 +264,7 @@ func (m *Mux) ResourceUpdated(uri string) {
 	m.mustBeMade()
 	c := Change{NotificationResourceUpdated, uri}
 	m.hub.publish(c)
-	m.bus.publish(changeSet{c: {}})
+	m.bus.publish(changeSet{c})
 }
 
 // Walk calls fn for each registered handler, also of mounted muxes, until fn returns an

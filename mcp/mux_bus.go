@@ -85,9 +85,9 @@ func (b *bus) publish(changes changeSet) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for c := range changes {
+	for _, c := range changes {
 		if len(b.outbox) >= maxOutbox {
-			b.outbox = changeSet{}
+			b.outbox = nil
 			c = Change{} // anything
 		}
 		b.outbox.add(c)
@@ -121,7 +121,7 @@ func (b *bus) messages(changes changeSet) (messages [][]byte) {
 		return all
 	}
 	m, size := busMessage{From: b.replica}, 0
-	for _, c := range changes.sorted() {
+	for _, c := range changes {
 		length := len(mustMarshal(c)) + 1
 		if length > maxBusMessage {
 			return all
@@ -281,7 +281,7 @@ func (h *hub) publishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		for c := range l.covered {
+		for _, c := range l.covered {
 			l.add(c)
 		}
 	}

@@ -111,21 +111,21 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 // have a registration of its own, with other permissions: if the caller may not subscribe
 // to it, or it is gone, the directory stands for it.
 func (s *muxSubscription) sendVisible(ctx context.Context) error {
-	visible := changeSet{}
-	for c := range s.listener.drain() {
+	visible := s.listener.drain()
+	for i, c := range visible {
 		if covering, _ := s.listener.covering(c); covering != c && !s.registry.maySubscribe(ctx, s.req, c.URI) {
-			c = covering
+			visible[i] = covering
 		}
-		visible.add(c)
 	}
-	return s.notify(ctx, visible)
+	slices.SortFunc(visible, compareChanges)
+	return s.notify(ctx, slices.Compact(visible))
 }
 
 // subscriptionMeta returns the metadata of everything that is sent on the subscription
 // that the request began.
-func (r *Request) subscriptionMeta() (m Meta) {
-	m.Set(MetaSubscriptionID, r.ID)
-	return m
+func (r *Request) subscriptionMeta() Meta {
+	id, _ := r.ID.MarshalJSON() // it cannot fail
+	return Meta{MetaSubscriptionID: id}
 }
 
 // A subscriber is the sender of a subscriptions/listen request.
@@ -135,7 +135,8 @@ type subscriber struct {
 }
 
 func newSubscriber(req *Request) subscriber {
-	return subscriber{req, mustMarshal(map[string]Meta{"_meta": req.subscriptionMeta()})}
+	params, _ := appendMeta([]byte(`{"_meta":{`), req.subscriptionMeta()) // which is valid
+	return subscriber{req, append(params, "}}"...)}
 }
 
 // acknowledge tells the subscriber that the subscription has begun.
@@ -145,12 +146,12 @@ func (s *subscriber) acknowledge(ctx context.Context, accepted SubscriptionFilte
 
 // notify tells the subscriber of changes.
 func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
-	for _, c := range changes.sorted() {
-		var params any = s.listChanged
+	for _, c := range changes {
+		params := s.listChanged
 		if c.Method == NotificationResourceUpdated {
-			params = &ResourceUpdatedParams{URI: c.URI, Meta: s.req.subscriptionMeta()}
+			params = mustMarshal(&ResourceUpdatedParams{URI: c.URI, Meta: s.req.subscriptionMeta()})
 		}
-		if err := s.req.Notify(ctx, c.Method, params); err != nil {
+		if err := s.req.sharedCall().notify(ctx, c.Method, params); err != nil {
 			return err
 		}
 	}
@@ -178,16 +179,8 @@ func (r *Request) derive(method string, params json.RawMessage) *Request {
 	d := r.Clone()
 	d.call = &call{session: r.sharedCall().session}
 	d.Method, d.ID = method, ID{}
-	if err := d.setParams(params); err != nil {
-		panic("mcp: params made here are malformed: " + err.Error())
-	}
+	must(d.setParams(params)) // they were made here
 	return d
-}
-
-// changesIn returns all changes that a filter covers.
-func changesIn(f *SubscriptionFilter) []Change {
-	everything := everythingIn(f)
-	return everything.sorted()
 }
 
 // hub passes changes to listeners. Publishing never waits for a listener: each keeps a
@@ -272,7 +265,7 @@ func (h *hub) announce(a announcement) {
 			wake(l.remounted)
 		}
 	}
-	for _, c := range a.changes.sorted() {
+	for _, c := range a.changes {
 		h.publishLocked(c)
 	}
 }
@@ -352,8 +345,11 @@ func (l *listener) covering(c Change) (covering Change, ok bool) {
 	if l.covered.has(c) {
 		return c, true
 	}
-	for end := 0; l.directories && end < len(c.URI); end++ {
-		if c.URI[end] != '/' {
+	if !l.directories {
+		return Change{}, false
+	}
+	for end, char := range c.URI {
+		if char != '/' {
 			continue
 		}
 		if directory := (Change{c.Method, c.URI[:end+1]}); l.covered.has(directory) {

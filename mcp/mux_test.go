@@ -36,6 +36,30 @@ func TestMuxRoutes(t *testing.T) {
 	})
 }
 
+// Middleware learns whether a request names something that is registered, even if that fails.
+func TestIsRouted(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	failing := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, errors.New("no") })
+	mux.Tool("x", failing)
+	mux.Prompt("x", failing)
+	mux.Resource("test://x", failing)
+	for _, kind := range []struct {
+		method string
+		params func(name string) any
+	}{
+		{mcp.MethodCallTool, func(name string) any { return &mcp.CallToolParams{Name: name} }},
+		{mcp.MethodGetPrompt, func(name string) any { return &mcp.GetPromptParams{Name: name} }},
+		{mcp.MethodReadResource, func(name string) any { return &mcp.ReadResourceParams{URI: "test://" + name} }},
+	} {
+		for name, want := range map[string]bool{"x": true, "y": false} {
+			req := mcptest.NewRequest(kind.method, kind.params(name))
+			if _, err := mux.ServeMCP(t.Context(), req); err == nil || req.IsRouted() != want {
+				t.Errorf("%s of %s: %v, routed: %t", kind.method, name, err, req.IsRouted())
+			}
+		}
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	full := mcp.NewMux("full", "v1", quiet())
 	full.Tool("a", says(""))
@@ -109,6 +133,9 @@ func TestCustomMethods(t *testing.T) {
 		}
 		return &echoResult{Heard: p.Say}, nil
 	}))
+	mux.Handle("vendor/ask", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodListRoots}}}, nil
+	}))
 	mux.Handle("notifications/vendor", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		if !req.IsNotification() {
 			t.Error("the notification has an id")
@@ -123,6 +150,8 @@ func TestCustomMethods(t *testing.T) {
 		}
 		_, err = serveRaw(t, c, "vendor/echo", map[string]any{"say": 1})
 		wantCode(t, err, mcp.CodeInvalidParams)
+		_, err = serveRaw(t, c, "vendor/ask", nil)
+		wantCode(t, err, mcp.CodeInternalError)
 		if err := c.Notify(t.Context(), "notifications/vendor", map[string]any{"n": 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -285,8 +314,26 @@ func TestWalk(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("walked\n%q, want\n%q", got, want)
 	}
+	_ = mux.Walk(func(method, name string, h mcp.Handler) error {
+		for _, other := range []string{mcp.MethodListResources, mcp.MethodSubscribe} {
+			if method == mcp.MethodReadResource {
+				_, err := h.ServeMCP(t.Context(), mcptest.NewRequest(other, nil))
+				wantCode(t, err, mcp.CodeMethodNotFound) // it neither lists nor decides about subscriptions
+			}
+		}
+		return nil
+	})
 	stop := errors.New("stop")
-	if err := mux.Walk(func(string, string, mcp.Handler) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the function's error", err)
+	for n := range want {
+		calls := 0
+		err := mux.Walk(func(string, string, mcp.Handler) error {
+			if calls++; calls > n {
+				return stop
+			}
+			return nil
+		})
+		if !errors.Is(err, stop) || calls != n+1 {
+			t.Errorf("got %v after %d calls, want the error of call %d", err, calls, n+1)
+		}
 	}
 }

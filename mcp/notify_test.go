@@ -189,21 +189,29 @@ func TestLogValues(t *testing.T) {
 	}
 }
 
-// Progress that JSON has no number for is not sent.
+// Progress that JSON has no number for is not sent, nor is a total that is not positive.
 func TestProgressWithoutNumber(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		mcp.Progress(ctx, math.Inf(-1), 0, "")
 		mcp.Progress(ctx, math.NaN(), 0, "")
 		mcp.Progress(ctx, 1, math.Inf(1), "")
-		mcp.Progress(ctx, 2, 3, "")
+		for n, total := range []float64{-1, 0, 0.5, 3} { // not all are greater than nothing
+			mcp.Progress(ctx, float64(n), total, "")
+		}
 		return "", nil
 	}, nil))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
-		var got []float64
-		ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { got = append(got, p.Progress) })
-		if _, err := c.CallTool(ctx, tool("work", "")); err != nil || !slices.Equal(got, []float64{2}) {
-			t.Errorf("got %v, %v", got, err)
+		var got []string
+		ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) {
+			of := "unknown"
+			if p.Total != nil {
+				of = fmt.Sprint(*p.Total)
+			}
+			got = append(got, fmt.Sprintf("%v of %s", p.Progress, of))
+		})
+		if _, err := c.CallTool(ctx, tool("work", "")); err != nil || fmt.Sprint(got) != "[0 of unknown 1 of unknown 2 of 0.5 3 of 3]" {
+			t.Errorf("got %q, %v", got, err)
 		}
 	})
 }

@@ -147,9 +147,8 @@ func (c *call) stop() {
 }
 
 // serve calls h for req on behalf of a transport. Notifications about the request are
-// sent to n, which may be nil, until h returns. A panic in h is logged with its stack to
-// logger, or slog's default if that is nil, and becomes an internal error without details.
-// A panic with [ErrAbortHandler] is not logged.
+// sent to n, which may be nil, until h returns. A panic in h is logged with its stack, and
+// becomes an internal error without details. A panic with [ErrAbortHandler] is not logged.
 func serve(ctx context.Context, h Handler, req *Request, n notifier, logger *slog.Logger) (Result, error) {
 	c := req.sharedCall()
 	c.start(ctx, n, req.Method == MethodListen)
@@ -183,9 +182,6 @@ var errAborted = &Error{Code: CodeInternalError, Message: "the request was abort
 func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
 	if v == ErrAbortHandler { //nolint:errorlint // net/http compares the value too
 		return errAborted
-	}
-	if logger == nil {
-		logger = slog.Default()
 	}
 	logger.ErrorContext(ctx, "mcp: handler panicked", "method", req.Method, "name", req.Name(),
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))

@@ -3,14 +3,9 @@
 
 package mcp
 
-import "github.com/go-psi/psi/internal/revision"
-
 // LatestVersion is the newest revision of the protocol that this package speaks.
 const LatestVersion = "2026-07-28"
 
 // ModernVersions returns the revisions without a handshake, newest first. A request
 // names one of them itself.
 func ModernVersions() []string { return []string{LatestVersion} }
-
-// LegacyVersions returns the revisions that begin with initialize, newest first.
-func LegacyVersions() []string { return revision.Names() }

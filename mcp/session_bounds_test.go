@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
@@ -111,5 +112,52 @@ func TestRoundBounds(t *testing.T) {
 			t.Errorf("%d calls, %d messages, the last %s", calls, len(said), last)
 		}
 		c.finish()
+	})
+}
+
+// eventSender notes that something was sent.
+type eventSender chan string
+
+func (events eventSender) Send(context.Context, []byte) error {
+	events <- "change"
+	return nil
+}
+
+// No change is sent before the session's stream is ready, also for a subscription that is
+// made while the stream begins.
+func TestSubscribeWhileListenBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("res://a", reads("a"))
+		begins := make(chan struct{})
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				var p mcp.ListenParams
+				if req.Method == mcp.MethodListen && req.Decode(&p) == nil && len(p.Notifications.ResourceSubscriptions) == 0 {
+					<-begins
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		session := legacyserver.New(mux, &legacyserver.Options{State: &legacyserver.State{Version: "2025-11-25"}})
+		defer session.Close()
+		events := make(eventSender, 4)
+		go session.Listen(t.Context(), serving.Origin{}, events, func() { events <- "ready" })
+		synctest.Wait()
+		subscribe, err := transport.ParseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"res://a"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			play(t.Context(), session, subscribe, nil)
+			events <- "subscribed"
+		}()
+		synctest.Wait()
+		mux.ResourceUpdated("res://a")
+		synctest.Wait()
+		close(begins)
+		if first, second := <-events, <-events; first != "ready" || second != "subscribed" {
+			t.Errorf("%s, then %s", first, second)
+		}
 	})
 }

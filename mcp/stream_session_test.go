@@ -37,6 +37,30 @@ func TestSessionEndsWithItsStream(t *testing.T) {
 	})
 }
 
+// A handler can notify the client of its session later.
+func TestSessionNotify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var session *mcp.Session
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("keep", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+			session = mcp.SessionFromContext(ctx)
+			return "", nil
+		}, nil))
+		p := servePeer(t, mux, eras[1], nil)
+		p.send(eras[1].request("1", "tools/call", `"name":"keep"`))
+		p.read()
+		if err := session.Notify(t.Context(), "notifications/x", []int{1}); err == nil {
+			t.Error("params that are no object were sent")
+		}
+		if err := session.Notify(t.Context(), "notifications/x", map[string]int{"n": 1}); err != nil {
+			t.Error(err)
+		}
+		if said := p.finish(); len(said) != 1 || !strings.Contains(said[0], `"method":"notifications/x","params":{"n":1}`) {
+			t.Errorf("the client was told %q", said)
+		}
+	})
+}
+
 // A client that says twice that the handshake is done is told of a change once.
 func TestInitializedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

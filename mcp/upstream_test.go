@@ -380,26 +380,34 @@ func TestUpstreamListen(t *testing.T) {
 // A server that ends its subscriptions in good order, because it stops, does not end that
 // of the Upstream; and one without subscriptions may be replaced by one that has them.
 func TestUpstreamListenIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		deaf := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if req.Method == mcp.MethodListen {
-				return nil, mcp.NewMethodNotFoundError(req.Method)
+	for _, connected := range []bool{false, true} { // when the subscription begins
+		synctest.Test(t, func(t *testing.T) {
+			deaf := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method == mcp.MethodListen {
+					return nil, mcp.NewMethodNotFoundError(req.Method)
+				}
+				return withTools("t").ServeMCP(ctx, req)
+			})
+			server := &restless{handler: deaf}
+			u := maintain(t, server, mcp.LatestVersion, nil)
+			if connected {
+				if _, err := u.Conn(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			}
-			return withTools("t").ServeMCP(ctx, req)
+			changes := make(chan mcp.Change, 100)
+			s, err := u.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { changes <- c })
+			if err != nil || !s.Accepted.ToolsListChanged {
+				t.Fatalf("accepted %+v, %v", s, err)
+			}
+			polite := withTools("t")
+			server.become(polite, nil)
+			server.crash()
+			next(t, changes, mcp.NotificationToolsListChanged)
+			polite.Tool("u", says(""))
+			next(t, changes, mcp.NotificationToolsListChanged)
 		})
-		server := &restless{handler: deaf}
-		u := maintain(t, server, mcp.LatestVersion, nil)
-		changes := make(chan mcp.Change, 100)
-		if _, err := u.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { changes <- c }); err != nil {
-			t.Fatal(err)
-		}
-		polite := withTools("t")
-		server.become(polite, nil)
-		server.crash()
-		next(t, changes, mcp.NotificationToolsListChanged)
-		polite.Tool("u", says(""))
-		next(t, changes, mcp.NotificationToolsListChanged)
-	})
+	}
 }
 
 // A program at the same address that speaks another revision is found out.

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/mcptrace"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The state of a call may have as many bytes as MaxState says, and the error for a longer
@@ -48,6 +51,19 @@ func TestStateBounds(t *testing.T) {
 	for limit, good := range map[int]bool{size: true, size - 1: false} {
 		if res := ask(limit); res.IsError == good || !good && !strings.Contains(textOf(res), "MaxState is "+strconv.Itoa(limit)) {
 			t.Errorf("%d bytes with a limit of %d: %s", size, limit, textOf(res))
+		}
+	}
+}
+
+// The state of a mounted server counts as well.
+func TestMountedStateBounds(t *testing.T) {
+	for size, code := range map[int]int{100: 0, 1000: mcp.CodeInternalError} {
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: 500, Logger: quiet().Logger})
+		mux.Mount("a_", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return &mcp.InputRequired{RequestState: new(strings.Repeat("x", size))}, nil
+		}))
+		if _, err := mux.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodCallTool, tool("a_t", ""))); mcp.CodeOf(err) != code {
+			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
 }
@@ -91,6 +107,9 @@ func TestSubscribeAgainDelays(t *testing.T) {
 				if req.Method != mcp.MethodListen {
 					return nil, mcp.NewMethodNotFoundError(req.Method)
 				}
+				if req.IsNotification() {
+					t.Error("the request has no ID")
+				}
 				mu.Lock()
 				n := len(begun)
 				begun = append(begun, time.Now())
@@ -126,6 +145,84 @@ func TestSubscribeAgainDelays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client makes a subscription again after a tenth of a second, and after twice as long each
+// time that it fails, up to five seconds. One that has lived for ten seconds begins anew.
+func TestClientSubscribesAgain(t *testing.T) {
+	short := make([]time.Duration, 8)
+	for _, c := range []struct {
+		lives []time.Duration // how long the subscriptions live
+		want  string          // the delays after each of them
+	}{
+		{short, "[100ms 200ms 400ms 800ms 1.6s 3.2s 5s 5s]"},
+		{[]time.Duration{0, 0, 10 * time.Second, 0, 10*time.Second - 1, 0}, "[100ms 200ms 100ms 200ms 400ms 800ms]"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var delays []time.Duration
+			ctx := mcptrace.WithClientTrace(t.Context(), &mcptrace.ClientTrace{Retry: func(i mcptrace.RetryInfo) { delays = append(delays, i.Delay) }})
+			conn := connectTo(t, &cutTransport{Transport: mcp.InProcess(hello()), lives: c.lives}, nil)
+			s, err := conn.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			s.Close()
+			<-s.Done()
+			if fmt.Sprint(delays) != c.want {
+				t.Errorf("it waited %v, want %v", delays, c.want)
+			}
+		})
+	}
+}
+
+// A cutTransport cuts subscriptions, and nothing else, after each of lives.
+type cutTransport struct {
+	transport.Transport
+	lives []time.Duration
+}
+
+type cutConn struct {
+	transport.Conn
+	transport *cutTransport
+}
+
+func (c *cutTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
+	conn, err := c.Transport.Connect(ctx, receive)
+	return &cutConn{conn, c}, err
+}
+
+func (c *cutConn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	if lives := c.transport.lives; m.Method == mcp.MethodListen && len(lives) > 0 {
+		c.transport.lives = lives[1:]
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, max(lives[0], 1), errCut)
+		defer cancel()
+	}
+	return c.Conn.Call(ctx, m)
+}
+
+// Notifications that wait when the connection is closed are dropped.
+func TestNotificationsAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("tell", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+			for range 10 {
+				_ = mcp.RequestFromContext(ctx).Notify(ctx, "notifications/x", nil)
+			}
+			return "", nil
+		}, nil))
+		called, goOn := 0, make(chan struct{})
+		c := connect(t, mux, &mcp.ClientOptions{Notification: func(context.Context, *mcp.Conn, *mcp.Request) { called++; <-goOn }})
+		mustCall(t, c, "tell", "")
+		synctest.Wait()
+		_ = c.Close()
+		close(goOn)
+		synctest.Wait()
+		if called != 1 {
+			t.Errorf("the function was called %d times, want one call, that before Close", called)
+		}
+	})
 }
 
 // That notifications are dropped is logged once, and again only if some were passed on

@@ -131,7 +131,7 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 	defer cancel()
 	elsewhere := newStranger(t)
 	opts := &mcphttp.TransportOptions{Logger: quiet, Header: http.Header{"X-Api-Key": {"secret"}}}
-	old := mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Logger: quiet})
+	old := newSSEHandler(t, tools())
 	for name, when := range map[string]func(*http.Request) bool{
 		"the stream":   func(r *http.Request) bool { return r.Method == http.MethodGet },
 		"the messages": func(r *http.Request) bool { return r.Method == http.MethodPost },

@@ -169,9 +169,6 @@ func (w *httpWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	}
 	scope := w.newScope(ctx)
 	defer scope.end()
-	if scope.ctx.Err() != nil {
-		return context.Cause(scope.ctx)
-	}
 	if speaksModern(m.Version) {
 		return scope.causeOf(w.peer.send(scope.ctx, w.peer.url, modernHeader(m), m.Body, (*StatusError).asModern))
 	}

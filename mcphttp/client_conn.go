@@ -5,8 +5,8 @@ package mcphttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -42,7 +43,7 @@ type clientConn struct {
 // newClientConn returns a connection whose background work has the trace of ctx.
 func newClientConn(ctx context.Context, receive transport.Receiver) *clientConn {
 	c := &clientConn{receive: receive, done: make(chan struct{})}
-	traced := mcp.WithClientTrace(context.Background(), mcp.ClientTraceFromContext(ctx))
+	traced := mcptrace.WithClientTrace(context.Background(), mcptrace.ClientTraceFromContext(ctx))
 	c.ctx, c.cancel = context.WithCancelCause(traced)
 	return c
 }
@@ -129,10 +130,8 @@ func (c *clientConn) newScope(ctx context.Context) *callScope {
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.stopConn = context.AfterFunc(c.ctx, func() { s.cancel(c.Err()) })
 	s.stopCall = context.AfterFunc(ctx, func() { s.cancel(context.Cause(ctx)) })
-	if c.ctx.Err() != nil {
-		s.cancel(c.Err()) // now, not soon
-	} else if ctx.Err() != nil {
-		s.cancel(context.Cause(ctx))
+	if reason := cmp.Or(c.Err(), context.Cause(ctx)); reason != nil {
+		s.cancel(reason) // now, not soon
 	}
 	return s
 }
@@ -187,33 +186,6 @@ func (s *callScope) drain(res *http.Response) {
 		defer closeBody(res)
 		_, _ = io.CopyN(io.Discard, res.Body, drainSize)
 	})
-}
-
-// cancelTimeout bounds the notification that a call was cancelled.
-const cancelTimeout = 5 * time.Second
-
-// sendCancelled tells the server in the background that a call was cancelled. The context
-// of the call has the reason.
-func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send func(scope *callScope, body []byte) error) {
-	body := cancelNotice(id, context.Cause(ctx))
-	ctx = context.WithoutCancel(ctx)
-	c.run(func() {
-		ctx, cancel := context.WithTimeout(ctx, cancelTimeout)
-		defer cancel()
-		scope := c.newScope(ctx)
-		defer scope.end()
-		if err := send(scope, body); err != nil {
-			p.opts.Logger.DebugContext(ctx, "mcphttp: a call could not be cancelled", "error", err)
-		}
-	})
-}
-
-func cancelNotice(id mcp.ID, why error) []byte {
-	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id, Reason: why.Error()})
-	if err != nil {
-		panic(err) // an ID and a string can be encoded
-	}
-	return transport.AppendNotification(nil, mcp.NotificationCancelled, params)
 }
 
 // peer is the server of a client. It sends HTTP requests there.
@@ -305,25 +277,18 @@ func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, messag
 	return p.do(req.WithContext(ctx))
 }
 
-// do sends an HTTP request.
+// do sends an HTTP request, unless its context is done: not every RoundTripper looks.
 func (p *peer) do(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
 	res, err := p.client.Do(req)
 	if err == nil && (res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden) {
-		if t := mcp.ClientTraceFromContext(req.Context()); t != nil && t.Challenge != nil {
-			t.Challenge(mcp.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
+		if t := mcptrace.ClientTraceFromContext(req.Context()); t != nil && t.Challenge != nil {
+			t.Challenge(mcptrace.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
 		}
 	}
 	return res, err
-}
-
-// get requests an event stream.
-func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
-	header.Set("Accept", typeStream)
-	return p.do(p.newRequest(http.MethodGet, p.url, header).WithContext(ctx))
-}
-
-func (p *peer) delete(ctx context.Context, header http.Header) (*http.Response, error) {
-	return p.do(p.newRequest(http.MethodDelete, p.url, header).WithContext(ctx))
 }
 
 // newRequest returns a request to a URL that has been parsed.

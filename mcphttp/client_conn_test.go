@@ -100,8 +100,8 @@ func TestConnEveryServer(t *testing.T) {
 	servers := map[string]func(*testing.T) http.Handler{
 		"2026-07-28": func(t *testing.T) http.Handler { return newHandler(t, tools(), nil) },
 		"2025-11-25": func(t *testing.T) http.Handler { return legacyOnly(newHandler(t, tools(), nil), answers(400, "")) },
-		"2024-11-05": func(*testing.T) http.Handler {
-			return mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Logger: quiet})
+		"2024-11-05": func(t *testing.T) http.Handler {
+			return newSSEHandler(t, tools())
 		},
 	}
 	for version, server := range servers {

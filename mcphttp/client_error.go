@@ -165,20 +165,6 @@ func (e *StatusError) asModern() (*mcp.Error, error) {
 	return nil, e // it has the challenge, and the answer if there is one
 }
 
-// asLegacy returns what the refusal means for a message of the legacy era: an error
-// response or an error.
-func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
-	switch {
-	case e.isUnauthorized():
-		return nil, e.withKind(transport.ErrUnauthorized)
-	case inSession && e.Status == http.StatusNotFound && !e.isModern():
-		return nil, e.withKind(transport.ErrSessionLost)
-	case e.answer != nil && !e.lacksScope():
-		return e.response(), nil
-	}
-	return nil, e
-}
-
 // response returns the JSON-RPC error in the body as the response to a call. Its cause
 // says if the request may succeed later, which status 500 does not.
 func (e *StatusError) response() *mcp.Error {

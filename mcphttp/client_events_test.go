@@ -36,6 +36,7 @@ func TestReadEvents(t *testing.T) {
 		"an id is not kept":    {"id: 7\ndata: a\n\ndata: b\n\n", []event{{ID: "7", Data: "a", HasData: true}, {Data: "b", HasData: true}}},
 		"NUL in an id":         {"id: a\x00b\ndata: a\n\n", []event{{Data: "a", HasData: true}}},
 		"NUL begins an id":     {"id: \x00b\ndata: a\n\n", []event{{Data: "a", HasData: true}}},
+		"not in decimal":       {"retry: 1a\n\nretry: 0x1\n\n", []event{{}, {}}},
 		"no delay":             {"retry: soon\n\nretry: -5\n\nretry: +5\n\nretry:\n\n", []event{{}, {}, {}, {}}},
 		"an endless delay":     {"retry: 99999999999999999999999\n\n", []event{{Retry: time.Hour}}},
 		"unknown fields":       {"foo: bar\nDATA: no\nda: no\ndata: a\n\n", []event{{Data: "a", HasData: true}}},
@@ -59,6 +60,17 @@ func TestReadEvents(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A long line is one of several like any other.
+func TestReadLongLines(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	for _, lines := range [][]string{{long, "a"}, {"a", long}, {long, long}} {
+		got, _ := mcphttp.ReadEvents(strings.NewReader("data: "+strings.Join(lines, "\ndata: ")+"\n\ndata: b\n\n"), 1<<20)
+		if len(got) != 2 || got[0].Data != strings.Join(lines, "\n") || got[1].Data != "b" {
+			t.Errorf("read %d events, the first with %d bytes", len(got), len(got[0].Data))
+		}
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -175,6 +177,34 @@ func TestTransportNetworkErrors(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A transport without a client of its own closes its network connections.
+func TestTransportClosesConnections(t *testing.T) {
+	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"/mcp": mcphttp.NewTransport, "/sse": mcphttp.NewSSETransport} {
+		router := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}})
+		var conns sync.WaitGroup
+		server := httptest.NewUnstartedServer(router)
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				conns.Add(1)
+			case http.StateClosed:
+				conns.Done()
+			}
+		}
+		server.Start()
+		wire, err := open(server.URL+name, &mcphttp.TransportOptions{Logger: quiet}).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wire.Call(t.Context(), opening(0, "2024-11-05")); err != nil {
+			t.Error(err)
+		}
+		_ = wire.Close()
+		conns.Wait() // forever, if one stays open
+		server.Close()
+	}
+}
 
 // A transport without a client of its own does not change that of the program.
 func TestTransportLeavesDefaultClient(t *testing.T) {

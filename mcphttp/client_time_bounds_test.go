@@ -154,6 +154,23 @@ func TestTransportFallbackBounds(t *testing.T) {
 	})
 }
 
+// What follows the response on a stream is read for a second.
+func TestTransportDrainTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answered, left := time.Now(), make(chan time.Duration, 1)
+		l := serve(t, script{post: func(w http.ResponseWriter, r *http.Request) {
+			stream(w, response7)
+			answered = time.Now()
+			<-r.Context().Done()
+			left <- time.Since(answered)
+		}}).link(nil)
+		l.call(toolCall(7, mcp.LatestVersion, "a"))
+		if took := <-left; took != time.Second {
+			t.Errorf("the rest of the stream was read for %v", took)
+		}
+	})
+}
+
 // A server that does not take the news that a call is cancelled is not waited for for more
 // than five seconds.
 func TestTransportCancelBounds(t *testing.T) {

@@ -5,7 +5,9 @@ package mcphttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -15,6 +17,8 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/mcptrace"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -39,11 +43,30 @@ func (e *tracedEvents) take() []string {
 	return events
 }
 
-func (e *tracedEvents) trace() *mcp.ClientTrace {
-	return &mcp.ClientTrace{
-		Retry:     func(i mcp.RetryInfo) { e.addf("retry %s", i.Method) },
-		Reconnect: func(i mcp.ReconnectInfo) { e.addf("reconnect %s", i.Kind) },
-		Challenge: func(i mcp.ChallengeInfo) { e.addf("challenge %d %s", i.Status, i.Header["Www-Authenticate"]) },
+func (e *tracedEvents) trace() *mcptrace.ClientTrace {
+	return &mcptrace.ClientTrace{
+		Retry:     func(i mcptrace.RetryInfo) { e.addf("retry %s", i.Method) },
+		Reconnect: func(i mcptrace.ReconnectInfo) { e.addf("reconnect %s", i.Kind) },
+		Challenge: func(i mcptrace.ChallengeInfo) { e.addf("challenge %d %s", i.Status, i.Header["Www-Authenticate"]) },
+	}
+}
+
+// A response that cannot be read is traced with the reason.
+func TestClientTraceOfAnUnreadableResponse(t *testing.T) {
+	url := mcptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		request, err := transport.ParseMessage(body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(transport.AppendResult(nil, request.ID, []byte(`{"twice":1,"twice":2}`)))
+	}))
+	var reasons []error
+	ctx := mcptrace.WithClientTrace(t.Context(), &mcptrace.ClientTrace{WireRead: func(i mcptrace.WireInfo) { reasons = append(reasons, i.Err) }})
+	_, err := mcp.NewClient("traced", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: quiet}).Connect(ctx, mcphttp.NewTransport(url, nil))
+	if !errors.Is(err, mcp.ErrUnreadable) || len(reasons) == 0 || reasons[0] == nil {
+		t.Errorf("%v, traced with %v", err, reasons)
 	}
 }
 
@@ -55,7 +78,7 @@ func TestClientTraceOfAChallenge(t *testing.T) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
 		}))
-		ctx := mcp.WithClientTrace(t.Context(), e.trace())
+		ctx := mcptrace.WithClientTrace(t.Context(), e.trace())
 		_, err := mcp.NewClient("traced", "v1", &mcp.ClientOptions{Version: version}).Connect(ctx, mcphttp.NewTransport(url, nil))
 		if want := []string{`challenge 401 [Bearer realm="x"]`}; err == nil || !slices.Equal(e.take(), want) {
 			t.Errorf("%s: the challenge is not traced (%v)", version, err)
@@ -78,7 +101,7 @@ func TestClientTraceOfAStream(t *testing.T) {
 		var e tracedEvents
 		f := newForgetful(t, mux)
 		c := f.dial(t, &mcp.ClientOptions{})
-		got, err := mcp.Call[string](mcp.WithClientTrace(t.Context(), e.trace()), c, "long", nil)
+		got, err := mcp.Call[string](mcptrace.WithClientTrace(t.Context(), e.trace()), c, "long", nil)
 		if events := e.take(); err != nil || got != "done" || len(events) == 0 || events[0] != "reconnect stream" {
 			t.Errorf("got %q, %v; traced %q", got, err, events)
 		}
@@ -92,7 +115,7 @@ func TestClientTraceOfASession(t *testing.T) {
 		f := newForgetful(t, plainMux())
 		c := f.dial(t, &mcp.ClientOptions{})
 		f.forget()
-		if _, err := mcp.Call[string](mcp.WithClientTrace(t.Context(), e.trace()), c, "echo", nil); err != nil {
+		if _, err := mcp.Call[string](mcptrace.WithClientTrace(t.Context(), e.trace()), c, "echo", nil); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := e.take(), []string{"reconnect session", "retry tools/call"}; !slices.Equal(got, want) {

@@ -105,10 +105,3 @@ func (c *serverContext) Value(key any) any {
 	}
 	return c.http.Context().Value(key)
 }
-
-// detachedContext returns a context with the values of an HTTP request that does not end
-// with it. In the legacy era a client that disconnects has not cancelled.
-func detachedContext(r *http.Request, v *requestValues) context.Context {
-	v.http = r
-	return contextWithValues(context.WithoutCancel(r.Context()), v)
-}

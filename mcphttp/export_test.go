@@ -4,6 +4,7 @@
 package mcphttp
 
 import (
+	"fmt"
 	"io"
 	"time"
 )
@@ -27,6 +28,32 @@ func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
 		}
 		all = append(all, Event{e.kind, e.id, string(e.data), e.retry, e.hasData, e.isTooLong})
 	}
+}
+
+// Leftovers says what is left of the sessions of a handler that was shut down, "" if nothing.
+func Leftovers(handler any) string {
+	var left [4]int // sessions, callers, timers and subscriptions
+	switch h := handler.(type) {
+	case *SSEHandler:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		left[0], left[1] = len(h.sessions), len(h.callers)
+	case *Handler:
+		ss := h.sessions
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		left[0], left[1] = len(ss.byID), len(ss.callers)
+		if ss.sweepTimer != nil {
+			left[2]++
+		}
+		if ss.stopReceiving != nil {
+			left[3]++
+		}
+	}
+	if left == [4]int{} {
+		return ""
+	}
+	return fmt.Sprint("sessions, callers, timers and subscriptions: ", left)
 }
 
 // DefaultOptions returns options with their defaults.

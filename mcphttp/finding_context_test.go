@@ -35,7 +35,7 @@ func TestFindingCM4W9CallsObeyTheirContext(t *testing.T) {
 			return mcphttp.NewTransport("http://localhost/mcp", serve(t, newHandler(t, h, nil)).options(nil))
 		},
 		"HTTP+SSE": func(t *testing.T, h mcp.Handler) transport.Transport {
-			handler := mcphttp.NewSSEHandler(h, &mcphttp.Options{Logger: quiet})
+			handler := newSSEHandler(t, h)
 			return mcphttp.NewSSETransport("http://localhost/sse", serve(t, handler).options(nil))
 		},
 	}

@@ -116,6 +116,39 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	return w
 }
 
+// The server keeps nothing of requests that are over, also while their session has a stream.
+func TestRequestsAreForgotten(t *testing.T) {
+	h := newHandler(t, tools(), nil)
+	var last weak.Pointer[http.Request]
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			last = weak.Make(r)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	session := s.open("2025-11-25")
+	read(t, s.do(s.request(t.Context(), http.MethodGet, "", session))).next()
+	body, modern := callModern("hello")
+	for name, r := range map[string]*http.Request{
+		"in a session": s.request(t.Context(), http.MethodPost, call(1, "hello"), session),
+		"in none":      s.request(t.Context(), http.MethodPost, body, modern),
+	} {
+		r.Close = true
+		whole(t, s.do(r))
+		untilCollected(t, "the request "+name, last)
+	}
+}
+
+// untilCollected waits until nothing refers to a value.
+func untilCollected[T any](t *testing.T, what string, p weak.Pointer[T]) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); p.Value() != nil; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is still in use", what)
+		}
+	}
+}
+
 // slowPrincipal is a context whose lookup of the principal blocks.
 type slowPrincipal struct {
 	context.Context

@@ -245,10 +245,9 @@ func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 		var log logged
 		shared := newMetered()
 		serveLogged := func(name string) *site {
-			h := mcphttp.NewHandler(tools(), &mcphttp.Options{
+			h := newHandler(t, tools(), &mcphttp.Options{
 				Store: shared, Logger: slog.New(slog.NewTextHandler(&log, nil)).With("replica", name), SessionIdle: time.Hour, KeepAlive: time.Minute, Heartbeat: -1,
 			})
-			t.Cleanup(func() { _ = h.Shutdown(t.Context()) })
 			return serve(t, h)
 		}
 		one, two, three := serveLogged("one"), serveLogged("two"), serveLogged("three")

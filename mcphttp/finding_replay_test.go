@@ -37,11 +37,10 @@ func (s *site) firstID(id int, tool string, h header) string {
 func TestFindingS29OthersCanResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
-		h := mcphttp.NewHandler(chatty(tools(), 40_000), &mcphttp.Options{
+		h := newHandler(t, chatty(tools(), 40_000), &mcphttp.Options{
 			ReplayPerCaller: 400_000, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 800_000}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
-		t.Cleanup(func() { _ = h.Shutdown(t.Context()) })
 		s := serve(t, identified(h))
 		alice := s.tryOpen(header{"User": "alice"})
 		first := s.firstID(1, "steps", alice)
@@ -80,10 +79,9 @@ func TestFindingS29OthersCanResume(t *testing.T) {
 func TestFindingS29OneWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
-		h := mcphttp.NewHandler(chatty(tools(), 1000), &mcphttp.Options{
+		h := newHandler(t, chatty(tools(), 1000), &mcphttp.Options{
 			Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 4000}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
-		t.Cleanup(func() { _ = h.Shutdown(t.Context()) })
 		s := serve(t, h)
 		session := s.open("2025-11-25")
 		for i := range 100 {

@@ -225,20 +225,6 @@ func chooseFormat(w http.ResponseWriter, accept accepts) (_ accepts, ok bool) {
 	return accept, true
 }
 
-// requireStream reports whether the client accepts an event stream and w can write one.
-// Otherwise it writes the response.
-func requireStream(w http.ResponseWriter, r *http.Request) bool {
-	if !acceptable(r.Header).stream {
-		writeError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", typeStream))
-		return false
-	}
-	if !canFlush(w) {
-		writeError(w, http.StatusInternalServerError, cannotStream(w))
-		return false
-	}
-	return true
-}
-
 // acceptable reads the Accept headers. Without one, everything is accepted.
 func acceptable(h http.Header) accepts {
 	values := h["Accept"]

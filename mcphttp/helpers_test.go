@@ -4,6 +4,7 @@
 package mcphttp_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tmaxmax/go-sse"
 
@@ -41,6 +43,9 @@ func serve(t *testing.T, h http.Handler, configure ...func(*http.Server)) *site 
 	}
 	go func() { _ = server.Serve(l) }()
 	s := &site{t: t, client: l.Client(), server: server}
+	if network, ok := s.client.Transport.(*http.Transport); ok {
+		s.client.Transport = &watchedTransport{network, watchContexts(t)}
+	}
 	t.Cleanup(s.close)
 	return s
 }
@@ -274,19 +279,46 @@ func waiting(mux *mcp.Mux) (began chan struct{}, ended chan error) {
 	return began, ended
 }
 
+// newHandler returns a handler, quiet unless the options have a logger, that is shut down at
+// the end of the test and leaves nothing.
 func newHandler(t testing.TB, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.Handler {
 	t.Helper()
-	if opts == nil {
-		opts = &mcphttp.Options{}
+	o := mcphttp.Options{}
+	if opts != nil {
+		o = *opts
 	}
-	opts.Logger = quiet
-	h := mcphttp.NewHandler(mux, opts)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = h.Shutdown(ctx)
-	})
+	o.Logger = cmp.Or(o.Logger, quiet)
+	if o.Store != nil {
+		o.Store = &watchedStore{o.Store, watchContexts(t)}
+	}
+	h := mcphttp.NewHandler(mux, &o)
+	t.Cleanup(func() { endAll(t, h) })
 	return h
+}
+
+// newSSEHandler does so for the transport of 2024-11-05.
+func newSSEHandler(t testing.TB, mux mcp.Handler) *mcphttp.SSEHandler {
+	t.Helper()
+	h := mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})
+	t.Cleanup(func() { endAll(t, h) })
+	return h
+}
+
+// endAll ends what a handler serves. Nothing of it may be left.
+func endAll(t testing.TB, h interface {
+	Shutdown(ctx context.Context) error
+}) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = h.Shutdown(ctx)
+	ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil {
+		t.Errorf("requests are in flight after Shutdown: %v", err)
+	} else if left := mcphttp.Leftovers(h); left != "" {
+		t.Errorf("after Shutdown: %s", left)
+	}
 }
 
 // uncalled is a handler that the test does not call.

@@ -4,9 +4,7 @@
 package mcphttp
 
 import (
-	"cmp"
 	"net/http"
-	"slices"
 
 	"github.com/go-psi/psi/internal/seam"
 )
@@ -37,49 +35,4 @@ func (internals) InFlight(endpoint any) int {
 		return h.requests.count()
 	}
 	return 0
-}
-
-// Streams returns the event streams of the sessions of an endpoint, in order.
-func (internals) Streams(endpoint any) (all []seam.Stream) {
-	h, ok := endpoint.(*Handler)
-	if !ok {
-		return nil
-	}
-	for _, s := range h.sessions.all() {
-		for _, st := range s.allStreams() {
-			all = append(all, st.describe())
-		}
-	}
-	slices.SortFunc(all, func(a, b seam.Stream) int {
-		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
-	})
-	return all
-}
-
-// allStreams returns the streams that clients can resume.
-func (s *session) allStreams() (all []*stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if st := s.standalone.stream; st != nil {
-		all = append(all, st)
-	}
-	for _, st := range s.streams {
-		all = append(all, st)
-	}
-	return all
-}
-
-// describe describes a stream. If its lock is held, which can last as long as a write, a client
-// is attached.
-func (st *stream) describe() seam.Stream {
-	d := seam.Stream{Session: st.session.logID(), Name: st.name, IsStandalone: st.call == nil, Attached: true}
-	if !st.mu.TryLock() {
-		return d
-	}
-	defer st.mu.Unlock()
-	d.Attached = st.out != nil
-	if st.log != nil {
-		d.Kept = st.session.caller.kept.size(st.log)
-	}
-	return d
 }

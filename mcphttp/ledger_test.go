@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp"
 )
 
 // The tests of this file are for rows of docs/evidence/conformance.md that no other test
@@ -161,7 +160,7 @@ func TestAccept(t *testing.T) {
 // SSE-02, SSE-04, SSE-05, SEC-10: the old transport guards itself in the same way, and
 // its events have their names.
 func TestSSEOnTheWire(t *testing.T) {
-	s := serve(t, mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Logger: quiet}))
+	s := serve(t, newSSEHandler(t, tools()))
 	for _, h := range []header{{"Origin": "http://evil.example.com"}, {"Host": "evil.example.com"}} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			if res := s.do(s.request(t.Context(), method, "{}", h)); res.StatusCode != http.StatusForbidden {

@@ -8,8 +8,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -134,13 +132,4 @@ func withDefault[T int | int64 | time.Duration](value, standard, off T) T {
 		return off
 	}
 	return value
-}
-
-// questionLifetime returns how long the store keeps which replica has asked a question.
-func (o *Options) questionLifetime() time.Duration {
-	return withDefault(o.AskTimeout, time.Hour, 24*time.Hour) // a store needs a limit
-}
-
-func (o *Options) legacy(id string, p *mcp.Principal) *legacyserver.Options {
-	return &legacyserver.Options{ID: id, Principal: p, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger}
 }

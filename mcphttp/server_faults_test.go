@@ -77,7 +77,7 @@ func TestFaultyStore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared, log := &faulty{Store: store.NewMemory(nil)}, new(logged)
 				logger := slog.New(slog.NewTextHandler(log, nil))
-				h := mcphttp.NewHandler(tools(), &mcphttp.Options{Store: shared, Logger: logger})
+				h := newHandler(t, tools(), &mcphttp.Options{Store: shared, Logger: logger})
 				s, other := serve(t, h), serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
 				known, unknown := s.open("2025-11-25"), other.open("2025-11-25")
 				shared.read.Store(c.read)

@@ -5,8 +5,11 @@ package mcphttp_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -77,4 +80,40 @@ func TestHeartbeatsAreApart(t *testing.T) {
 		}
 		s.close()
 	})
+}
+
+// A response writer that panics harms its own request only, also on the goroutines of
+// heartbeats and of the first bytes of a session's own stream.
+func TestHeartbeatWriterPanics(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, "2025-11-25", "2025-06-18"} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var logged bytes.Buffer
+				mux := tools()
+				mux.Tool("long", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+					<-time.After(time.Hour)
+					return "", nil
+				}, nil))
+				opts := &mcphttp.Options{Heartbeat: time.Minute, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+				handler := newHandler(t, mux, opts)
+				s := serve(t, handler)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+				defer cancel()
+				body, head := callModern("long")
+				method := http.MethodPost
+				if version != mcp.LatestVersion {
+					method, body, head = http.MethodGet, "", s.open(version)
+				}
+				r := s.request(ctx, method, body, head)
+				r.RequestURI = "/"
+				func() {
+					defer func() { _ = recover() }() // as net/http does
+					handler.ServeHTTP(panickingWriter{httptest.NewRecorder()}, r)
+				}()
+				if !strings.Contains(logged.String(), "panicked") { // the process goes on
+					t.Errorf("logged was %q", logged.String())
+				}
+			})
+		})
+	}
 }

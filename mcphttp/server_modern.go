@@ -42,7 +42,7 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 	}
 	c := &modernReply{eventWriter: eventWriter{w: w, timeout: h.opts.WriteTimeout, isHTTP2: r.ProtoMajor > 1}, accept: accept}
 	if accept.stream {
-		defer startHeartbeat(h.opts.Heartbeat, c).stop()
+		defer startHeartbeat(&h.opts, c).stop()
 	}
 	call := serving.NewCall(ctx, h.mcp, req, h.opts.Logger)
 	call.Serve(c)
@@ -93,7 +93,8 @@ func (c *modernReply) Send(ctx context.Context, message []byte) error {
 	return c.send(messageEvent("", message))
 }
 
-// finish writes the response, unless the client has gone.
+// finish writes the response, unless the client has gone. If the server ended the request,
+// the client may still be there.
 func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +103,7 @@ func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
 	if errors.Is(err, mcp.ErrAbortHandler) {
 		panic(http.ErrAbortHandler)
 	}
-	if ctx.Err() != nil && call.Result() == nil && !c.isConnectedLocked(ctx) {
+	if ctx.Err() != nil && call.Result() == nil && !errors.Is(context.Cause(ctx), mcp.ErrClosed) {
 		return
 	}
 	buf := bufpool.Get()

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,6 +59,8 @@ func TestNegotiation(t *testing.T) {
 		{"TEXT/Event-Stream;q=0.5, application/*;q=0", "hello", 200, "text/event-stream"},
 		{"application/json;q=0.9, text/event-stream;charset=utf-8", "steps", 200, "text/event-stream"},
 		{"text/html", "hello", 406, "application/json"},
+		{"application/*;q=0, application/json", "hello", 200, "application/json"}, // the closest one counts, in any order
+		{"*/*;q=0, application/*", "hello", 200, "application/json"},
 	}
 	for _, c := range cases {
 		body, h := callModern(c.tool)
@@ -362,8 +365,13 @@ func TestWrappedWriters(t *testing.T) {
 				t.Errorf("an answer with notifications has the form %s, want %s", got, c.form)
 			}
 			body, h = modern("subscriptions/listen", "", `"notifications":{}`)
-			if res := s.post(body, h); res.StatusCode != c.listen {
-				t.Errorf("subscriptions/listen: %d, want %d", res.StatusCode, c.listen)
+			for what, res := range map[string]*http.Response{
+				"subscriptions/listen": s.post(body, h),
+				"GET":                  s.do(s.request(t.Context(), http.MethodGet, "", s.open("2025-11-25"))),
+			} {
+				if res.StatusCode != c.listen || c.listen == 500 && whole(t, res).code(t) != mcp.CodeInternalError {
+					t.Errorf("%s: %d, want %d", what, res.StatusCode, c.listen)
+				}
 			}
 		})
 	}
@@ -376,14 +384,20 @@ type unwrapper struct {
 
 func (u unwrapper) Unwrap() http.ResponseWriter { return u.inner }
 
-// A handler can give up as handlers of net/http do.
+// A handler can give up as handlers of net/http do. Any other panic is logged.
 func TestAbortHandler(t *testing.T) {
 	mux := tools()
 	mux.Tool("abort", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic(http.ErrAbortHandler) }))
-	s := serve(t, newHandler(t, mux, nil))
+	mux.Tool("bug", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic("boom") }))
+	log := new(logged)
+	s := serve(t, newHandler(t, mux, &mcphttp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}))
 	body, h := callModern("abort")
 	if res, err := s.client.Do(s.request(t.Context(), http.MethodPost, body, h)); err == nil {
 		t.Errorf("the request was answered with %d", res.StatusCode)
+	}
+	body, h = callModern("bug")
+	if res := whole(t, s.post(body, h)); res.code(t) != mcp.CodeInternalError || !strings.Contains(log.String(), "boom") {
+		t.Errorf("any other panic: %+v, and the log is %q", res, log.String())
 	}
 	body, h = callModern("hello")
 	if res := s.post(body, h); res.StatusCode != http.StatusOK {

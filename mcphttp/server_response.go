@@ -6,6 +6,8 @@ package mcphttp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,12 +38,6 @@ func writeError(w http.ResponseWriter, status int, err error) {
 	writeMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
 }
 
-// writeUnavailable refuses a request that may succeed later.
-func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
-	w.Header().Set("Retry-After", "60")
-	writeMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
-}
-
 // statusOf returns the HTTP status of a modern response. Errors for which the
 // specification names no status are sent with 200.
 func statusOf(err error) int {
@@ -66,7 +62,7 @@ func setErrorHeaders(ctx context.Context, header http.Header, err error) int {
 		return http.StatusForbidden
 	}
 	if after, ok := mcp.RetryAfter(err); ok {
-		header.Set("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
+		header.Set("Retry-After", strconv.FormatFloat(math.Ceil(after.Seconds()), 'f', 0, 64))
 		return http.StatusTooManyRequests
 	}
 	return 0
@@ -133,10 +129,6 @@ type eventWriter struct {
 	err     error // of the first write that failed
 }
 
-func newEventWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *eventWriter {
-	return &eventWriter{w: w, timeout: timeout, isHTTP2: r.ProtoMajor > 1}
-}
-
 func (o *eventWriter) control() *http.ResponseController { return http.NewResponseController(o.w) }
 
 // startLocked writes the head of the response, unless that has been done.
@@ -163,43 +155,11 @@ func messageEvent(id string, message []byte) *sse.Message {
 	return event
 }
 
-// primeEvent returns an event without a message. It gives the client an ID to resume
-// the stream from and the time to wait before that.
-func primeEvent(id string, retry time.Duration) *sse.Message {
-	event := &sse.Message{ID: sse.ID(id), Retry: retry}
-	event.AppendData("\n") // an empty data field; without it, browsers ignore the event
-	return event
-}
-
-// typedEvent returns an event with an event field.
-func typedEvent(kind, data string) *sse.Message {
-	event := &sse.Message{Type: sse.Type(kind)}
-	event.AppendData(data)
-	return event
-}
-
 // commentEvent returns a comment, which keeps the connection alive.
 func commentEvent() *sse.Message {
 	event := new(sse.Message)
 	event.AppendComment("keep-alive")
 	return event
-}
-
-// start writes the head of the response, unless that has been done. net/http sends it
-// with what follows.
-func (o *eventWriter) start() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.closed {
-		o.startLocked()
-	}
-}
-
-// write writes an event, which is sent with what follows.
-func (o *eventWriter) write(event *sse.Message) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.writeLocked(event)
 }
 
 // send writes an event and flushes it.
@@ -254,19 +214,6 @@ func (o *eventWriter) flushLocked() error {
 	return o.err
 }
 
-// close marks the response as complete: nothing is written any more.
-func (o *eventWriter) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-}
-
-// isConnectedLocked reports whether the client may still be there although ctx is done,
-// because it was the server that ended the request.
-func (o *eventWriter) isConnectedLocked(ctx context.Context) bool {
-	return o.err == nil && errors.Is(context.Cause(ctx), mcp.ErrClosed)
-}
-
 // canFlush reports whether w, or a writer that it wraps, can send at once what is
 // written to it.
 func canFlush(w http.ResponseWriter) bool {
@@ -289,22 +236,22 @@ func cannotStream(w http.ResponseWriter) error {
 
 // heartbeat keeps a response alive: it sends something at regular intervals.
 type heartbeat struct {
-	interval time.Duration
+	opts     *Options
 	response interface{ beat() }
 
-	mu    sync.Mutex  // held while beat is called
+	mu    sync.Mutex  // held while fire calls beat
 	timer *time.Timer // nil if it is stopped
 }
 
-// startHeartbeat calls the method beat of a response at regular intervals until stop is
-// called, or never if the interval is not positive. Each call has a goroutine of its own, so
+// startHeartbeat calls the method beat of a response at intervals of Options.Heartbeat until
+// stop is called, or never if that is not positive. Each call has a goroutine of its own, so
 // that a client that does not read holds up no other one.
-func startHeartbeat(interval time.Duration, response interface{ beat() }) *heartbeat {
-	h := &heartbeat{interval: interval, response: response}
-	if interval > 0 {
+func startHeartbeat(o *Options, response interface{ beat() }) *heartbeat {
+	h := &heartbeat{opts: o, response: response}
+	if o.Heartbeat > 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.timer = time.AfterFunc(interval, h.fire)
+		h.timer = time.AfterFunc(o.Heartbeat, h.fire)
 	}
 	return h
 }
@@ -312,10 +259,22 @@ func startHeartbeat(interval time.Duration, response interface{ beat() }) *heart
 func (h *heartbeat) fire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.timer != nil {
-		h.response.beat()
-		h.timer.Reset(h.interval)
+	if h.timer != nil && h.beat() {
+		h.timer.Reset(h.opts.Heartbeat)
 	}
+}
+
+// beat sends a heartbeat on a goroutine that is not that of the request: a panic of the
+// response writer, which may be that of a middleware, would end the process. It reports
+// whether there was none.
+func (h *heartbeat) beat() (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.opts.Logger.Error("mcphttp: the response writer panicked when a heartbeat was sent", "panic", fmt.Sprint(v))
+		}
+	}()
+	h.response.beat()
+	return true
 }
 
 // stop ends the heartbeat and waits for a call of beat to return. It may be called more

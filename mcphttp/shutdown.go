@@ -5,11 +5,9 @@ package mcphttp
 
 import (
 	"context"
-	"net/http"
 	"sync"
 
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 )
 
 var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
@@ -35,31 +33,6 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	h.kill(mcp.ErrClosed)
 	h.sessions.closeAll()
 	return err
-}
-
-// mayServeLate reports whether serveLate may accept a request that arrives during
-// Shutdown.
-func (h *Handler) mayServeLate(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.Header.Get(headerSession) != "" && h.killed.Err() == nil
-}
-
-// mayHelp reports whether m can help a request in flight to end.
-func mayHelp(m *transport.Message) bool {
-	return m.IsResponse() || m.Method == mcp.NotificationCancelled && m.IsNotification()
-}
-
-// serveLate accepts, while Shutdown waits, messages that help requests in flight to end:
-// answers to their questions, and cancellations. It refuses anything else.
-func (h *Handler) serveLate(w http.ResponseWriter, r *http.Request, body []byte) {
-	if m, err := transport.ParseMessage(body); err == nil && h.mayServeLate(r) && mayHelp(&m) {
-		if s, _ := h.sessions.findLocal(r, r.Header.Get(headerSession)); s != nil {
-			defer h.sessions.release(s, r)
-			s.legacy.Accept(detachedContext(r, new(requestValues)), m, originOf(r)).Serve(noStream{})
-			writeAccepted(w)
-			return
-		}
-	}
-	writeError(w, http.StatusServiceUnavailable, errShutdown)
 }
 
 // tracker counts work in flight, so that one can wait for its end. The zero tracker is

@@ -6,6 +6,7 @@ package mcphttp_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,7 @@ type stepCounter struct {
 	store.Store
 
 	steps atomic.Int32
+	puts  atomic.Int32
 }
 
 func (c *stepCounter) Get(ctx context.Context, key string) ([]byte, uint64, error) {
@@ -30,6 +32,7 @@ func (c *stepCounter) Get(ctx context.Context, key string) ([]byte, uint64, erro
 
 func (c *stepCounter) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	c.steps.Add(1)
+	c.puts.Add(1)
 	return c.Store.Put(ctx, key, value, version, ttl)
 }
 
@@ -88,4 +91,28 @@ func TestModernCallsTouchNoStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Sessions are extended in the store together, twice in SessionIdle, whenever they were opened.
+func TestSessionsAreExtendedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const others = 20
+		shared := &stepCounter{Store: store.NewMemory(nil)}
+		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, SessionIdle: 10 * time.Minute}))
+		read(t, s.do(s.request(t.Context(), http.MethodGet, "", s.open("2025-11-25"))))
+		for range others {
+			s.open("2025-11-25")
+			pass(time.Second)
+		}
+		opened := shared.puts.Load()
+		pass(9 * time.Minute)
+		if n := shared.puts.Load() - opened; n != 1+others {
+			t.Errorf("%d records were written in the first half of SessionIdle, want one for each session", n)
+		}
+		pass(5 * time.Minute) // in which the others are not used
+		if n := shared.puts.Load() - opened; n != 1+others+1 {
+			t.Errorf("%d records were written in all of SessionIdle, want one more", n)
+		}
+		s.close()
+	})
 }

@@ -256,12 +256,7 @@ func newScene(t *testing.T, idle time.Duration) *scene {
 			return a
 		}
 		log := slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{ReplaceAttr: dropTime})).With("replica", i)
-		h := mcphttp.NewHandler(mux, &mcphttp.Options{Store: s.store, Heartbeat: -1, SessionIdle: idle, Logger: log})
-		t.Cleanup(func() {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			_ = h.Shutdown(ctx)
-		})
+		h := newHandler(t, mux, &mcphttp.Options{Store: s.store, Heartbeat: -1, SessionIdle: idle, Logger: log})
 		s.sites[i], s.muxes[i], s.served[i] = serve(t, h), mux, h
 	}
 	return s

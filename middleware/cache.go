@@ -11,6 +11,7 @@ import (
 	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
 // CacheOptions configure a [Cache]. Nil means the zero CacheOptions.
@@ -83,8 +84,8 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		key := cacheKey{server, req.Method, about, ownerOf(ctx, req)}
 		kept, changes := c.get(key)
 		if kept != nil {
-			if t := mcp.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
-				t.CacheHit(mcp.CacheInfo{Kind: req.Method, Name: req.Name()})
+			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
+				t.CacheHit(mcptrace.CacheInfo{Kind: req.Method, Name: req.Name()})
 			}
 			return kept, nil
 		}

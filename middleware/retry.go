@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -92,8 +93,8 @@ func (r *retrier) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, e
 		if !ok || !wait(ctx, delay) {
 			return nil, err
 		}
-		if t := mcp.ClientTraceFromContext(ctx); t != nil && t.Retry != nil {
-			t.Retry(mcp.RetryInfo{Method: req.Method, Name: req.Name(), Err: err, Delay: delay})
+		if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.Retry != nil {
+			t.Retry(mcptrace.RetryInfo{Method: req.Method, Name: req.Name(), Err: err, Delay: delay})
 		}
 	}
 }

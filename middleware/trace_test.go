@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/middleware"
 )
 
@@ -20,9 +21,9 @@ import (
 func TestClientTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		ctx := mcp.WithClientTrace(t.Context(), &mcp.ClientTrace{
-			CacheHit: func(i mcp.CacheInfo) { got = append(got, "cached "+i.Kind) },
-			Retry:    func(i mcp.RetryInfo) { got = append(got, "retry "+i.Method+" after "+i.Delay.String()) },
+		ctx := mcptrace.WithClientTrace(t.Context(), &mcptrace.ClientTrace{
+			CacheHit: func(i mcptrace.CacheInfo) { got = append(got, "cached "+i.Kind) },
+			Retry:    func(i mcptrace.RetryInfo) { got = append(got, "retry "+i.Method+" after "+i.Delay.String()) },
 		})
 		attempts := 0
 		flaky := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {

@@ -31,7 +31,7 @@ func TestDebugApp(t *testing.T) {
 	waitFor(t, ctx, fmt.Sprintf(`location.origin === %q && document.querySelector("textarea")?.value === '{"flight":"PS 12"}'`, origin))
 	screenshot(t, ctx, "debug-app")
 	clickOn(t, ctx, "form button")
-	waitFor(t, ctx, isShown)
+	waitForSeats(t, ctx)
 	click(t, ctx, 45, 75) // the first seat
 	s.want(t, "reserved", "1A")
 }

@@ -19,8 +19,7 @@ func TestSeats(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", &apps.Options{Border: new(true)})
 	ctx := open(t)
 	do(t, ctx, chromedp.Navigate(show(s.host(t), "seat_map", `{"flight":"PS 12"}`)))
-	waitFor(t, ctx, `document.getElementById("state").textContent === "The page is shown." && document.getElementById("cancel").disabled`)
-	waitFor(t, ctx, `document.querySelector("#frame iframe").clientHeight > 165`) // the size of the page
+	waitForSeats(t, ctx)
 	screenshot(t, ctx, "seats")
 	click(t, ctx, 45, 75) // the first seat
 	s.want(t, "reserved", "1A")
@@ -28,6 +27,13 @@ func TestSeats(t *testing.T) {
 	do(t, ctx, chromedp.Click(chromedp.CSS("#theme")))
 	waitFor(t, ctx, `document.documentElement.dataset.theme === "dark"`)
 	screenshot(t, ctx, "seats-reserved-dark")
+}
+
+// waitForSeats waits until the page of the example has its result and its size.
+func waitForSeats(t *testing.T, ctx ctx) {
+	t.Helper()
+	waitFor(t, ctx, isShown+` && document.getElementById("cancel").disabled`)
+	waitFor(t, ctx, `document.querySelector("#frame iframe").clientHeight > 165`)
 }
 
 // click clicks at a place in the page of the app, in pixels from its corner.

@@ -74,7 +74,10 @@ func profile(ctx context.Context, w workload, path string, l limit) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func(s session) { err = errors.Join(err, s.close()) }(s)
+	if q, ok := s.(*quotient); ok {
+		s = q.of
+	}
 	var child *process
 	switch s := s.(type) {
 	case *hold:

@@ -33,16 +33,27 @@ func (r result) value(sideName string, m measure) float64 {
 	return median(values)
 }
 
-// ratio is the median of the ratios to the floor, each of one round.
-func (r result) ratio(sideName string, m measure) float64 {
+// ratio is the median of the ratios of a side to another one, each of one round.
+func (r result) ratio(sideName, by string, m measure) float64 {
 	var ratios []float64
-	floor := r.samples[floorName]
+	divisors := r.samples[by]
 	for i, s := range r.samples[sideName] {
-		if i < len(floor) && floor[i][m] > 0 {
-			ratios = append(ratios, s[m]/floor[i][m])
+		if i < len(divisors) && divisors[i][m] > 0 {
+			ratios = append(ratios, s[m]/divisors[i][m])
 		}
 	}
 	return median(ratios)
+}
+
+// better is the ratio of the better one of the peers to psi, NaN if none was measured.
+func (r result) better(m measure) float64 {
+	best := math.NaN()
+	for _, s := range sides {
+		if v := r.ratio(s.Name, ownName, m); s.Name != floorName && s.Name != ownName && (math.IsNaN(best) || v < best) {
+			best = v
+		}
+	}
+	return best
 }
 
 // passes reports whether psi is not over the bar of a row, and what that bar is.
@@ -50,7 +61,7 @@ func (r result) passes(w row) (bar string, passed bool) {
 	passed = true
 	if w.ratio > 0 {
 		bar = "<= " + plain(w.ratio) + " x"
-		passed = round(r.ratio(ownName, w.measure)) <= w.ratio
+		passed = round(r.ratio(ownName, floorName, w.measure)) <= w.ratio
 	}
 	if w.most > 0 {
 		bar = strings.TrimSpace(bar + " <= " + plain(w.most))
@@ -79,14 +90,11 @@ func figure(v float64) string {
 }
 
 func writeHead(out io.Writer) {
-	var names, ratios []string
+	var names []string
 	for _, s := range sides {
 		names = append(names, s.Name)
-		if s.Name != floorName {
-			ratios = append(ratios, s.Name+" x "+floorName)
-		}
 	}
-	columns := slices.Concat([]string{"work", "measure"}, names, ratios, []string{"bar for " + ownName, ""})
+	columns := slices.Concat([]string{"work", "measure"}, names, []string{ownName + " x " + floorName, "better peer x " + ownName, "bar for " + ownName, ""})
 	fmt.Fprintln(out, "| "+strings.Join(columns, " | ")+" |")
 	fmt.Fprintln(out, "|---|---|"+strings.Repeat("--:|", len(columns)-4)+"---|---|")
 }
@@ -94,13 +102,11 @@ func writeHead(out io.Writer) {
 // write writes the rows of a result, and returns how many of them fail.
 func (r result) write(out io.Writer) (failed int) {
 	for _, w := range r.workload.rows {
-		var values, ratios []string
+		var values []string
 		for _, s := range sides {
 			values = append(values, figure(r.value(s.Name, w.measure)))
-			if s.Name != floorName {
-				ratios = append(ratios, figure(r.ratio(s.Name, w.measure)))
-			}
 		}
+		values = append(values, figure(r.ratio(ownName, floorName, w.measure)), figure(r.better(w.measure)))
 		bar, passed := r.passes(w)
 		verdict := ""
 		if bar != "" {
@@ -110,7 +116,7 @@ func (r result) write(out io.Writer) (failed int) {
 			verdict = "**FAIL**"
 			failed++
 		}
-		columns := slices.Concat([]string{r.workload.name, string(w.measure)}, values, ratios, []string{bar, verdict})
+		columns := slices.Concat([]string{r.workload.name, string(w.measure)}, values, []string{bar, verdict})
 		fmt.Fprintln(out, "| "+strings.Join(columns, " | ")+" |")
 	}
 	return failed

@@ -30,7 +30,7 @@ var calls = []struct {
 
 const (
 	wantResult = `"sum":5`
-	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,` +
 		`"capabilities":{"elicitation":{}},"clientInfo":{"name":"figures","version":"1"}}}`
 	toolCall   = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"A":2,"B":3}%s}}`
 	modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcp.LatestVersion + `","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -96,7 +96,7 @@ func prepareModern() func() string {
 
 func prepareLegacy(tool string) func() string {
 	e := newEndpoint(nil)
-	session := e.post(initialize).Header().Get("Mcp-Session-Id")
+	session := e.post(fmt.Sprintf(initialize, mcp.LegacyVersions()[0])).Header().Get("Mcp-Session-Id")
 	e.header = map[string]string{"Mcp-Protocol-Version": mcp.LegacyVersions()[0], "Mcp-Session-Id": session}
 	e.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return func() string { return e.post(fmt.Sprintf(toolCall, tool, "")).Body.String() }

@@ -28,113 +28,72 @@ import (
 func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.Sender, ready func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(s.ctx, func() { cancel(mcp.ErrClosed) })()
-	var pinging sync.WaitGroup
-	defer pinging.Wait()
+	f := &feed{session: s, ctx: ctx, from: from, out: out, replacing: make(chan struct{}, 1)}
+	defer f.running.Wait()
 	defer cancel(nil)
-	f := &feed{
-		session: s, from: from, out: out, ready: ready,
-		events: make(chan func()), commands: make(chan func(context.Context)), done: make(chan struct{}),
-	}
+	f.replacing <- struct{}{}
 	s.attach(f)
 	defer s.detach(f)
 	if s.opts.KeepAlive > 0 {
-		pinging.Go(func() { s.keepAlive(ctx) })
+		f.running.Go(func() { s.keepAlive(ctx) })
 	}
-	f.run(ctx)
+	f.current = f.newRequest(nil)
+	f.current.ready = ready
+	<-f.replacing
+	f.current.run()
+	<-ctx.Done()              // the request may have been replaced, or the handler has no changes
+	f.replacing <- struct{}{} // a replacement that is under way ends with ctx
 }
 
-// feed is one call of [Session.Listen]. It runs on the goroutine of that call, to which
-// other goroutines send functions to run there. Each request to the handler has a
-// goroutine of its own; when the session's subscriptions change, a new request replaces
-// the current one.
+// feed is one call of [Session.Listen]. Its first request to the handler is served by the
+// goroutine of that call. When the session's subscriptions change, a new request, with a
+// goroutine of its own, replaces the current one.
 type feed struct {
-	session  *Session
-	from     serving.Origin
-	out      serving.Sender
-	events   chan func()                // from the goroutines of requests
-	commands chan func(context.Context) // from other goroutines; they get the context of Listen
-	done     chan struct{}              // closed when commands are no longer received
+	session *Session
+	ctx     context.Context //nolint:containedctx // of Listen
+	from    serving.Origin
+	out     serving.Sender
+	running sync.WaitGroup
 
-	// Of the goroutine of Listen.
-	ready   func() // nil once it was called
-	current *feedRequest
+	replacing chan struct{} // has a place for the goroutine that may use current
+	current   *feedRequest
 }
 
-func (f *feed) run(ctx context.Context) {
-	defer close(f.done)
-	f.current = f.start(ctx, nil)
-	f.await(f.current, nil)
-	for {
-		select {
-		case <-ctx.Done():
-			f.stop(f.current)
-			return
-		case event := <-f.events:
-			event()
-		case command := <-f.commands:
-			command(ctx)
-		}
-	}
-}
-
-// start sends a request for the subscriptions that the session has now to the handler,
-// which does not check again those that it has accepted before.
-func (f *feed) start(ctx context.Context, acceptedBefore []string) *feedRequest {
+// newRequest returns a request for the subscriptions that the session has now. The handler
+// does not check again those that it has accepted before.
+func (f *feed) newRequest(acceptedBefore []string) *feedRequest {
 	filter := mcp.SubscriptionFilter{
 		ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true,
 		ResourceSubscriptions: f.session.subscribedURIs(),
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	r := &feedRequest{feed: f, req: f.session.listenRequest(f.from, filter), cancel: cancel, done: make(chan struct{})}
+	r := &feedRequest{feed: f, req: f.session.listenRequest(f.from, filter), responded: make(chan struct{}), ended: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(f.ctx)
 	core.SetAccepted(r.req, acceptedBefore)
-	go r.run(ctx)
 	return r
 }
 
-// await runs events until the handler has responded to a request.
-func (f *feed) await(r *feedRequest, abandoned <-chan struct{}) {
-	for !r.responded {
-		select {
-		case event := <-f.events:
-			event()
-		case <-abandoned:
-			return
-		}
-	}
-}
-
-// stop cancels a request and runs events until its goroutine has ended.
-func (f *feed) stop(r *feedRequest) {
-	r.cancel()
-	for {
-		select {
-		case event := <-f.events:
-			event()
-		case <-r.done:
-			return
-		}
-	}
-}
-
-// replace replaces the current request with one for the subscriptions that the session
+// replaceLocked replaces the current request with one for the subscriptions that the session
 // has now. The current request goes on until the handler has acknowledged the new one, so
-// that there is no gap. It stays if the handler refuses the new one, or if the waiting
-// caller gives up.
-func (f *feed) replace(ctx, caller context.Context) error {
-	if slices.Equal(f.current.accepted, f.session.subscribedURIs()) {
-		return nil
-	}
-	next := f.start(ctx, f.current.accepted)
-	f.await(next, caller.Done())
-	err := next.err
-	if !next.responded {
-		err = context.Cause(caller)
-	}
-	if err != nil {
-		f.stop(next)
+// that there is no gap. It stays if the handler refuses the new one, or if ctx ends.
+func (f *feed) replaceLocked(ctx context.Context) error {
+	if err := f.current.awaitResponse(ctx); err != nil {
 		return err
 	}
-	f.stop(f.current)
+	accepted := f.current.acceptedURIs()
+	if slices.Equal(accepted, f.session.subscribedURIs()) {
+		return nil
+	}
+	next := f.newRequest(accepted)
+	f.running.Go(next.run)
+	err := next.awaitResponse(ctx)
+	if err == nil {
+		err = next.err
+	}
+	if err != nil {
+		next.stop()
+		return err
+	}
+	f.current.stop()
 	f.current = next
 	return nil
 }
@@ -149,11 +108,11 @@ func (s *Session) resubscribe(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	reply := make(chan error, 1)
 	select {
-	case f.commands <- func(feedCtx context.Context) { reply <- f.replace(feedCtx, ctx) }:
-		return <-reply
-	case <-f.done:
+	case f.replacing <- struct{}{}:
+		defer func() { <-f.replacing }()
+		return f.replaceLocked(ctx)
+	case <-f.ctx.Done():
 		return nil // the next Listen subscribes to all
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -196,11 +155,4 @@ func (s *Session) detach(f *feed) {
 	if s.feed == f {
 		s.feed = nil
 	}
-}
-
-// setAccepted notes what the handler sends changes of.
-func (s *Session) setAccepted(f mcp.SubscriptionFilter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.accepted = f
 }

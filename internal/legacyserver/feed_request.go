@@ -15,17 +15,18 @@ import (
 )
 
 // feedRequest is a subscriptions/listen request to the handler, which is sent again if it
-// ends early.
+// ends early. Its handler sends notifications one after the other.
 type feedRequest struct {
-	feed   *feed
-	req    *mcp.Request
-	cancel context.CancelFunc
-	done   chan struct{} // closed when its goroutine ends
+	feed      *feed
+	req       *mcp.Request
+	ctx       context.Context //nolint:containedctx // a request is made in one place and served in another
+	cancel    context.CancelFunc
+	ready     func()        // called when the handler has responded; may be nil
+	responded chan struct{} // closed when the handler has acknowledged or refused it, and ready has returned
+	ended     chan struct{} // closed when run returns
 
-	// Of the goroutine of Listen.
-	responded bool     // the handler has acknowledged or refused it
-	err       error    // if the handler refused it
-	accepted  []string // the URIs that the handler has accepted, sorted
+	err      error    // if the handler refused it; set before responded is closed
+	accepted []string // the URIs that the handler has accepted, sorted; guarded by the lock of the session
 }
 
 var feedID = mcp.StringID("psi-listen")
@@ -43,27 +44,42 @@ func (s *Session) listenRequest(from serving.Origin, f mcp.SubscriptionFilter) *
 	return req
 }
 
-// run has the handler serve the request until ctx is done.
-func (r *feedRequest) run(ctx context.Context) {
-	defer close(r.done)
+// run has the handler serve the request until its context is done.
+func (r *feedRequest) run() {
+	defer close(r.ended)
 	s := r.feed.session
-	core.ListenAgain(ctx, func(again bool) error {
+	core.ListenAgain(r.ctx, func(again bool) error {
 		if again {
 			core.SetAccepted(r.req, nil)
 		}
-		_, err := core.Serve(ctx, s.handler, r.req, r, s.opts.Logger)
-		refused := err != nil && ctx.Err() == nil && mcp.CodeOf(err) != mcp.CodeMethodNotFound
-		if refused && !again {
+		_, err := core.Serve(r.ctx, s.handler, r.req, r, s.opts.Logger)
+		refusal := err
+		if r.ctx.Err() != nil || mcp.CodeOf(err) == mcp.CodeMethodNotFound {
+			refusal = nil
+		}
+		if refusal != nil && !again {
 			s.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.opts.ID), "error", err)
 		}
-		r.onFeed(func() {
-			if refused && !r.responded {
-				r.err = err
-			}
-			r.respond(ctx)
-		})
+		r.respond(refusal)
 		return err
 	})
+}
+
+// stop cancels the request and waits until run has returned.
+func (r *feedRequest) stop() {
+	r.cancel()
+	<-r.ended
+}
+
+// awaitResponse waits until the handler has responded, and returns an error if ctx ends
+// before that.
+func (r *feedRequest) awaitResponse(ctx context.Context) error {
+	select {
+	case <-r.responded:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Notify implements [serving.Notifier]. The older revisions have no subscription ids.
@@ -87,43 +103,44 @@ func (r *feedRequest) acknowledge(ctx context.Context, params json.RawMessage) {
 	var p mcp.AcknowledgedParams
 	_ = strictjson.Unmarshal(params, &p) // if it cannot be read, nothing was accepted
 	slices.Sort(p.Notifications.ResourceSubscriptions)
-	s := r.feed.session
-	late := false
-	r.onFeed(func() {
-		late = r.responded
-		r.accepted = p.Notifications.ResourceSubscriptions
-		s.setAccepted(p.Notifications)
-		r.respond(ctx)
-	})
-	if late {
-		s.Missed(ctx)
+	r.setAccepted(p.Notifications)
+	if isFirst := r.respond(nil); !isFirst {
+		r.feed.session.Missed(ctx)
 	}
 }
 
-// respond notes that the handler has responded, on the goroutine of Listen. A panic in
-// ready is logged like one in the handler: ready may write to the client.
-func (r *feedRequest) respond(ctx context.Context) {
-	r.responded = true
-	f := r.feed
-	if f.ready == nil {
-		return
+// respond notes that the handler has responded, and reports whether it had not before. A
+// panic in ready is logged like one in the handler: ready may write to the client.
+func (r *feedRequest) respond(err error) (isFirst bool) {
+	select {
+	case <-r.responded:
+		return false
+	default:
 	}
+	defer close(r.responded)
 	defer func() {
 		if v := recover(); v != nil {
-			_ = core.Panicked(ctx, r.req, v, f.session.opts.Logger)
+			_ = core.Panicked(r.ctx, r.req, v, r.feed.session.opts.Logger)
 		}
 	}()
-	ready := f.ready
-	f.ready = nil
-	ready()
+	r.err, isFirst = err, true
+	if r.ready != nil {
+		r.ready()
+	}
+	return isFirst
 }
 
-// onFeed runs fn on the goroutine of Listen, and returns when it has returned.
-func (r *feedRequest) onFeed(fn func()) {
-	returned := make(chan struct{})
-	r.feed.events <- func() {
-		fn()
-		close(returned)
-	}
-	<-returned
+// setAccepted notes what the handler sends changes of.
+func (r *feedRequest) setAccepted(f mcp.SubscriptionFilter) {
+	s := r.feed.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepted, r.accepted = f, f.ResourceSubscriptions
+}
+
+func (r *feedRequest) acceptedURIs() []string {
+	s := r.feed.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.accepted
 }

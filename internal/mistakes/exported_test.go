@@ -12,6 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp/apps/host"
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/recording"
 	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
@@ -42,12 +43,12 @@ var exportedTypes = []reflect.Type{
 	of[jsonschema.Finding](), of[jsonschema.Options](), of[jsonschema.Problem](), of[jsonschema.Profile](), of[jsonschema.Rule](),
 	of[jsonschema.Schema](), of[jsonschema.ValidationError](),
 	of[mcp.AcknowledgedParams](), of[mcp.Annotations](), of[mcp.ArgumentsError](), of[mcp.AudioContent](), of[mcp.Cacheable](),
-	of[mcp.CacheInfo](), of[mcp.CallToolParams](), of[mcp.CallToolResult](), of[mcp.CancelError](), of[mcp.CancelledParams](), of[mcp.Change](),
-	of[mcp.ClientCapabilities](), of[mcp.ClientLogOptions](), of[mcp.ChallengeInfo](), of[mcp.ClientOptions](), of[mcp.ClientTrace](), of[mcp.Client](), of[mcp.CompleteArgument](),
+	of[mcptrace.CacheInfo](), of[mcp.CallToolParams](), of[mcp.CallToolResult](), of[mcp.CancelError](), of[mcp.CancelledParams](), of[mcp.Change](),
+	of[mcp.ClientCapabilities](), of[mcp.ClientLogOptions](), of[mcptrace.ChallengeInfo](), of[mcp.ClientOptions](), of[mcptrace.ClientTrace](), of[mcp.Client](), of[mcp.CompleteArgument](),
 	of[mcp.CompleteContext](), of[mcp.CompleteParams](), of[mcp.CompleteRef](), of[mcp.CompleteResult](), of[mcp.Completer](),
 	of[mcp.Completion](), of[mcp.Conn](), of[mcp.Contents](), of[mcp.CreateMessageParams](), of[mcp.CreateMessageResult](),
 	of[mcp.DiscoverResult](), of[mcp.ElicitParams](), of[mcp.ElicitResult](), of[mcp.ElicitationCapability](),
-	of[mcp.EmbeddedResource](), of[mcp.EmptyResult](), of[mcp.EraInfo](), of[mcp.Error](), of[mcp.Extensions](), of[mcp.Extra](),
+	of[mcp.EmbeddedResource](), of[mcp.EmptyResult](), of[mcptrace.EraInfo](), of[mcp.Error](), of[mcp.Extensions](), of[mcp.Extra](),
 	of[mcp.FileServerOptions](), of[mcp.GetPromptParams](), of[mcp.GetPromptResult](), of[mcp.HandlerFunc](), of[mcp.Icon](),
 	of[mcp.ImageContent](), of[mcp.Implementation](), of[mcp.InputRequest](), of[mcp.InputRequiredError](), of[mcp.InputRequired](),
 	of[mcp.ListCapability](), of[mcp.ListParams](), of[mcp.ListPromptsResult](), of[mcp.ListResourceTemplatesResult](),
@@ -55,9 +56,9 @@ var exportedTypes = []reflect.Type{
 	of[mcp.ListenResult](), of[mcp.LoggingLevel](), of[mcp.LoggingMessageParams](), of[mcp.Meta](), of[mcp.Middleware](),
 	of[mcp.ModelHint](), of[mcp.ModelPreferences](), of[mcp.MuxOptions](), of[mcp.Mux](), of[mcp.OutputError](), of[mcp.Page](),
 	of[mcp.Principal](), of[mcp.PrivateError](), of[mcp.ProgressParams](), of[mcp.PromptArgument](), of[mcp.PromptMessage](),
-	of[mcp.Prompt](), of[mcp.ReadResourceParams](), of[mcp.QuestionInfo](), of[mcp.ReadResourceResult](), of[mcp.ReconnectInfo](), of[mcp.ReconnectOptions](), of[mcp.Request](),
+	of[mcp.Prompt](), of[mcp.ReadResourceParams](), of[mcptrace.QuestionInfo](), of[mcp.ReadResourceResult](), of[mcptrace.ReconnectInfo](), of[mcp.ReconnectOptions](), of[mcp.Request](),
 	of[mcp.ResourceContents](), of[mcp.ResourceLink](), of[mcp.ResourceTemplate](), of[mcp.ResourceUpdatedParams](),
-	of[mcp.Resource](), of[mcp.ResourcesCapability](), of[mcp.ResultBase](), of[mcp.RetryInfo](), of[mcp.Retry](), of[mcp.RoundInfo](), of[mcp.WireInfo](), of[mcp.Role](), of[mcp.Root](),
+	of[mcp.Resource](), of[mcp.ResourcesCapability](), of[mcp.ResultBase](), of[mcptrace.RetryInfo](), of[mcp.Retry](), of[mcptrace.RoundInfo](), of[mcptrace.WireInfo](), of[mcp.Role](), of[mcp.Root](),
 	of[mcp.RootsCapability](), of[mcp.SamplingCapability](), of[mcp.SamplingContent](), of[mcp.SamplingMessage](),
 	of[mcp.ScopeError](), of[mcp.ServerCapabilities](), of[mcp.Session](), of[mcp.SubscriptionFilter](), of[mcp.Subscription](),
 	of[mcp.TextContent](), of[mcp.TimeoutError](), of[mcp.ToolAnnotations](), of[mcp.ToolChoice](), of[mcp.ToolError](),
@@ -102,14 +103,14 @@ var exportedFuncs = []any{
 	authtest.NewIssuer, authtest.NewProofKey,
 	jsonschema.CheckType, jsonschema.Compile, jsonschema.ForType, jsonschema.For[none], jsonschema.Lint, jsonschema.Marshal,
 	jsonschema.Unmarshal,
-	mcp.Ask, mcp.AssistantMessage, mcp.CacheFor, mcp.Call[none], mcp.Chain, mcp.ClientLogger, mcp.ClientTraceFromContext, mcp.CodeOf, mcp.CompleteFrom,
+	mcp.Ask, mcp.AssistantMessage, mcp.CacheFor, mcp.Call[none], mcp.Chain, mcp.ClientLogger, mcptrace.ClientTraceFromContext, mcp.CodeOf, mcp.CompleteFrom,
 	mcp.Describe, mcp.ElicitQuestion[none], mcp.ElicitSchemaQuestion, mcp.ElicitURL, mcp.ElicitURLQuestion, mcp.Elicit[none],
 	mcp.ErrorResult, mcp.Errorf, mcp.FileServerFS, mcp.FileServerRoot, mcp.InProcess, mcp.IntID, mcp.IsMethod, mcp.LegacyVersions,
 	mcp.ModernVersions, mcp.NewClient, mcp.NewClientLogHandler, mcp.NewInsufficientScopeError, mcp.NewMethodNotFoundError,
 	mcp.NewMiddleware, mcp.NewMux, mcp.NewRateLimitedError, mcp.NewRequest, mcp.NewResourceNotFoundError, mcp.NewUnknownNameError,
 	mcp.Once[none], mcp.PrincipalFromContext, mcp.Progress, mcp.PromptFunc[none, none], mcp.RequestFromContext,
 	mcp.ResourceFunc[none, none], mcp.RetryAfter, mcp.Roots, mcp.RootsQuestion, mcp.Sample, mcp.SampleQuestion,
-	mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcp.WithClientTrace, mcp.WithProgress,
+	mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcptrace.WithClientTrace, mcp.WithProgress,
 	mcphttp.CORS, mcphttp.CloseStream, mcphttp.NewHandler, mcphttp.NewRouter, mcphttp.NewSSEHandler, mcphttp.NewSSETransport,
 	mcphttp.NewTransport, mcphttp.PrincipalFromContext, mcphttp.RequestFromContext, mcphttp.WithChallenge, mcphttp.WithPrincipal,
 	config.Load, config.Locations, config.Parse,

@@ -8,22 +8,57 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/apps/host"
+	"github.com/go-psi/psi/mcp/recording"
+	"github.com/go-psi/psi/mcp/skills"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/auth"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
+	"github.com/go-psi/psi/mcphttp/oauth"
+	"github.com/go-psi/psi/middleware"
 )
 
 const module = "github.com/go-psi/psi/"
 
-// TestZeroValues calls every method of every exported type on its zero value. A method that
-// cannot work must panic with a sentence that names the constructor, or return an error. If
-// one does, a nil pointer must do the same.
+// constructed are the types whose values only a constructor makes. All methods of other
+// values panic.
+var constructed = []reflect.Type{
+	of[auth.DPoP](), of[auth.Introspection](), of[auth.JWT](), of[authtest.ProofKey](), of[host.Host](), of[jsonschema.Schema](),
+	of[mcp.Client](), of[mcp.Conn](), of[mcp.Mux](), of[mcp.Session](), of[mcp.Subscription](), of[mcp.Upstream](),
+	of[mcphttp.Handler](), of[mcphttp.Router](), of[mcphttp.SSEHandler](), of[middleware.Cache](), of[middleware.SharedBucket](),
+	of[middleware.TokenBucket](), of[oauth.FileStore](), of[oauth.SharedStore](), of[oauth.Transport](), of[recording.Recorder](),
+	of[recording.Replay](), of[skills.Catalog](), of[skills.Loaded](), of[store.Memory](), of[tasks.Handle](), of[tasks.Manager](),
+}
+
+// TestZeroValues calls every method of every exported type on its zero value, and of types
+// with a constructor on a nil pointer. A method that cannot work must panic with a sentence
+// that names the constructor, or return an error.
 func TestZeroValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, typ := range exportedTypes {
 		zero := reflect.New(typ)
-		if callMethods(t, typ.String(), zero) {
-			callMethods(t, "nil "+typ.String(), reflect.Zero(zero.Type()))
+		values := map[string]reflect.Value{typ.String(): zero}
+		isConstructed := slices.Contains(constructed, typ)
+		if isConstructed {
+			values["nil "+typ.String()] = reflect.Zero(zero.Type())
+		}
+		for name, v := range values {
+			refusing := callMethods(t, name, v)
+			switch {
+			case isConstructed && refusing < v.NumMethod():
+				t.Errorf("%s: only %d of %d methods say that a constructor must make it", name, refusing, v.NumMethod())
+			case !isConstructed && refusing > 0:
+				t.Errorf("%s is missing in the constructed types", name)
+			}
 		}
 	}
 }
@@ -66,16 +101,18 @@ func isOurs(v reflect.Value) bool {
 	return strings.HasPrefix(typ.PkgPath(), module)
 }
 
-// callMethods calls all methods of v. It reports whether one says that a constructor must
+// callMethods calls all methods of v. It returns how many of them say that a constructor must
 // make v.
-func callMethods(t *testing.T, name string, v reflect.Value) (mustBeMade bool) {
+func callMethods(t *testing.T, name string, v reflect.Value) (refusing int) {
 	for i := range v.NumMethod() {
-		for _, args := range []arguments{zeros, nonzeros} {
-			_, panicked := call(t, name+"."+v.Type().Method(i).Name, v.Method(i), args)
-			mustBeMade = mustBeMade || strings.Contains(panicked, "must be made by")
+		method := name + "." + v.Type().Method(i).Name
+		call(t, method, v.Method(i), zeros)
+		_, panicked := call(t, method, v.Method(i), nonzeros)
+		if strings.Contains(panicked, "must be made by") || strings.Contains(panicked, "the Session is nil") {
+			refusing++
 		}
 	}
-	return mustBeMade
+	return refusing
 }
 
 // call calls a function. It fails the test if that does not return, or panics with anything

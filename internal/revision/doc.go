@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: MIT
 
 // Package revision orders the older revisions of the protocol, those that begin with an
-// initialize handshake, for the two packages that translate them.
+// initialize handshake, and names what only they have.
 package revision

@@ -18,7 +18,10 @@ import (
 // FS returns the files of the skill as a file system that reads and verifies a file when it is
 // opened, as [Loaded.ReadFile] does. Directories are listed from the entry, without a request:
 // those of a dynamic skill are empty. Ctx is the context of all reads.
-func (l *Loaded) FS(ctx context.Context) fs.FS { return &fileSystem{ctx, l} }
+func (l *Loaded) FS(ctx context.Context) fs.FS {
+	l.mustBeMade()
+	return &fileSystem{ctx, l}
+}
 
 // A fileSystem is a view of a skill for callers that have no context.
 type fileSystem struct {

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // AppendRequest appends a request to dst, or a notification if id is zero. Params are
 // a JSON object, which is not checked, or nil.
 func AppendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
-	dst = AppendHead(dst, id)
+	dst = AppendHead(slices.Grow(dst, len(method)+len(params)+64), id)
 	dst = append(dst, `,"method":`...)
 	dst = jsonscan.AppendString(dst, method)
 	if params != nil {

@@ -262,7 +262,7 @@ func TestDPoPNonce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := auth.DPoPOptions{RequireNonce: true, NonceKey: []byte(strings.Repeat("k", 32))}
 		v, replica := newDPoP(opts), newDPoP(opts)
-		call := func(v *auth.DPoP, nonce any) answer {
+		call := func(v auth.Verifier, nonce any) answer {
 			tok := token(claims{"exp": time.Now().Unix() + 7200, "cnf": claims{"jkt": thumbprint(otherKey())}})
 			return ask(v, nil, proving(tok, prove(otherKey(), tok, nil, claims{"nonce": nonce})))
 		}
@@ -276,6 +276,9 @@ func TestDPoPNonce(t *testing.T) {
 		}
 		if a := call(replica, nonce); a.Code != 200 {
 			t.Errorf("the nonce of another replica: got %d", a.Code)
+		}
+		if a := call(auth.FirstOf(auth.MutualTLS(nil), v), nonce); a.Code != 200 || a.Header().Get("DPoP-Nonce") != nonce {
+			t.Errorf("as one of several: got %d %v", a.Code, a.Header())
 		}
 		for _, wrong := range []string{"", "x", nonce + "x"} {
 			if a := call(v, wrong); a.Code != 401 {

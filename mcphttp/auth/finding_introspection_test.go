@@ -4,6 +4,8 @@
 package auth_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -96,11 +98,21 @@ func TestFindingS24Source(t *testing.T) {
 func TestFindingS24TurnsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
+		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, CacheAge: time.Second})
+		i.answers["proven"] = i.answers["good"]
+		if _, err := v.Verify(bearing("proven")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
 		i.delay = time.Hour
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4})
 		var wg sync.WaitGroup
 		for range 3 {
 			flood(&wg, v, 2000, 3)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := v.Verify(bearing("proven").WithContext(ctx)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a proven token: %v", err)
+			}
+			cancel()
 			wg.Wait() // all have given up
 		}
 		i.mu.Lock()

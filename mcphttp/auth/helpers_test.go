@@ -159,7 +159,8 @@ func respond(status int, text string) *http.Response {
 // answer is the response of a protected handler.
 type answer struct {
 	*httptest.ResponseRecorder
-	caller *mcp.Principal // seen by the handler
+	caller *mcp.Principal   // seen by the handler
+	log    *strings.Builder // of what an operator has to know
 }
 
 func (a answer) challenge() string { return strings.Join(a.Header().Values("WWW-Authenticate"), " | ") }
@@ -169,8 +170,8 @@ func ask(v auth.Verifier, opts *auth.Options, r *http.Request) answer {
 	if opts == nil {
 		opts = &auth.Options{Resource: resource}
 	}
-	opts.Logger = quiet
-	a := answer{ResponseRecorder: httptest.NewRecorder()}
+	a := answer{ResponseRecorder: httptest.NewRecorder(), log: new(strings.Builder)}
+	opts.Logger = slog.New(slog.NewTextHandler(a.log, nil))
 	mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet})
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		a.caller = mcp.PrincipalFromContext(ctx)

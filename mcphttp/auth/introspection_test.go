@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -208,6 +210,7 @@ func TestIntrospectionSingleFlight(t *testing.T) {
 // The token and the server's credentials are sent only to the endpoint, and a broken
 // endpoint rejects no caller.
 func TestIntrospectionBadAnswers(t *testing.T) {
+	var problems []string
 	for name, page := range map[string]func(*http.Request) *http.Response{
 		"redirect": func(*http.Request) *http.Response {
 			res := respond(http.StatusTemporaryRedirect, "")
@@ -224,12 +227,15 @@ func TestIntrospectionBadAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := newInspector(nil)
 			i.handle(introspectURL, page)
-			if p, err := verify(t, i.verifier(auth.IntrospectionOptions{}), "t"); err == nil || isRefusal(err) {
+			p, err := verify(t, i.verifier(auth.IntrospectionOptions{}), "t")
+			if err == nil || isRefusal(err) {
 				t.Errorf("got %v, %v", p, err)
 			}
 			if i.count(issuer+"/elsewhere") != 0 {
 				t.Error("the redirect was followed")
 			}
+			problems = append(problems, fmt.Sprintf("%s: %v\n", name, err))
 		})
 	}
+	golden.Check(t, "introspection", strings.Join(slices.Sorted(slices.Values(problems)), ""))
 }

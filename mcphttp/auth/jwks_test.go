@@ -269,6 +269,31 @@ func TestDiscovery(t *testing.T) {
 	golden.Check(t, "discovery", problems.String())
 }
 
+// The metadata is read again only if the keys are not where it said.
+func TestDiscoveryOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const place, moved = issuer + "/.well-known/oauth-authorization-server", issuer + "/v2/keys"
+		n := newNetwork()
+		n.put(place, fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, issuer, keysURL))
+		n.put(keysURL, string(published()))
+		j := auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()})
+		check := func(asked int) {
+			t.Helper()
+			pass(25 * time.Hour) // longer than keys are used
+			if _, err := verify(t, j, token(nil)); err != nil || n.count(place) != asked {
+				t.Errorf("%v; the metadata was read %d times, want %d", err, n.count(place), asked)
+			}
+		}
+		check(1)
+		check(1)
+		n.put(place, fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, issuer, moved))
+		n.put(moved, string(published()))
+		n.handle(keysURL, func(*http.Request) *http.Response { return respond(http.StatusGone, "") })
+		check(2)
+		check(2)
+	})
+}
+
 // Concurrent verifications while keys change, for the race detector.
 func TestJWTConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

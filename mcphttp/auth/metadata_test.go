@@ -61,6 +61,16 @@ func TestMetadataHandler(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
+	for name, want := range map[string]string{
+		"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Allow-Headers": "*", "Access-Control-Max-Age": "86400",
+	} {
+		if got := get(http.MethodOptions, path).Header().Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := get(http.MethodPost, path).Header().Get("Allow"); got != "GET, HEAD, OPTIONS" {
+		t.Errorf("Allow is %q", got)
+	}
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "OPTIONS": 204, "POST": 405} {
 		if w := get(method, path); w.Code != status || w.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: got %d %v", method, w.Code, w.Header())

@@ -132,6 +132,9 @@ func TestVerifierErrors(t *testing.T) {
 		if a.Code == http.StatusServiceUnavailable && a.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: nothing says when to try again", c.name)
 		}
+		if got := a.log.String(); (a.Code == http.StatusServiceUnavailable) != strings.Contains(got, "credentials could not be verified") {
+			t.Errorf("%s: the log is %q", c.name, got)
+		}
 	}
 }
 
@@ -196,5 +199,16 @@ func TestMistakesPanic(t *testing.T) {
 			}()
 			f()
 		})
+	}
+}
+
+// Verifiers that are called without Require take no second choice of credentials, either.
+func TestTwoCredentials(t *testing.T) {
+	tokens := newJWT(auth.JWTOptions{})
+	for name, v := range map[string]auth.Verifier{"Bearer": auth.Bearer(tokens), "DPoP": auth.NewDPoP(tokens, resource, nil)} {
+		_, err := v.Verify(request("Authorization", name+" "+token(nil), "Authorization", name+" "+token(nil)))
+		if e, ok := errors.AsType[*auth.Error](err); !ok || e.Code != auth.CodeInvalidRequest {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -41,12 +41,13 @@ func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.P
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer p.followLists(ctx, caller)()
+	shutdown := p.servers.of(r) // before the page knows that it is open
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
 	_ = s.control.SetReadDeadline(time.Time{}) // that of http.Server is for requests, and would end the stream
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	s.send(&sse.Message{Type: sse.Type("open"), Retry: retryDelay})
-	s.watch(ctx, p, watcher, p.servers.of(r))
+	s.watch(ctx, p, watcher, shutdown)
 }
 
 // An eventStream is the response to a watcher.

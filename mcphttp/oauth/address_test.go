@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -57,6 +59,7 @@ func TestReachOfServer(t *testing.T) {
 	tls := httptest.NewTLSServer(server)
 	defer tls.Close()
 	base := tls.Client().Transport.(*http.Transport).Clone()
+	defer base.CloseIdleConnections()
 	base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, tls.Listener.Addr().String())
 	}
@@ -85,7 +88,19 @@ func TestReachOfServer(t *testing.T) {
 	if got, err := get(hidden); !errors.Is(err, oauth.ErrUnsafeURL) {
 		t.Errorf("found somewhere: %q, %v", got, err)
 	}
-	base.CloseIdleConnections()
+	// A name says nothing: the address that it has now counts.
+	name, _ := os.Hostname()
+	addresses, err := net.LookupHost(name)
+	if err != nil || name == "localhost" || oauth.Dial(netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr(addresses[0]), false) == nil {
+		t.Skip("this machine has no name for an address of its own")
+	}
+	if proxy, err := http.ProxyFromEnvironment(httptest.NewRequest(http.MethodGet, "https://"+name, nil)); err != nil || proxy != nil {
+		t.Skip("there is a proxy")
+	}
+	server.metadata["authorization_servers"] = []string{"https://" + name}
+	if got, err := get(hidden); !errors.Is(err, oauth.ErrUnsafeURL) {
+		t.Errorf("found by the name %s of %s: %q, %v", name, addresses[0], got, err)
+	}
 }
 
 // Options.PrivateNetworks is for public servers that name private addresses.
@@ -116,5 +131,36 @@ func TestNamesWithNumbers(t *testing.T) {
 		w.server.issuer = as
 		w.server.metadata["authorization_servers"] = []string{at}
 		w.mustPost(w.transport(nil), "", served)
+	}
+}
+
+// Behind a proxy, its address is dialed, wherever that is. net/http reads the environment
+// once, so a process of its own asks for the metadata.
+func TestProxy(t *testing.T) {
+	if os.Getenv("PSI_TEST_PROXIED") != "" {
+		w := newWorld(t)
+		rt := oauth.NewTransport(serverURL, &oauth.Options{Base: w.network, Grant: &oauth.AuthorizationCode{Redirector: w.receiver}, Logger: slog.New(slog.DiscardHandler)})
+		defer rt.Close()
+		_, _ = post(t.Context(), rt, "", "hello")
+		return
+	}
+	asked := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.Host
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	defer proxy.Close()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxy$")
+	cmd.Env = append(os.Environ(), "PSI_TEST_PROXIED=1", "HTTPS_PROXY="+proxy.URL, "NO_PROXY=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	select {
+	case got := <-asked:
+		if got != "CONNECT login.example:443" {
+			t.Errorf("the proxy was asked for %s", got)
+		}
+	default:
+		t.Error("the proxy was not asked")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
 const (
@@ -57,8 +57,8 @@ func (a *attempt) run() (*http.Response, error) {
 			return res, nil
 		}
 		discard(res)
-		if t := mcp.ClientTraceFromContext(a.req.Context()); t != nil && t.Retry != nil {
-			t.Retry(mcp.RetryInfo{Err: fmt.Errorf("oauth: the server answered %s", res.Status)})
+		if t := mcptrace.ClientTraceFromContext(a.req.Context()); t != nil && t.Retry != nil {
+			t.Retry(mcptrace.RetryInfo{Err: fmt.Errorf("oauth: the server answered %s", res.Status)})
 		}
 	}
 }
@@ -66,8 +66,8 @@ func (a *attempt) run() (*http.Response, error) {
 // traceChallenge traces a refusal that the transport handles. Others are traced by the client
 // that gets the response.
 func (a *attempt) traceChallenge(res *http.Response) {
-	if t := mcp.ClientTraceFromContext(a.req.Context()); t != nil && t.Challenge != nil {
-		t.Challenge(mcp.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
+	if t := mcptrace.ClientTraceFromContext(a.req.Context()); t != nil && t.Challenge != nil {
+		t.Challenge(mcptrace.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
 	}
 }
 

@@ -26,6 +26,7 @@ func TestParseChallenges(t *testing.T) {
 		`Negotiate YWJjZA==, Bearer scope=a`:                       {{"negotiate", params{}}, {"bearer", params{"scope": "a"}}},
 		`Negotiate, Bearer`:                                        {{"negotiate", params{}}, {"bearer", params{}}},
 		`Basic realm="Bearer scope=evil", DPoP`:                    {{"basic", params{"realm": "Bearer scope=evil"}}, {"dpop", params{}}},
+		`Basic realm="a\", b", DPoP`:                               {{"basic", params{"realm": `a", b`}}, {"dpop", params{}}},
 		`Bearer scope="a", scope="b"`:                              {{"bearer", params{"scope": "a"}}},
 		`Bearer scope="never ends, error=x`:                        {{"bearer", params{}}},
 		`scope="a", Bearer`:                                        {{"bearer", params{}}},

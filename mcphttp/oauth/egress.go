@@ -62,10 +62,9 @@ func newEgressTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 20 * time.Second, ControlContext: controlDial}
 	return &http.Transport{
 		Proxy: func(req *http.Request) (*url.URL, error) {
-			if !destinationOf(req.Context()).proxied {
-				return nil, nil
-			}
-			return http.ProxyFromEnvironment(req)
+			proxy, err := http.ProxyFromEnvironment(req)
+			destinationOf(req.Context()).proxied = proxy != nil
+			return proxy, err
 		},
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
@@ -173,8 +172,7 @@ func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, 
 	if near {
 		return wrapSendError(e.base.RoundTrip(req))
 	}
-	proxy, err := http.ProxyFromEnvironment(req)
-	d := &destination{reach: c.reach, plain: u.Scheme != "https", anywhere: c.anywhere, proxied: err == nil && proxy != nil}
+	d := &destination{reach: c.reach, plain: u.Scheme != "https", anywhere: c.anywhere}
 	return wrapSendError(e.far.RoundTrip(req.WithContext(context.WithValue(ctx, destinationKey{}, d))))
 }
 

@@ -214,7 +214,7 @@ func TestWarnings(t *testing.T) {
 			}
 		}, "oauth: not authorized"},
 		"refused": {func(w *world) { w.login.metadata["token_endpoint"] = "" }, "oauth: not authorized"},
-		"panic":   {func(w *world) { w.login.redirect = func(url.Values) { panic("bug") } }, "panic while getting a token"},
+		"panic":   {func(w *world) { w.login.redirect = func(url.Values) { panic("bug") } }, `level=ERROR msg="oauth: panic while getting a token" panic=bug`},
 		"a redirect from nowhere": {func(w *world) {
 			w.login.noIss = true
 			delete(w.login.metadata, "authorization_response_iss_parameter_supported")

@@ -131,7 +131,7 @@ func (s *FileStore) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	if info, err := os.Stat(s.dir); err == nil && tooOpen(info) && !isForeign(info) {
+	if info, err := os.Stat(s.dir); err == nil && !isForeign(info) {
 		_ = os.Chmod(s.dir, 0o700) //nolint:gosec // a directory has to be entered; checkDir sees whether it was closed
 	}
 	return s.checkDir()

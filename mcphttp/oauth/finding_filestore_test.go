@@ -6,6 +6,7 @@
 package oauth_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -46,7 +47,7 @@ func TestFindingS36FilesOfAnotherUser(t *testing.T) {
 		t.Errorf("read %q from the file of another user", got)
 	}
 	store, dir, _ := oneFile(t)
-	if err := os.Chown(dir, other, other); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, other, other)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := store.Load(t.Context(), oneKey); err == nil {
@@ -55,8 +56,8 @@ func TestFindingS36FilesOfAnotherUser(t *testing.T) {
 	if err := store.Save(t.Context(), oneKey, []byte("{}")); err == nil {
 		t.Error("saved into the directory of another user")
 	}
-	if info, err := os.Stat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != other {
-		t.Errorf("the directory was changed: %v", err)
+	if info, err := os.Stat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != other || info.Mode().Perm() != 0o755 {
+		t.Errorf("the directory was changed: %v, %v", info.Mode(), err)
 	}
 }
 

@@ -258,6 +258,26 @@ func TestSameRefreshToken(t *testing.T) {
 	})
 }
 
+// A refreshed token has the scopes of the one before unless the token endpoint says otherwise
+// (RFC 6749, section 6): a server that demands them again is asking for nothing new.
+func TestSameScopes(t *testing.T) {
+	w := newWorld(t)
+	w.login.refresh = "r"
+	w.server.metadata["scopes_supported"] = []string{"read"}
+	w.login.answers = func(form url.Values, answer map[string]any) {
+		if form.Get("grant_type") == "refresh_token" {
+			delete(answer, "scope")
+			w.login.valid[answer["access_token"].(string)] = ""
+		}
+	}
+	rt := w.transport(nil)
+	w.mustPost(rt, "read", served)
+	w.login.revoke()
+	w.mustPost(rt, "read", "403")
+	w.wantRefreshes(1)
+	w.wantAuthorizations(1)
+}
+
 // The client registers again if the authorization server has forgotten it.
 func TestForgottenClient(t *testing.T) {
 	w, rt := refreshing(t)

@@ -71,12 +71,11 @@ var errUnregistered = fmt.Errorf("%w at this authorization server", ErrNoClient)
 // registered returns the registration in the store, or nil if there is none that is still
 // valid.
 func (g *tokenRequest) registered(ctx context.Context) *registration {
-	var r registration
-	found, err := load(ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer}, &r)
+	r, err := load[registration](ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer})
 	if err != nil {
 		g.t.opts.Logger.WarnContext(ctx, "oauth: the stored registration cannot be read", "error", err)
 	}
-	if !found || err != nil || r.ID == "" || r.SecretExpires > 0 && r.SecretExpires < float64(time.Now().Unix()) {
+	if r.ID == "" || r.SecretExpires > 0 && r.SecretExpires < float64(time.Now().Unix()) {
 		return nil
 	}
 	return &r

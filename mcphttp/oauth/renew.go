@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
 // A need says why the current token does not suffice.
@@ -313,13 +314,12 @@ func (t *Transport) remember(ctx context.Context, tok *token) {
 
 // adopt returns the token in the store, if it is usable and not the one that was used.
 func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *credential {
-	var tok token
-	found, err := load(ctx, t.opts.Store, t.key(where.as.Issuer), &tok)
+	tok, err := load[token](ctx, t.opts.Store, t.key(where.as.Issuer))
 	if err != nil {
 		t.opts.Logger.WarnContext(ctx, "oauth: the stored token cannot be read", "error", err)
 	}
 	switch {
-	case !found || err != nil, !isHeaderValue(tok.Access), tok.Issuer != where.as.Issuer, tok.Resource != where.resource:
+	case !isHeaderValue(tok.Access), tok.Issuer != where.as.Issuer, tok.Resource != where.resource:
 		return nil
 	case used != nil && used.Access == tok.Access, tok.Refresh == "" && tok.expired(time.Now()):
 		return nil
@@ -332,8 +332,8 @@ func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *c
 	} else if t.opts.DPoP {
 		return nil
 	}
-	if trace := mcp.ClientTraceFromContext(ctx); trace != nil && trace.CacheHit != nil {
-		trace.CacheHit(mcp.CacheInfo{Kind: "token", Name: canonical(t.server)})
+	if trace := mcptrace.ClientTraceFromContext(ctx); trace != nil && trace.CacheHit != nil {
+		trace.CacheHit(mcptrace.CacheInfo{Kind: "token", Name: canonical(t.server)})
 	}
 	return cred
 }

@@ -113,16 +113,17 @@ func lock(ctx context.Context, s Store, key StoreKey) (held context.Context, unl
 	return ctx, func() {}, nil
 }
 
-// load reads a value into into. It returns false if there is none.
-func load(ctx context.Context, s Store, key StoreKey, into any) (bool, error) {
+// load returns the value under a key, or the zero value if nothing was saved.
+func load[T any](ctx context.Context, s Store, key StoreKey) (T, error) {
+	var value, none T
 	data, err := s.Load(ctx, key)
 	if err != nil || len(data) == 0 {
-		return false, err
+		return none, err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return false, errors.New("oauth: a stored value is damaged") // without quoting it
+	if json.Unmarshal(data, &value) != nil {
+		return none, errors.New("oauth: a stored value is damaged") // without quoting it
 	}
-	return true, nil
+	return value, nil
 }
 
 func save(ctx context.Context, s Store, key StoreKey, value any) error {

@@ -83,6 +83,7 @@ func TestBrokenStore(t *testing.T) {
 		damaged{`{"access_token":"stolen","resource":"https://mcp.example/mcp","issuer":"https://evil.example"}`},
 		damaged{`{"access_token":"stolen","resource":"https://mcp.example/other","issuer":"https://login.example"}`},
 		damaged{`{"access_token":"stolen\r\n","resource":"https://mcp.example/mcp","issuer":"https://login.example"}`},
+		damaged{`{"access_token":"stolen","resource":"https://mcp.example/mcp","issuer":"https://login.example","scopes":7}`},
 		damaged{`{"access_token":"stolen","dpop":true,"resource":"https://mcp.example/mcp","issuer":"https://login.example"}`},
 	} {
 		w := newWorld(t)

@@ -10,16 +10,17 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
 // A challenge is traced whether or not the user agrees, and so is the use of a stored token.
 func TestClientTrace(t *testing.T) {
 	w := newWorld(t)
 	var got string
-	ctx := mcp.WithClientTrace(t.Context(), &mcp.ClientTrace{
-		Challenge: func(i mcp.ChallengeInfo) { got += "challenge " + strconv.Itoa(i.Status) + ", " },
-		Retry:     func(mcp.RetryInfo) { got += "retry, " },
-		CacheHit:  func(i mcp.CacheInfo) { got += "cached " + i.Kind + " " + i.Name + ", " },
+	ctx := mcptrace.WithClientTrace(t.Context(), &mcptrace.ClientTrace{
+		Challenge: func(i mcptrace.ChallengeInfo) { got += "challenge " + strconv.Itoa(i.Status) + ", " },
+		Retry:     func(mcptrace.RetryInfo) { got += "retry, " },
+		CacheHit:  func(i mcptrace.CacheInfo) { got += "cached " + i.Kind + " " + i.Name + ", " },
 	})
 	check := func(when, want string, err error) {
 		t.Helper()

@@ -256,9 +256,9 @@ func TestLoginTimeoutAndClose(t *testing.T) {
 		})
 		rt := w.transport(nil)
 		start := time.Now()
-		w.mustFail(rt, mcp.ErrUnauthorized)
-		if d := time.Since(start); d != 5*time.Minute {
-			t.Errorf("gave up after %v", d)
+		_, err := post(t.Context(), rt, "", "hello")
+		if d := time.Since(start); d != 5*time.Minute || !errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(err.Error(), "longer than Options.LoginTimeout") {
+			t.Errorf("gave up after %v: %v", d, err)
 		}
 		go func() {
 			<-time.After(time.Second)

@@ -7,9 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/go-psi/psi/internal/legacyclient"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -67,6 +71,22 @@ func (b legacyCallbacks) Answer(ctx context.Context, method string, params json.
 	return answer, nil
 }
 
+// pauseCalls pauses the timeouts of all calls in flight until resume is called.
+func (c *Conn) pauseCalls() (resume func()) {
+	c.mu.Lock()
+	clocks := slices.Collect(maps.Keys(c.clocks))
+	c.mu.Unlock()
+	resumes := make([]func(), len(clocks))
+	for i, clock := range clocks {
+		resumes[i] = clock.Pause()
+	}
+	return func() {
+		for _, resume := range resumes {
+			resume()
+		}
+	}
+}
+
 func (b legacyCallbacks) MayAsk(capabilities json.RawMessage, method string, params json.RawMessage) *transport.Error {
 	caller := &Request{peer: peer{caps: capabilities}}
 	if err := checkCapability(caller, InputRequest{Method: method, Params: params}); err != nil {
@@ -86,15 +106,58 @@ func (b legacyCallbacks) ProbeSent(ctx context.Context, method string) {
 func (b legacyCallbacks) Retrying(ctx context.Context, method string, err error) {
 	_, t := inheritTrace(ctx, b.conn.trace)
 	if t != nil {
-		trace(t.Retry, RetryInfo{Method: method, Err: err})
+		trace(t.Retry, mcptrace.RetryInfo{Method: method, Err: err})
 	}
 }
 
 func (b legacyCallbacks) Reconnecting(ctx context.Context, kind string, err error) {
 	_, t := inheritTrace(ctx, b.conn.trace)
 	if t != nil {
-		trace(t.Reconnect, ReconnectInfo{kind, err})
+		trace(t.Reconnect, mcptrace.ReconnectInfo{Kind: kind, Err: err})
 	}
 }
 
 func (b legacyCallbacks) LogDropped(why string, args ...any) { b.conn.logDropped(why, args...) }
+
+// maxCachedVersions bounds how many versions a client remembers.
+const maxCachedVersions = 256
+
+// A versionCache holds the versions of servers, by transport.
+type versionCache struct {
+	mu       sync.Mutex
+	versions map[transport.Transport]string
+}
+
+// get returns the version for a transport, "" if it is not known.
+func (v *versionCache) get(t transport.Transport) string {
+	if !reflect.ValueOf(t).Comparable() {
+		return ""
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.versions[t]
+}
+
+// set sets the version for a transport, or removes it if version is "". If the cache is
+// full, another version is dropped.
+func (v *versionCache) set(t transport.Transport, version string) {
+	if !reflect.ValueOf(t).Comparable() {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if version == "" {
+		delete(v.versions, t)
+		return
+	}
+	if v.versions == nil {
+		v.versions = map[transport.Transport]string{}
+	}
+	if _, known := v.versions[t]; !known && len(v.versions) >= maxCachedVersions {
+		for other := range v.versions {
+			delete(v.versions, other)
+			break
+		}
+	}
+	v.versions[t] = version
+}

@@ -66,7 +66,7 @@ var eventPattern = regexp.MustCompile(`^(\d{1,19}(?:\.[A-Z0-9]{1,26})?)-(\d{1,20
 func parseEventID(id string) (stream string, position uint64, ok bool) {
 	parts := eventPattern.FindStringSubmatch(id)
 	if parts == nil {
-		return "", 0, false
+		return
 	}
 	position, err := strconv.ParseUint(parts[2], 10, 64)
 	return parts[1], position, err == nil
@@ -261,7 +261,7 @@ func (s *session) stopKeeping() (streams []string) {
 	return s.caller.kept.removeSession(s)
 }
 
-// addStream makes the stream of a request one that clients can resume.
+// addStream names the stream of a request and makes it one that clients can resume.
 func (s *session) addStream(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,6 +271,8 @@ func (s *session) addStream(st *stream) {
 	if s.streams == nil {
 		s.streams = map[string]*stream{}
 	}
+	s.lastStream++
+	st.name = s.events.streamName(s.lastStream)
 	s.streams[st.name] = st
 }
 

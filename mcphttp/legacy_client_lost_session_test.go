@@ -30,7 +30,7 @@ type forgetful struct {
 }
 
 func newForgetful(t *testing.T, mux *mcp.Mux) *forgetful {
-	f := &forgetful{h: mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})}
+	f := &forgetful{h: newHandler(t, mux, &mcphttp.Options{Logger: quiet})}
 	f.site = serve(t, f.h)
 	return f
 }
@@ -268,7 +268,7 @@ func TestHeartbeatToNobody(t *testing.T) {
 			<-time.After(time.Minute)
 			return "", nil
 		}, nil))
-		h := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})
+		h := newHandler(t, mux, &mcphttp.Options{Logger: quiet})
 		s := serve(t, h)
 		session := s.open("2025-11-25")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -284,7 +284,7 @@ func TestHeartbeatToNobody(t *testing.T) {
 // it another one.
 func TestLostSessionKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &forgetful{h: mcphttp.NewHandler(plainMux(), &mcphttp.Options{Logger: quiet})}
+		f := &forgetful{h: newHandler(t, plainMux(), &mcphttp.Options{Logger: quiet})}
 		f.site = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet { // or the client would find out by its stream
 				http.Error(w, "no streams", http.StatusMethodNotAllowed)

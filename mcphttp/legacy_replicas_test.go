@@ -226,6 +226,36 @@ func TestSharedStoreDown(t *testing.T) {
 	}
 }
 
+// heldAppend takes records only after hold is closed.
+type heldAppend struct {
+	*watched
+	hold chan struct{}
+}
+
+func (h *heldAppend) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	<-h.hold
+	return h.watched.Append(ctx, log, data, keep)
+}
+
+// An event that the store takes after the session has ended does not stay there.
+func TestEndedSessionFreesLateEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &heldAppend{newWatched(), make(chan struct{})}
+		s := serve(t, newHandler(t, tools(), optionsWith(shared)))
+		h := s.open("2025-11-25")
+		asked := make(chan reply, 1)
+		go func() { asked <- whole(t, s.post(call(1, "steps"), h)) }()
+		synctest.Wait()
+		s.do(s.request(t.Context(), http.MethodDelete, "", h))
+		close(shared.hold)
+		<-asked
+		synctest.Wait()
+		if n := shared.left(); n != 0 {
+			t.Errorf("%d logs are left", n)
+		}
+	})
+}
+
 // The events of a session go with it: those of requests that were answered, of one
 // that is being served, and of its own stream.
 func TestEndedSessionFreesEvents(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -111,7 +112,7 @@ func (u *Upstream) run(ctx context.Context) {
 		_ = pause.For(ctx, shortened) // connecting fails at once if ctx is done
 		u.trying()
 		if ctx.Err() == nil {
-			trace(traceOf(ctx).Reconnect, ReconnectInfo{"connection", err})
+			trace(traceOf(ctx).Reconnect, mcptrace.ReconnectInfo{Kind: "connection", Err: err})
 		}
 		delay = min(2*delay, u.opts.MaxDelay)
 	}

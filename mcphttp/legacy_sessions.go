@@ -60,7 +60,7 @@ type sessions struct {
 	callers       callers
 	closed        bool               // no session is opened or restored any more
 	sweepTimer    *time.Timer        // nil while there are no sessions
-	stopReceiving context.CancelFunc // ends receiveRelayed; nil while that does not run
+	stopReceiving context.CancelFunc // ends receive and keepPresence; nil while they do not run
 }
 
 func newSessions(h mcp.Handler, opts *Options) *sessions {
@@ -289,6 +289,15 @@ func (h *Handler) Sessions() iter.Seq[*mcp.Session] {
 			}
 		}
 	}
+}
+
+// questionLifetime returns how long the store keeps which replica has asked a question.
+func (o *Options) questionLifetime() time.Duration {
+	return withDefault(o.AskTimeout, time.Hour, 24*time.Hour) // a store needs a limit
+}
+
+func (o *Options) legacy(id string, p *mcp.Principal) *legacyserver.Options {
+	return &legacyserver.Options{ID: id, Principal: p, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger}
 }
 
 // callerKey names the caller of a request, for bounds on what one caller may hold: its

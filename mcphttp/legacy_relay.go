@@ -123,12 +123,9 @@ func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Me
 		_, _ = ss.opts.Store.Take(ctx, key) // otherwise it expires
 		return nil
 	}
-	body, err := encodeAnswer(r)
-	if err != nil {
-		return err
-	}
+	body := encodeAnswer(r)
 	var rec askedRecord
-	err = store.Update(ctx, ss.opts.Store, key, relayedAnswerLifetime, func(old []byte) ([]byte, error) {
+	err := store.Update(ctx, ss.opts.Store, key, relayedAnswerLifetime, func(old []byte) ([]byte, error) {
 		rec = askedRecord{}
 		if old == nil || json.Unmarshal(old, &rec) != nil {
 			return nil, errNotAsked
@@ -148,17 +145,15 @@ func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Me
 	return ss.publish(ctx, &relayedMessage{From: ss.replica, To: rec.Replica, Session: s.id, Question: r.ID})
 }
 
-func encodeAnswer(r *transport.Message) ([]byte, error) {
-	if n := len(r.Result); n > maxRelayedAnswer || r.Error != nil && len(r.Error.Data)+len(r.Error.Message) > maxRelayedAnswer {
+func encodeAnswer(r *transport.Message) []byte {
+	switch {
+	case len(r.Result) > maxRelayedAnswer, r.Error != nil && len(r.Error.Data)+len(r.Error.Message) > maxRelayedAnswer:
 		return core.AppendError(nil, r.ID, mcp.Errorf(mcp.CodeInternalError,
-			"the answer came to another replica than the one that asked, and is longer than the %d bytes that are passed on", maxRelayedAnswer)), nil
+			"the answer came to another replica than the one that asked, and is longer than the %d bytes that are passed on", maxRelayedAnswer))
+	case r.Error != nil:
+		return transport.AppendError(nil, r.ID, r.Error)
 	}
-	return json.Marshal(struct {
-		Version string           `json:"jsonrpc"`
-		ID      mcp.ID           `json:"id"`
-		Result  json.RawMessage  `json:"result,omitempty"`
-		Error   *transport.Error `json:"error,omitempty"`
-	}{"2.0", r.ID, r.Result, r.Error})
+	return transport.AppendResult(nil, r.ID, r.Result)
 }
 
 // relayCancellation relays a cancellation to all replicas. The store does not know which

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // mountPatience bounds how long subscriptions wait for mounts, unless
@@ -18,10 +16,7 @@ const mountPatience = time.Second
 
 // patience returns the lesser of mountPatience and MountTimeout.
 func (o *MuxOptions) patience() time.Duration {
-	if o.MountTimeout > 0 {
-		return min(o.MountTimeout, mountPatience)
-	}
-	return mountPatience
+	return min(o.MountTimeout, mountPatience)
 }
 
 // A mountRequest is a request to a mount that is in flight.
@@ -41,12 +36,12 @@ type outcome struct {
 
 // ask sends a request to the mount, on a goroutine of its own: the others are asked at
 // the same time, and one that does not return when its context is done holds up nobody.
-// A limit of zero or less is none. Another mux bounds by itself what it waits for.
+// Another mux bounds by itself what it waits for.
 func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, list Change) *mountRequest {
 	a := &mountRequest{mount: mt, ctx: ctx, list: list, answer: make(chan outcome, 1)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := func() {}
-	if _, isMux := mt.handler.(*Mux); !isMux && limit > 0 {
+	if _, isMux := mt.handler.(*Mux); !isMux {
 		a.ctx, release = context.WithTimeoutCause(ctx, limit, &TimeoutError{req.Method, limit})
 	}
 	a.leave = func() {
@@ -160,41 +155,4 @@ func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*mount
 		return nil, err
 	}
 	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, changeOfList(req.Method)), nil
-}
-
-// This file binds the state of a mounted server to the caller of the mux. That server
-// cannot: all that it knows of the caller is the connection that they share. A mounted
-// mux binds its states itself.
-
-// sealState wraps the state of a mounted server in the seal of the mux.
-func (mt *mount) sealState(req *Request, res Result) (Result, error) {
-	r, ok := res.(*InputRequired)
-	if _, isMux := mt.handler.(*Mux); isMux || !ok || r.RequestState == nil {
-		return res, nil
-	}
-	token, err := mt.parent.sealer.seal(req, &replayState{Mounted: r.RequestState})
-	if err != nil {
-		return nil, err
-	}
-	sealed := *r
-	sealed.RequestState = &token
-	return &sealed, nil
-}
-
-// openState returns the request with the state as the mounted server made it.
-func (mt *mount) openState(ctx context.Context, req, inner *Request) (*Request, error) {
-	raw := req.params.requestState()
-	if _, isMux := mt.handler.(*Mux); isMux || raw == nil {
-		return inner, nil
-	}
-	state, err := mt.parent.sealer.open(ctx, req, string(jsonscan.Unquote(raw)))
-	if err != nil {
-		return nil, err
-	}
-	params := []byte{'{'}
-	if state.Mounted != nil {
-		params = append(jsonscan.AppendKey(params, "requestState"), mustMarshal(*state.Mounted)...)
-	}
-	opened := inner.Clone()
-	return opened, opened.setParams(jsonscan.AppendMembers(params, inner.Params(), "requestState"))
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,20 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// requireStream reports whether the client accepts an event stream and w can write one.
+// Otherwise it writes the response.
+func requireStream(w http.ResponseWriter, r *http.Request) bool {
+	if !acceptable(r.Header).stream {
+		writeError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", typeStream))
+		return false
+	}
+	if !canFlush(w) {
+		writeError(w, http.StatusInternalServerError, cannotStream(w))
+		return false
+	}
+	return true
+}
+
 // resume continues the stream of a request after a position.
 func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, name string, position uint64) {
 	ctx, cancel := context.WithCancel(r.Context())
@@ -62,7 +77,7 @@ func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, name str
 	}
 	defer st.detach(out)
 	st.beat() // sends the head
-	defer startHeartbeat(h.opts.Heartbeat, st).stop()
+	defer startHeartbeat(&h.opts, st).stop()
 	defer context.AfterFunc(h.killed, cancel)()
 	<-ctx.Done()
 }
@@ -82,7 +97,7 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	defer context.AfterFunc(h.closing, cancel)()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	out.beat() // sends the head
-	defer startHeartbeat(h.opts.Heartbeat, out).stop()
+	defer startHeartbeat(&h.opts, out).stop()
 	for err == nil && !done {
 		isAbandoned := s.events.isAbandoned(name) // then what is in the log now is all
 		switch position, done, err = s.events.replay(ctx, s.id, name, position, out); {
@@ -186,8 +201,7 @@ func (l *listener) finish() {
 func (l *listener) ready() {
 	before, err := l.stream.takeOver(l)
 	switch {
-	case errors.Is(err, errSuperseded):
-		l.cancel(mcp.ErrClosed)
+	case errors.Is(err, errSuperseded): // it has been cancelled
 		return
 	case err != nil:
 		l.refused = true
@@ -195,14 +209,23 @@ func (l *listener) ready() {
 		l.cancel(err)
 		return
 	case !l.isDetached:
-		l.stream.beat() // sends the head, which some proxies hold back until there is a body
-		l.heartbeat = startHeartbeat(l.handler.opts.Heartbeat, l.stream)
+		l.heartbeat = startHeartbeat(&l.handler.opts, l.stream)
+		l.sendHead()
 	}
 	if before != nil {
 		before.cancel(mcp.ErrClosed)
 	} else if l.position != nil {
 		l.session.legacy.Missed(l.ctx)
 	}
+}
+
+// sendHead sends the head with a heartbeat, because some proxies hold it back until there is
+// a body. net/http needs much stack for that, which this goroutine would keep while it
+// waits for changes, so another one does it.
+func (l *listener) sendHead() {
+	var sending sync.WaitGroup
+	sending.Go(func() { l.heartbeat.beat() })
+	sending.Wait()
 }
 
 var errSuperseded = errors.New("mcphttp: a newer GET has the stream")

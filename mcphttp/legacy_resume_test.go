@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -65,6 +66,52 @@ func TestCloseStreamAgain(t *testing.T) {
 			t.Errorf("something waits for ever: %v", err)
 		}
 		s.close()
+	})
+}
+
+// A client that is told to come back before the response has begun is told not to use the
+// network connection again, which the server closes.
+func TestCloseStreamAtOnce(t *testing.T) {
+	mux := tools()
+	closed := make(chan error, 1)
+	goOn := make(chan struct{})
+	mux.Tool("long", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		closed <- mcphttp.CloseStream(ctx)
+		<-goOn
+		return "done", nil
+	}, nil))
+	s := serve(t, newHandler(t, mux, nil))
+	session := s.open("2025-11-25")
+	res := s.post(call(1, "long"), session)
+	all := events(t, res, 0)
+	if err := <-closed; err != nil || !res.Close || len(all) != 1 {
+		t.Fatalf("%v; the connection is closed: %t; events %+v", err, res.Close, all)
+	}
+	close(goOn)
+	if got := s.comeBack(session, all[0].LastEventID).message(); !strings.Contains(got, "done") {
+		t.Errorf("the answer is %s", got)
+	}
+}
+
+// Shutdown ends a stream that another replica writes.
+func TestShutdownEndsFollowing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		step := polling(mux)
+		one, two, first := twins(t, store.NewMemory(nil), func() *mcp.Mux { return mux })
+		session := two.open("2025-11-25")
+		primed, _ := read(t, two.post(call(1, "poll"), session)).next()
+		followed := one.comeBack(session, primed.LastEventID)
+		followed.message()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := first.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if e, ok := followed.next(); ok {
+			t.Errorf("after Shutdown came %+v", e)
+		}
+		close(step)
 	})
 }
 
@@ -130,7 +177,7 @@ func TestShutdownIsBounded(t *testing.T) {
 // streams do.
 func TestSSEEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Logger: quiet})
+		h := newSSEHandler(t, tools())
 		expiry := time.Now().Add(time.Hour)
 		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(w, mcphttp.WithPrincipal(r, &mcp.Principal{Subject: "ann", Expiry: expiry}))

@@ -6,8 +6,10 @@ package mcphttp_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -215,6 +217,67 @@ func TestSharedSubscriptionsAreKept(t *testing.T) {
 			})
 		})
 	}
+}
+
+// garbledStore has values that are others than were put, once it has one for all.
+type garbledStore struct {
+	store.Store
+	value atomic.Pointer[string]
+}
+
+func (s *garbledStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	data, version, err := s.Store.Get(ctx, key)
+	if garbled := s.value.Load(); garbled != nil {
+		data = []byte(*garbled)
+	}
+	return data, version, err
+}
+
+// A value in the store that is no answer is not served as one.
+func TestSharedAnswerIsGarbled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, mux := store.NewMemory(nil), tools()
+		var calls atomic.Int32
+		mux.Tool("count", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { calls.Add(1); return "", nil }, nil))
+		garbled := &garbledStore{Store: shared}
+		one, two := serve(t, newHandler(t, mux, optionsWith(garbled))), serve(t, newHandler(t, tools(), optionsWith(shared)))
+		h := one.open("2025-11-25")
+		asking := read(t, one.post(call(1, "ask"), h))
+		id := questionID(t, within(t, time.Minute, "a question", messages(asking)))
+		garbled.value.Store(new(`{"answer":` + call(2, "count") + `}`))
+		two.post(answer(id, `{"action":"decline"}`), h)
+		synctest.Wait()
+		if calls.Load() > 0 {
+			t.Error("a tool was called")
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// A replica that cannot read how a session has changed says so, and goes on as before.
+func TestSharedSessionIsGarbled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, log, mux := store.NewMemory(nil), new(logged), tools()
+		garbled := &garbledStore{Store: shared}
+		one := serve(t, newHandler(t, mux, &mcphttp.Options{Store: garbled, Logger: slog.New(slog.NewTextHandler(log, nil))}))
+		two := serve(t, newHandler(t, tools(), optionsWith(shared)))
+		h := one.open("2025-11-25")
+		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+		own.next()
+		garbled.value.Store(new("{"))
+		whole(t, two.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"test://doc"}}`, h))
+		synctest.Wait()
+		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a change of a session was not taken over") {
+			t.Errorf("the log is %q", got)
+		}
+		mux.Tool("new", uncalled)
+		if got := within(t, time.Minute, "a change", messages(own)); !strings.Contains(got, "tools/list_changed") {
+			t.Errorf("got %s", got)
+		}
+		one.close()
+		two.close()
+	})
 }
 
 // An answer that the store has is taken as soon as it can be read, also if that failed when

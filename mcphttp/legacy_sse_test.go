@@ -5,11 +5,16 @@ package mcphttp_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcphttp"
 )
@@ -18,7 +23,7 @@ import (
 // others, and changes are told.
 func TestSSE(t *testing.T) {
 	mux := tools()
-	h := mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})
+	h := newSSEHandler(t, mux)
 	s := serve(t, http.StripPrefix("/prefix", h))
 	req := s.request(t.Context(), http.MethodGet, "", header{"Accept": "text/event-stream"})
 	req.URL.Path = "/prefix/sse"
@@ -72,5 +77,56 @@ func TestSSE(t *testing.T) {
 	}
 	if _, ok := stream.next(); ok {
 		t.Error("the stream outlives Shutdown")
+	}
+}
+
+// brokenWriter is a connection that has broken, once it is.
+type brokenWriter struct {
+	*httptest.ResponseRecorder
+	isBroken atomic.Bool
+	written  chan string
+}
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.isBroken.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	w.written <- string(p)
+	return len(p), nil
+}
+
+// A session ends with the first message or heartbeat that its stream does not take, though
+// net/http has not noticed yet that the client has gone, and when the program ends it.
+func TestSSEEndsEarly(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, h *mcphttp.SSEHandler, query string){
+		"a message": func(t *testing.T, h *mcphttp.SSEHandler, query string) {
+			t.Helper()
+			r := (&site{t: t}).request(t.Context(), http.MethodPost, initialize("2024-11-05"), nil)
+			r.URL.RawQuery = query
+			res := httptest.NewRecorder()
+			if h.ServeHTTP(res, r); res.Code != http.StatusAccepted {
+				t.Errorf("initialize: %d", res.Code)
+			}
+		},
+		"a heartbeat": func(*testing.T, *mcphttp.SSEHandler, string) { pass(time.Minute) },
+		"Close": func(_ *testing.T, h *mcphttp.SSEHandler, _ string) {
+			for s := range h.Sessions() {
+				s.Close()
+			}
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			h := newSSEHandler(t, tools())
+			w := &brokenWriter{ResponseRecorder: httptest.NewRecorder(), written: make(chan string, 10)}
+			go h.ServeHTTP(w, (&site{t: t}).request(t.Context(), http.MethodGet, "", nil))
+			_, query, _ := strings.Cut(<-w.written, "data: ?")
+			query, _, _ = strings.Cut(query, "\n")
+			w.isBroken.Store(true)
+			end(t, h, query)
+			synctest.Wait()
+			if n := len(slices.Collect(h.Sessions())); n != 0 {
+				t.Errorf("%d sessions are open", n)
+			}
+		})
 	}
 }

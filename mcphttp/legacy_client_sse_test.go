@@ -28,7 +28,7 @@ func TestSSETransport(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := tools()
 				began, stopped := waiting(mux)
-				v := &visits{Handler: mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})}
+				v := &visits{Handler: newSSEHandler(t, mux)}
 				s := serve(t, v)
 				l, err := s.connect(open("http://localhost/sse", s.options(&mcphttp.TransportOptions{Header: http.Header{"X-Key": {"k"}}})))
 				if err != nil {
@@ -64,8 +64,9 @@ func TestSSETransport(t *testing.T) {
 						t.Errorf("%s has the headers %v", one.method, one.header)
 					}
 				}
-				if err := l.Close(); err != nil || !errors.Is(l.Err(), mcp.ErrClosed) {
-					t.Errorf("closed: %v, %v", err, l.Err())
+				closing := time.Now()
+				if err := l.Close(); err != nil || !errors.Is(l.Err(), mcp.ErrClosed) || time.Since(closing) != 0 {
+					t.Errorf("closed after %v: %v, %v", time.Since(closing), err, l.Err())
 				}
 			})
 		})
@@ -78,7 +79,7 @@ func TestSSETransportStreamEnds(t *testing.T) {
 	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := mcphttp.NewSSEHandler(func() mcp.Handler { m := tools(); waiting(m); return m }(), &mcphttp.Options{Logger: quiet})
+				h := newSSEHandler(t, func() mcp.Handler { m := tools(); waiting(m); return m }())
 				s := serve(t, h)
 				l, err := s.connect(open("http://localhost/sse", s.options(nil)))
 				if err != nil {
@@ -245,6 +246,42 @@ func TestSSETransportPost(t *testing.T) {
 		}
 		_ = l.Close()
 	})
+}
+
+// Nothing is sent for a context that is done, even by a RoundTripper that ignores contexts.
+func TestTransportContextIsDone(t *testing.T) {
+	tooLate := errors.New("too late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(tooLate)
+	for version, server := range map[string]func(t *testing.T) http.Handler{
+		mcp.LatestVersion: func(t *testing.T) http.Handler { return newHandler(t, tools(), nil) },
+		"2025-11-25":      func(t *testing.T) http.Handler { return newHandler(t, tools(), nil) },
+		"2024-11-05":      func(t *testing.T) http.Handler { return newSSEHandler(t, tools()) },
+	} {
+		t.Run(version, func(t *testing.T) {
+			v := &visits{Handler: server(t)}
+			s := serve(t, v)
+			l := s.link(&mcphttp.TransportOptions{Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPost {
+					r = r.WithContext(context.WithoutCancel(r.Context()))
+				}
+				return s.client.Transport.RoundTrip(r)
+			})}})
+			if version != mcp.LatestVersion {
+				l.handshake(version)
+			}
+			if _, err := l.Call(ctx, toolCall(1, version, "late")); !errors.Is(err, tooLate) {
+				t.Errorf("a call: %v", err)
+			}
+			if err := l.Send(ctx, &transport.Outgoing{Method: "notifications/late", Version: version, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/late"}`)}); !errors.Is(err, tooLate) {
+				t.Errorf("a notification: %v", err)
+			}
+			_ = l.Close()
+			if sent := v.of(http.MethodPost, "late"); len(sent) > 0 {
+				t.Errorf("sent was %s", sent[0].body)
+			}
+		})
+	}
 }
 
 // What comes on the stream and is no message, or several, harms nobody; a response

@@ -166,7 +166,7 @@ func TestRelayToStuckStore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			shared := &stuck{Memory: store.NewMemory(nil)}
 			var log bytes.Buffer
-			h := mcphttp.NewHandler(tools(), &mcphttp.Options{Store: shared, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			h := newHandler(t, tools(), &mcphttp.Options{Store: shared, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			s := serve(t, h)
 			session := s.open("2025-11-25")
 			shared.isStuck.Store(name == "stuck")
@@ -344,7 +344,7 @@ func TestQuestionWithBrokenStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &stuck{Memory: store.NewMemory(nil)}
 		log := new(logged)
-		h := mcphttp.NewHandler(tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		h := newHandler(t, tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		s := serve(t, h)
 		session := s.open("2025-11-25")
 		shared.isBroken.Store(true)

@@ -160,7 +160,7 @@ func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sse
 	if s.out.send(typedEvent("endpoint", "?"+sessionParam+"="+id)) != nil {
 		return
 	}
-	defer startHeartbeat(h.opts.Heartbeat, s).stop()
+	defer startHeartbeat(&h.opts, s).stop()
 	defer s.setListening()
 	select {
 	case <-ctx.Done():

@@ -8,12 +8,15 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/tmaxmax/go-sse"
 
 	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -27,7 +30,7 @@ import (
 // so that events are kept in the order in which they are written.
 type stream struct {
 	session *session
-	name    string
+	name    string             // set when it is registered
 	call    *legacyserver.Call // that the stream answers; nil for the standalone stream
 	opts    *Options
 
@@ -40,14 +43,6 @@ type stream struct {
 	done       bool          // nothing more is sent
 	hasEnd     bool          // the log has the last message
 	log        *list.Element // in the keptLogs of the caller; nil before something was kept
-}
-
-// newStream returns the next stream of the session, attached to a response.
-func (s *session) newStream(opts *Options, call *legacyserver.Call, out *eventWriter) *stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastStream++
-	return &stream{session: s, name: s.events.streamName(s.lastStream), call: call, opts: opts, out: out}
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
@@ -173,11 +168,13 @@ func (st *stream) finish(ctx context.Context, message []byte) (ok bool) {
 		return true
 	case !st.registered:
 		st.finishAloneLocked(message)
-	case len(message) > 0:
-		_ = st.sendLocked(ctx, recordLast, message) // a client that has gone needs no response
+	default:
+		if len(message) > 0 {
+			_ = st.sendLocked(ctx, recordLast, message) // a client that has gone needs no response
+		}
+		st.session.removeStream(ctx, st)
 	}
 	st.done = true
-	st.session.removeStream(ctx, st)
 	st.dropClientLocked()
 	return st.hasEnd || !st.isPrimed || !st.session.events.shared || len(message) == 0
 }
@@ -288,6 +285,49 @@ func CloseStream(ctx context.Context) error {
 	return nil
 }
 
+func newEventWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *eventWriter {
+	return &eventWriter{w: w, timeout: timeout, isHTTP2: r.ProtoMajor > 1}
+}
+
+// primeEvent returns an event without a message. It gives the client an ID to resume
+// the stream from and the time to wait before that.
+func primeEvent(id string, retry time.Duration) *sse.Message {
+	event := &sse.Message{ID: sse.ID(id), Retry: retry}
+	event.AppendData("\n") // an empty data field; without it, browsers ignore the event
+	return event
+}
+
+// typedEvent returns an event with an event field.
+func typedEvent(kind, data string) *sse.Message {
+	event := &sse.Message{Type: sse.Type(kind)}
+	event.AppendData(data)
+	return event
+}
+
+// start writes the head of the response, unless that has been done. net/http sends it
+// with what follows.
+func (o *eventWriter) start() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.startLocked()
+	}
+}
+
+// write writes an event, which is sent with what follows.
+func (o *eventWriter) write(event *sse.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writeLocked(event)
+}
+
+// close marks the response as complete: nothing is written any more.
+func (o *eventWriter) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+}
+
 // announceClose tells the client, if the head of the response has not been written, that
 // its connection will be closed. Otherwise the client would send its next request on the
 // connection, which would be lost.
@@ -315,4 +355,49 @@ func (o *eventWriter) disconnect() {
 	_, _ = rw.WriteString("0\r\n\r\n") // the end of a chunked body
 	_ = rw.Flush()
 	_ = conn.Close()
+}
+
+// Streams returns the event streams of the sessions of an endpoint, in order.
+func (internals) Streams(endpoint any) (all []seam.Stream) {
+	h, ok := endpoint.(*Handler)
+	if !ok {
+		return nil
+	}
+	for _, s := range h.sessions.all() {
+		for _, st := range s.allStreams() {
+			all = append(all, st.describe())
+		}
+	}
+	slices.SortFunc(all, func(a, b seam.Stream) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// allStreams returns the streams that clients can resume.
+func (s *session) allStreams() (all []*stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.standalone.stream; st != nil {
+		all = append(all, st)
+	}
+	for _, st := range s.streams {
+		all = append(all, st)
+	}
+	return all
+}
+
+// describe describes a stream. If its lock is held, which can last as long as a write, a client
+// is attached.
+func (st *stream) describe() seam.Stream {
+	d := seam.Stream{Session: st.session.logID(), Name: st.name, IsStandalone: st.call == nil, Attached: true}
+	if !st.mu.TryLock() {
+		return d
+	}
+	defer st.mu.Unlock()
+	d.Attached = st.out != nil
+	if st.log != nil {
+		d.Kept = st.session.caller.kept.size(st.log)
+	}
+	return d
 }

@@ -135,6 +135,20 @@ func (s *clientSession) meaning(e *StatusError) (*mcp.Error, error) {
 	return e.asLegacy(s.hasID())
 }
 
+// asLegacy returns what the refusal means for a message of the legacy era: an error
+// response or an error.
+func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
+	switch {
+	case e.isUnauthorized():
+		return nil, e.withKind(transport.ErrUnauthorized)
+	case inSession && e.Status == http.StatusNotFound && !e.isModern():
+		return nil, e.withKind(transport.ErrSessionLost)
+	case e.answer != nil && !e.lacksScope():
+		return e.response(), nil
+	}
+	return nil, e
+}
+
 // initialize opens a session. It takes the place of the one before at the end of the
 // handshake: calls must not be made in a session that is not open.
 func (w *httpWire) initialize(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
@@ -213,6 +227,24 @@ func (w *httpWire) callLegacy(ctx context.Context, scope *callScope, m *transpor
 	return r, err
 }
 
+// cancelTimeout bounds the notification that a call was cancelled.
+const cancelTimeout = 5 * time.Second
+
+// sendCancelled tells the server in the background that a call was cancelled. The context
+// of the call has the reason.
+func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send func(scope *callScope, body []byte) error) {
+	body := transport.AppendCancelled(nil, id, context.Cause(ctx).Error())
+	ctx = context.WithoutCancel(ctx)
+	c.run(func() {
+		ctx, cancel := context.WithTimeout(ctx, cancelTimeout)
+		defer cancel()
+		scope := c.newScope(ctx)
+		defer scope.end()
+		err := send(scope, body)
+		p.opts.Logger.DebugContext(ctx, "mcphttp: a call was cancelled", "error", err)
+	})
+}
+
 // readOrResume reads the response to a request, and resumes its stream if that breaks off.
 func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Response, id mcp.ID) (*transport.Message, error) {
 	var pos streamPosition
@@ -282,4 +314,14 @@ func (w *httpWire) deleteSession(ctx context.Context) {
 	if res, err := w.peer.delete(ctx, s.header(s.negotiatedVersion())); err == nil {
 		closeBody(res)
 	}
+}
+
+// get requests an event stream.
+func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
+	header.Set("Accept", typeStream)
+	return p.do(p.newRequest(http.MethodGet, p.url, header).WithContext(ctx))
+}
+
+func (p *peer) delete(ctx context.Context, header http.Header) (*http.Response, error) {
+	return p.do(p.newRequest(http.MethodDelete, p.url, header).WithContext(ctx))
 }

@@ -136,6 +136,9 @@ func (w *sseWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.M
 	if speaksModern(m.Version) {
 		return nil, transport.ErrNotUnderstood // no server of that age does
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // the server has no request to cancel
+	}
 	response, remove := w.calls.Add(m.ID)
 	defer remove()
 	scope := w.newScope(ctx)
@@ -191,9 +194,6 @@ func (w *sseWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	defer w.work.leave()
 	scope := w.newScope(ctx)
 	defer scope.end()
-	if scope.ctx.Err() != nil {
-		return context.Cause(scope.ctx)
-	}
 	return scope.causeOf(w.post(scope, m.Body))
 }
 

@@ -187,6 +187,26 @@ func TestTransportKeepsSession(t *testing.T) {
 	}
 }
 
+// A session that takes the place of another one ends the stream of that.
+func TestTransportSecondHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var streams atomic.Int32
+		l := serve(t, script{session: "s", get: func(w http.ResponseWriter, r *http.Request) {
+			streams.Add(1)
+			defer streams.Add(-1)
+			stream(w, ": open\n\n")
+			<-r.Context().Done()
+		}}).link(nil)
+		for range 3 {
+			l.handshake("2025-11-25")
+			synctest.Wait()
+			if n := streams.Load(); n != 1 {
+				t.Errorf("%d streams are open", n)
+			}
+		}
+	})
+}
+
 // A legacy call that is not waited for any more is cancelled by a notification;
 // the caller does not wait for that either.
 func TestTransportCancelLegacy(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/internal/legacyserver"
@@ -66,7 +65,7 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 			"the request belongs to no session and names no version for itself: send initialize first and repeat its %s, or name the version in params._meta", headerSession))
 		return nil
 	}
-	if v := r.Header.Get(headerVersion); v != "" && !slices.Contains(mcp.LegacyVersions(), v) {
+	if v := r.Header.Get(headerVersion); v != "" && revision.Parse(v) == revision.None {
 		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", headerVersion, v, mcp.LegacyVersions()))
 		return nil
 	}
@@ -78,6 +77,12 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 		writeError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
 	}
 	return s
+}
+
+// writeUnavailable refuses a request that may succeed later.
+func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
+	w.Header().Set("Retry-After", "60")
+	writeMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
 }
 
 // serveBatch serves an array of messages, which only revision 2025-03-26 has.
@@ -125,14 +130,14 @@ type legacyCall struct {
 
 // accept lets the session accept the message or the batch.
 func (c *legacyCall) accept(ctx context.Context) {
-	session, from := c.session.legacy, originOf(c.values.http)
+	session := c.session.legacy
 	switch {
 	case c.batch != nil:
-		c.call = session.AcceptBatch(ctx, c.batch, from)
+		c.call = session.AcceptBatch(ctx, c.batch, originOf(c.values.http))
 	case c.req != nil:
 		c.call = session.AcceptRequest(ctx, c.req)
 	default:
-		c.call = session.Accept(ctx, c.message, from)
+		c.call = session.Accept(ctx, c.message, originOf(c.values.http))
 	}
 }
 
@@ -156,9 +161,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 		c.writeJSON(ctx, w, buf.B)
 		return
 	}
-	st := c.session.newStream(&h.opts, c.call, newEventWriter(w, r, h.opts.WriteTimeout))
+	st := &stream{session: c.session, call: c.call, opts: &h.opts, out: newEventWriter(w, r, h.opts.WriteTimeout)}
 	c.values.stream = st
-	heartbeat := startHeartbeat(h.opts.Heartbeat, st)
+	heartbeat := startHeartbeat(&h.opts, st)
 	defer heartbeat.stop() // also if the handler panics
 	buf.B = c.serve(buf.B, st)
 	heartbeat.stop()
@@ -173,6 +178,13 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *legacyCall) 
 	if !st.finish(ctx, buf.B) {
 		h.keepEnd(ctx, st, bytes.Clone(buf.B))
 	}
+}
+
+// detachedContext returns a context with the values of an HTTP request that does not end
+// with it. In the legacy era a client that disconnects has not cancelled.
+func detachedContext(r *http.Request, v *requestValues) context.Context {
+	v.http = r
+	return contextWithValues(context.WithoutCancel(r.Context()), v)
 }
 
 // serve serves the call and appends the response to dst.
@@ -227,3 +239,28 @@ type noStream struct{}
 
 // Send implements [serving.Sender].
 func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }
+
+// mayServeLate reports whether serveLate may accept a request that arrives during
+// Shutdown.
+func (h *Handler) mayServeLate(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Header.Get(headerSession) != "" && h.killed.Err() == nil
+}
+
+// mayHelp reports whether m can help a request in flight to end.
+func mayHelp(m *transport.Message) bool {
+	return m.IsResponse() || m.Method == mcp.NotificationCancelled && m.IsNotification()
+}
+
+// serveLate accepts, while Shutdown waits, messages that help requests in flight to end:
+// answers to their questions, and cancellations. It refuses anything else.
+func (h *Handler) serveLate(w http.ResponseWriter, r *http.Request, body []byte) {
+	if m, err := transport.ParseMessage(body); err == nil && h.mayServeLate(r) && mayHelp(&m) {
+		if s, _ := h.sessions.findLocal(r, r.Header.Get(headerSession)); s != nil {
+			defer h.sessions.release(s, r)
+			s.legacy.Accept(detachedContext(r, new(requestValues)), m, originOf(r)).Serve(noStream{})
+			writeAccepted(w)
+			return
+		}
+	}
+	writeError(w, http.StatusServiceUnavailable, errShutdown)
+}

@@ -8,7 +8,11 @@ import (
 	"encoding/json"
 
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/revision"
 )
+
+// LegacyVersions returns the revisions that begin with initialize, newest first.
+func LegacyVersions() []string { return revision.Names() }
 
 // A Session is a connection to a client of an older revision, which starts with initialize.
 // Requests of the newest revision have no session. It is safe for concurrent use.

@@ -1,0 +1,5 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+// Package leak checks that nothing is left running after tests.
+package leak

@@ -1,0 +1,192 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/go-psi/psi/internal/leak"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// contexts are those that were given to a client or a store: when the test is over, they must
+// be done, not only when their time is over.
+type contexts struct {
+	mu   sync.Mutex
+	open []use
+}
+
+type use struct {
+	context.Context
+	of string
+}
+
+func (u use) isDone() bool { return u.Err() != nil }
+
+func watchContexts(t testing.TB) *contexts {
+	t.Helper()
+	c := new(contexts)
+	t.Cleanup(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		limit := time.After(time.Second)
+		for _, u := range c.open {
+			select {
+			case <-u.Done():
+			case <-limit:
+				t.Errorf("%s: the context is not done", u.of)
+				return
+			}
+		}
+	})
+	return c
+}
+
+func (c *contexts) watch(ctx context.Context, of string) {
+	if ctx.Done() == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) == cap(c.open) {
+		c.open = slices.DeleteFunc(c.open, use.isDone)
+	}
+	c.open = append(c.open, use{ctx, of})
+}
+
+// watchedTransport watches the contexts of requests.
+type watchedTransport struct {
+	*http.Transport
+	*contexts
+}
+
+func (w *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.watch(r.Context(), r.Method+" "+r.URL.String())
+	return w.Transport.RoundTrip(r)
+}
+
+// watchedStore watches the contexts of its calls.
+type watchedStore struct {
+	store.Store
+	*contexts
+}
+
+func (w *watchedStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	w.watch(ctx, "Get "+key)
+	return w.Store.Get(ctx, key)
+}
+
+func (w *watchedStore) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	w.watch(ctx, "Put "+key)
+	return w.Store.Put(ctx, key, value, version, ttl)
+}
+
+func (w *watchedStore) Take(ctx context.Context, key string) ([]byte, error) {
+	w.watch(ctx, "Take "+key)
+	return w.Store.Take(ctx, key)
+}
+
+func (w *watchedStore) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	w.watch(ctx, "Append "+log)
+	return w.Store.Append(ctx, log, data, keep)
+}
+
+func (w *watchedStore) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
+	w.watch(ctx, "Read "+log)
+	return w.Store.Read(ctx, log, position, limit)
+}
+
+func (w *watchedStore) Publish(ctx context.Context, topic string, message []byte) error {
+	w.watch(ctx, "Publish "+topic)
+	return w.Store.Publish(ctx, topic, message)
+}
+
+func (w *watchedStore) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	w.watch(ctx, "Subscribe "+topic)
+	s, err := w.Store.Subscribe(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	open, end := context.WithCancel(context.Background())
+	w.watch(open, "the subscription to "+topic)
+	return &watchedSubscription{s, end}, nil
+}
+
+// watchedSubscription ends a context when it is closed.
+type watchedSubscription struct {
+	store.Subscription
+	end context.CancelFunc
+}
+
+func (w *watchedSubscription) Close() error {
+	w.end()
+	return w.Subscription.Close()
+}
+
+// When a session has ended, nothing refers to it: no stream, heartbeat or request.
+func TestSessionsLeaveNothing(t *testing.T) {
+	for name, converse := range map[string]func(*testing.T) weak.Pointer[mcp.Session]{"streamable HTTP": converse, "HTTP+SSE": converseSSE} {
+		t.Run(name, func(t *testing.T) { untilCollected(t, "the session", converse(t)) })
+	}
+}
+
+// converse uses the streams of a session, ends it, and returns it.
+func converse(t *testing.T) (left weak.Pointer[mcp.Session]) {
+	t.Helper()
+	mux := tools()
+	step := polling(mux)
+	h := newHandler(t, mux, &mcphttp.Options{Heartbeat: time.Millisecond})
+	s := serve(t, h)
+	session := s.open("2025-11-25")
+	for p := range h.Sessions() {
+		left = weak.Make(p)
+	}
+	own := read(t, s.do(s.request(t.Context(), http.MethodGet, "", session)))
+	own.next()
+	asked := read(t, s.post(call(1, "poll"), session))
+	first, _ := asked.next()
+	resumed := s.comeBack(session, first.LastEventID)
+	resumed.message()
+	close(step)
+	if got := resumed.message(); !strings.Contains(got, "polled") {
+		t.Errorf("the call is answered by %s", got)
+	}
+	s.do(s.request(t.Context(), http.MethodDelete, "", session))
+	for _, stream := range []*reader{own, asked, resumed} {
+		for _, ok := stream.next(); ok; _, ok = stream.next() {
+			continue
+		}
+	}
+	return left
+}
+
+// converseSSE opens a session, ends it, and returns it.
+func converseSSE(t *testing.T) (left weak.Pointer[mcp.Session]) {
+	t.Helper()
+	h := mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Heartbeat: time.Millisecond, Logger: quiet})
+	t.Cleanup(func() { endAll(t, h) })
+	s := serve(t, h)
+	ctx, leave := context.WithCancel(t.Context())
+	stream := read(t, s.do(s.request(ctx, http.MethodGet, "", nil)))
+	stream.next()
+	for p := range h.Sessions() {
+		left = weak.Make(p)
+	}
+	leave()
+	for _, ok := stream.next(); ok; _, ok = stream.next() {
+		continue
+	}
+	return left
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptrace"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// openStream opens the standalone stream of a session, or a stream that has broken off,
+// and reads it.
+func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
+	header := s.header(s.negotiatedVersion())
+	if pos.lastID != "" {
+		header[headerLastEventID] = []string{pos.lastID}
+	}
+	res, err := w.peer.get(scope.ctx, header)
+	s.setStreamAnswered()
+	switch {
+	case err != nil:
+		return nil, brokenOff(err)
+	case res.StatusCode == http.StatusOK && isStream(res):
+		if want.IsZero() && pos.isOpened && pos.lastID == "" {
+			w.deliver(transport.Message{}, about) // what was sent meanwhile is lost
+		}
+		pos.isOpened = true
+		return w.readStream(scope, res, want, about, pos)
+	}
+	defer closeBody(res)
+	return nil, w.streamError(s, w.peer.readRefusal(res), want, pos)
+}
+
+// streamError returns what it means that the server refuses to open a stream.
+func (w *httpWire) streamError(s *clientSession, refusal *StatusError, want mcp.ID, pos *streamPosition) error {
+	refusal.answer = nil // it answers the GET, not the call
+	isStandalone := want.IsZero()
+	switch {
+	case refusal.Transient():
+		return brokenOff(refusal)
+	case isStandalone && pos.lastID != "" && refusal.Status/100 == 4:
+		pos.lastID = "" // it cannot be resumed, but may start anew
+		return brokenOff(refusal)
+	case isStandalone && refusal.Status == http.StatusNotFound && s.hasID():
+		return fmt.Errorf("mcphttp: there is no stream: %w: %w", transport.ErrSessionLost, refusal)
+	}
+	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
+}
+
+// reconnect resumes a stream that has broken off, again and again while that brings
+// something new.
+func (w *httpWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
+	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
+		if t := mcptrace.ClientTraceFromContext(scope.ctx); t != nil && t.Reconnect != nil {
+			t.Reconnect(mcptrace.ReconnectInfo{Kind: "stream", Err: broken})
+		}
+		r, err := w.openStream(scope, s, want, about, pos)
+		if r != nil {
+			return r, nil
+		}
+		broken = err
+	}
+	return nil, broken
+}
+
+// The delay before reconnecting is the server's or firstDelay, and doubles after each
+// failure, up to maxDelay. It is at least firstDelay and, after streams without a message,
+// doubles from there, up to idleDelay.
+const (
+	firstDelay = 500 * time.Millisecond
+	idleDelay  = 5 * time.Second
+	maxDelay   = 30 * time.Second
+)
+
+// waitToReconnect waits before the next attempt. It reports false if there must be none.
+func (pos *streamPosition) waitToReconnect(ctx context.Context, attempts int) bool {
+	if pos.failures >= attempts {
+		return false
+	}
+	delay := max(pos.retry, firstDelay)
+	delay = max(delay, min(delay<<min(pos.failures, 8), maxDelay), min(firstDelay<<min(pos.idle, 8), idleDelay))
+	pos.failures++
+	pos.idle++
+	return pause.For(ctx, delay) == nil
+}

@@ -1,0 +1,12 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package oauth_test
+
+import (
+	"testing"
+
+	"github.com/go-psi/psi/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
