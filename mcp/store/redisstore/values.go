@@ -54,7 +54,10 @@ func (s *Store) Get(ctx context.Context, key string) (value []byte, version uint
 	}
 	var raw []byte
 	err = s.try(ctx, func(ctx context.Context, _ bool) (err error) {
-		raw, err = s.client.Do(ctx, s.client.B().Get().Key(s.name("v", key)).Build()).AsBytes()
+		// The client repeats a command that only reads, and would use it for another one while
+		// its first connection, which broke, still writes it.
+		read := s.client.B().Get().Key(s.name("v", key)).Build().Pin()
+		raw, err = s.client.Do(ctx, read).AsBytes()
 		return err
 	})
 	if err != nil {
