@@ -4,6 +4,7 @@
 package mcpstdio
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -25,13 +26,8 @@ type leader struct {
 	busy bool // it serves a message and has not resigned
 }
 
-// How long a leader serves a message before it resigns.
-const (
-	moment = time.Millisecond
-	// openMoment is for the message that ends a handshake: messages after it wait that
-	// long for the session to be told of changes, so that a client misses none.
-	openMoment = time.Second
-)
+// moment is how long a leader serves most messages before it resigns.
+const moment = time.Millisecond
 
 // lead reads and serves messages until it has resigned or the stream has ended.
 func (s *streamServer) lead() {
@@ -65,11 +61,7 @@ func (s *streamServer) serveUnreadable(err error) {
 // resign before the message is accepted: the next leader may read its cancellation.
 func (l *leader) serve(data []byte) bool {
 	a := l.server.accept(data)
-	wait := moment
-	if a.opens {
-		wait = openMoment
-	}
-	l.start(wait)
+	l.start(cmp.Or(a.moment, moment))
 	a.serve(l.resign)
 	return l.finish()
 }

@@ -5,9 +5,9 @@ package mcpstdio
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-psi/psi/internal/bufpool"
-	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
@@ -24,7 +24,9 @@ type arrival struct {
 	call   serving.Call  // nil if the message is dropped
 	done   func()        // takes a request from those in flight; may be nil
 	req    *mcp.Request  // of the newest revision; nil for other messages
-	opens  bool          // it ends a handshake
+
+	moment time.Duration       // how long a leader serves it before it resigns; 0 means moment
+	after  func(resign func()) // what follows the response; may be nil
 }
 
 // accept accepts what was read. It writes nothing.
@@ -34,12 +36,10 @@ func (s *streamServer) accept(data []byte) arrival {
 		return arrival{}
 	}
 	a := arrival{server: s}
-	if transport.IsBatch(data) {
-		a.acceptBatch(data)
-		return a
-	}
 	m, err := transport.ParseMessage(data)
 	switch {
+	case transport.IsBatch(data):
+		a.call = s.session.acceptBatch(data)
 	case err != nil:
 		a.acceptUnreadable(err)
 	case m.IsResponse():
@@ -58,17 +58,7 @@ func (a *arrival) acceptUnreadable(err error) {
 	a.call = s.session.AcceptUnreadable(e)
 }
 
-func (a *arrival) acceptBatch(data []byte) {
-	s := a.server
-	if !s.session.Batches() {
-		a.call = serving.Refusal(mcp.ID{}, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
-		return
-	}
-	a.call = s.session.AcceptBatch(s.ctx, data, s.origin())
-}
-
-// acceptRequest decides the revision of a request or notification. A cancellation can be
-// of any, and takes effect at once.
+// acceptRequest accepts a request or notification. A cancellation takes effect at once.
 func (a *arrival) acceptRequest(m transport.Message) {
 	s := a.server
 	req, err := s.origin().NewRequest(&m)
@@ -79,11 +69,10 @@ func (a *arrival) acceptRequest(m transport.Message) {
 	case err != nil:
 		s.opts.Logger.DebugContext(s.ctx, "mcp: malformed message", "id", m.ID.String(), "error", err)
 		a.call = serving.Refusal(m.ID, err)
-	case serving.IsModern(req, "", s.session.Initialized()):
-		a.acceptModern(req)
+	case s.session.owns(req):
+		s.session.acceptRequest(a, req)
 	default:
-		a.call = s.session.AcceptRequest(s.ctx, req)
-		a.opens = legacyserver.IsInitialized(&m)
+		a.acceptModern(req)
 	}
 }
 
@@ -172,8 +161,8 @@ func (a *arrival) serve(resign func()) {
 	if a.call != nil {
 		a.serveCall(resign)
 	}
-	if a.opens && s.open() {
-		s.session.Listen(s.listening, s.origin(), s, resign) // until the stream ends
+	if a.after != nil {
+		a.after(resign)
 	}
 }
 
@@ -203,14 +192,4 @@ func (a *arrival) serveCall(resign func()) {
 func (s *streamServer) announceEnd(id mcp.ID) {
 	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id})
 	s.write(transport.AppendNotification(nil, mcp.NotificationCancelled, params))
-}
-
-// open reports whether the handshake is done, the first time that it is asked.
-func (s *streamServer) open() bool {
-	initialized := s.session.Initialized()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := initialized && !s.opened
-	s.opened = s.opened || first
-	return first
 }

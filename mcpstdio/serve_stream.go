@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -82,7 +81,7 @@ type streamServer struct {
 	handler mcp.Handler
 	stream  transport.Stream
 	opts    StreamOptions
-	session *legacyserver.Session
+	session *legacySession
 	ctx     context.Context //nolint:containedctx // of all requests; while they drain it outlives that of ServeStream
 	cancel  context.CancelCauseFunc
 
@@ -96,7 +95,6 @@ type streamServer struct {
 	inflight map[mcp.ID]context.CancelCauseFunc // requests of the newest revision
 	active   int                                // messages being served
 	leaders  bool                               // a leader reads, or is about to
-	opened   bool                               // the session receives changes, or did
 	idle     chan struct{}                      // closed when active is 0 while draining; nil before
 }
 
@@ -114,10 +112,7 @@ func newStreamServer(ctx context.Context, h mcp.Handler, stream transport.Stream
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}
-	s.session = legacyserver.New(h, &legacyserver.Options{
-		Principal: s.opts.Principal, MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
-		AskTimeout: s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
-	})
+	s.session = newLegacySession(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.listening, s.stopListen = context.WithCancelCause(s.ctx)
 	return s

@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"slices"
 
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -50,22 +48,6 @@ type Call interface {
 	// Append appends the response to dst, or nothing if there is none: the message is
 	// not a request, or was cancelled.
 	Append(dst []byte) []byte
-}
-
-// IsModern reports whether a request belongs to the newest revision: it names the
-// revision itself, or the header of its transport does, which is "" if there is none.
-// Outside of a session the methods of the newest revision do as well, so that their
-// errors say what is missing. This is the one place where that is decided.
-func IsModern(req *mcp.Request, header string, inSession bool) bool {
-	switch {
-	case core.IsModern(req):
-		return true
-	case req.Method == revision.Initialize && !req.IsNotification():
-		return false
-	case slices.Contains(mcp.ModernVersions(), header):
-		return true
-	}
-	return !inSession && (req.Method == mcp.MethodDiscover || req.Method == mcp.MethodListen)
 }
 
 // NewCall returns the call of a request of the newest revision to h. The request is

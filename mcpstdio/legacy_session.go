@@ -1,0 +1,61 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcpstdio
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/mcp"
+)
+
+// legacySession is the session of a stream, which its client opens if it speaks an older
+// revision.
+type legacySession struct {
+	*legacyserver.Session
+	server   *streamServer
+	listened atomic.Bool // it receives changes, or did
+}
+
+func newLegacySession(s *streamServer) *legacySession {
+	return &legacySession{server: s, Session: legacyserver.New(s.handler, &legacyserver.Options{
+		Principal: s.opts.Principal, MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
+		AskTimeout: s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
+	})}
+}
+
+// acceptBatch accepts a batch, which only one of the older revisions has.
+func (l *legacySession) acceptBatch(data []byte) serving.Call {
+	if !l.Batches() {
+		return serving.Refusal(mcp.ID{}, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+	}
+	return l.AcceptBatch(l.server.ctx, data, l.server.origin())
+}
+
+// owns reports whether a request or notification belongs to an older revision.
+func (l *legacySession) owns(req *mcp.Request) bool {
+	return !serving.IsModern(req, "", l.Initialized())
+}
+
+// openMoment is how long a leader serves the message that ends the handshake: those after
+// it wait for the session to be told of changes, so that a client misses none.
+const openMoment = time.Second
+
+func (l *legacySession) acceptRequest(a *arrival, req *mcp.Request) {
+	a.call = l.AcceptRequest(l.server.ctx, req)
+	if req.Method == revision.Initialized {
+		a.moment, a.after = openMoment, l.listenOnce
+	}
+}
+
+// listenOnce sends changes until the stream ends, if the handshake is done and this is the
+// first time. It calls ready when no change is missed from then on.
+func (l *legacySession) listenOnce(ready func()) {
+	if l.Initialized() && l.listened.CompareAndSwap(false, true) {
+		l.Listen(l.server.listening, l.server.origin(), l.server, ready)
+	}
+}
