@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
-	"github.com/go-psi/psi/internal/revision"
 )
 
 // A TimeoutError is the error of a call that took longer than the client allows. The
@@ -65,9 +64,6 @@ func noAnswerError(cause error, after time.Duration, peer string) error {
 	err := fmt.Errorf("mcp: Connect: %w: no answer to %s in %v from %s", cause, firstMethods, after.Round(time.Millisecond), peer)
 	return &PrivateError{Public: notAvailable, Err: err}
 }
-
-// firstMethods are the methods with which a client begins.
-const firstMethods = MethodDiscover + " or " + revision.Initialize
 
 // withCallTimeout returns the context of a call, which ends after ClientOptions.CallTimeout.
 // Subscriptions have no timeout.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/printable"
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -30,6 +29,22 @@ const (
 	CodeMissingCapability  = -32021
 	CodeUnsupportedVersion = -32022
 )
+
+// codeResourceNotFound is an older code for a resource that does not exist. Clients accept
+// it still (server/resources).
+const codeResourceNotFound = -32002
+
+// isCode reports whether code is one of the specification's, of any revision, or of this
+// package. Peers can make up others.
+func isCode(code int) bool {
+	switch code {
+	case CodeParseError, CodeInvalidRequest, CodeMethodNotFound, CodeInvalidParams, CodeInternalError,
+		CodeHeaderMismatch, CodeMissingCapability, CodeUnsupportedVersion, codeResourceNotFound,
+		CodeInsufficientScope, CodeTimeout, CodeTooLarge, CodeRateLimited:
+		return true
+	}
+	return isLegacyCode(code)
+}
 
 // An Error is an error response of the protocol. Handlers return it to choose the code and
 // the data that the peer receives. Callers find it in the error of a call with errors.As,
@@ -144,7 +159,7 @@ func isResourceNotFound(err error) bool {
 	var data struct {
 		URI string `json:"uri"`
 	}
-	return (e.Code == CodeInvalidParams || e.Code == revision.CodeResourceNotFound) && unmarshal(e.Data, &data) == nil && data.URI != ""
+	return (e.Code == CodeInvalidParams || e.Code == codeResourceNotFound) && unmarshal(e.Data, &data) == nil && data.URI != ""
 }
 
 // NewMethodNotFoundError returns the error for a method that is not served.

@@ -147,6 +147,10 @@ func (internals) Unanswered(ctx context.Context, req *Request, err error) (Resul
 	return unanswered(ctx, req, err)
 }
 
+// IsCode reports whether an error code is one of the specification's, of any revision, or of
+// this package.
+func (internals) IsCode(code int) bool { return isCode(code) }
+
 // IsNamed reports whether requests of a method are about one thing, which [Request.Name]
 // names.
 func (internals) IsNamed(method string) bool { return isNamed(method) }

@@ -3,7 +3,7 @@
 
 package mcp
 
-import "github.com/go-psi/psi/internal/revision"
+import "slices"
 
 // The methods of the modern core.
 const (
@@ -42,22 +42,20 @@ const (
 	NotificationResourcesListChanged = "notifications/resources/list_changed"
 	NotificationResourceUpdated      = "notifications/resources/updated"
 	NotificationAcknowledged         = "notifications/subscriptions/acknowledged"
-	NotificationRootsListChanged     = "notifications/roots/list_changed"
 )
 
 // methodNames are the methods and notifications of all revisions.
-var methodNames = func() map[string]string {
-	names := map[string]string{}
-	for _, m := range []string{
+var methodNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, m := range slices.Concat([]string{
 		MethodDiscover, MethodListTools, MethodCallTool, MethodListPrompts, MethodGetPrompt,
-		MethodListResources, MethodListResourceTemplates, MethodReadResource, MethodComplete, MethodListen,
+		MethodListResources, MethodListResourceTemplates, MethodReadResource, MethodComplete, MethodListen, MethodSubscribe,
 		MethodElicit, MethodCreateMessage, MethodListRoots,
 		NotificationCancelled, NotificationProgress, NotificationMessage,
 		NotificationToolsListChanged, NotificationPromptsListChanged, NotificationResourcesListChanged,
-		NotificationResourceUpdated, NotificationAcknowledged, NotificationRootsListChanged,
-		revision.Initialize, revision.Initialized, revision.Ping, revision.SetLevel, MethodSubscribe, revision.Unsubscribe,
-	} {
-		names[m] = m
+		NotificationResourceUpdated, NotificationAcknowledged,
+	}, legacyMethods) {
+		names[m] = true
 	}
 	return names
 }()
@@ -78,4 +76,4 @@ func isNamed(method string) bool {
 // IsMethod reports whether method is one of the specification's, of any revision: a
 // request or a notification. Others are those of extensions, and whatever a peer
 // makes up.
-func IsMethod(method string) bool { return methodNames[method] != "" }
+func IsMethod(method string) bool { return methodNames[method] }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -182,13 +181,10 @@ func (s *metrics) learn(key string) bool {
 }
 
 func codeLabel(code int) string {
-	switch code {
-	case 0:
+	switch {
+	case code == 0:
 		return ""
-	case mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError,
-		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, revision.CodeURLElicitationRequired,
-		revision.CodeResourceNotFound, revision.CodeUserRejectedRequest,
-		mcp.CodeInsufficientScope, mcp.CodeTimeout, mcp.CodeTooLarge, mcp.CodeRateLimited:
+	case core.IsCode(code):
 		return strconv.Itoa(code)
 	}
 	return otherLabel

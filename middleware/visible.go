@@ -97,9 +97,6 @@ func (v viewer) scope(unfiltered string) string {
 	return mcp.CachePrivate
 }
 
-// methodSubscribe is the legacy method to subscribe, for which registrations can be checked, too.
-const methodSubscribe = "resources/subscribe"
-
 // check rejects a request for a hidden item as if the item did not exist.
 func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 	switch req.Method {
@@ -107,7 +104,7 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 		return v.checkName(req, Tool)
 	case mcp.MethodGetPrompt:
 		return v.checkName(req, Prompt)
-	case mcp.MethodReadResource, methodSubscribe:
+	case mcp.MethodReadResource, mcp.MethodSubscribe:
 		if !v.readable(req.Name()) {
 			return nil, v.refusal(req, Resource, req.Name())
 		}

@@ -17,10 +17,12 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
+
+var core = mcp.Internal(seam.Key{})
 
 // maxListenSpan is the maximum duration of the span of a subscription.
 const maxListenSpan = time.Second
@@ -236,19 +238,8 @@ func (o outcome) withKnownCode() outcome {
 		return o
 	}
 	code, err := strconv.Atoi(o.code)
-	if err == nil && knownCode(code) {
+	if err == nil && core.IsCode(code) {
 		return o
 	}
 	return outcome{kind: other, code: other}
-}
-
-func knownCode(code int) bool {
-	switch code {
-	case mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError,
-		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, revision.CodeURLElicitationRequired,
-		revision.CodeResourceNotFound, revision.CodeUserRejectedRequest,
-		mcp.CodeInsufficientScope, mcp.CodeTimeout, mcp.CodeTooLarge, mcp.CodeRateLimited:
-		return true
-	}
-	return false
 }
