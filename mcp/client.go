@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -137,7 +136,6 @@ type Client struct {
 	versions versionCache
 
 	infoJSON, ownCapsJSON []byte // part of every request
-	sessionCapsJSON       []byte // declared to older servers: those of every possible request
 }
 
 // NewClient returns a client with the given name and version. Opts may be nil. It panics if
@@ -159,7 +157,6 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	}
 	mustBeMiddleware("NewClient", o.AnswerMiddleware)
 	c.infoJSON, c.ownCapsJSON = mustMarshal(&c.info), mustMarshal(o.capabilities(false))
-	c.sessionCapsJSON = mustMarshal(o.capabilities(o.Forward))
 	return c
 }
 
@@ -210,19 +207,7 @@ func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, err
 	if c.opts.Version != "" {
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
-	version := c.versions.get(t)
-	if slices.Contains(LegacyVersions(), version) { // which is used as it is
-		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})
-	}
-	conn, err := c.ConnectVersion(ctx, t, version)
-	switch {
-	case err != nil:
-	case conn.legacy.IsGuess():
-		c.versions.set(t, "")
-	default:
-		c.versions.set(t, conn.Version())
-	}
-	return conn, err
+	return c.connectRemembered(ctx, t)
 }
 
 const makeTransport = "make one with mcphttp.NewTransport, mcpstdio.NewCommand or mcp.InProcess"
@@ -241,9 +226,8 @@ func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, vers
 	if err := checkRoots(c.opts.Roots); err != nil {
 		return nil, err
 	}
-	if version != "" && !slices.Contains(ModernVersions(), version) && !slices.Contains(LegacyVersions(), version) {
-		known := strings.Join(slices.Concat(ModernVersions(), LegacyVersions()), ", ")
-		return nil, fmt.Errorf("mcp: Connect: this client speaks %s: %w", known, newUnsupportedVersionError(version))
+	if known := allVersions(); version != "" && !slices.Contains(known, version) {
+		return nil, fmt.Errorf("mcp: Connect: this client speaks %s: %w", strings.Join(known, ", "), newUnsupportedVersionError(version))
 	}
 	start := time.Now()
 	ctx, stop := withConnectTimeout(ctx, c.opts.ConnectTimeout)

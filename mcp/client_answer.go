@@ -358,34 +358,26 @@ func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 	if err := checkRoots(roots); err != nil {
 		return err
 	}
-	c.changeRoots(func() {
+	return c.changeRoots(ctx, func() {
 		for _, r := range roots {
 			c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return old.URI == r.URI })
 			c.roots = append(c.roots, r)
 		}
 	})
-	return c.rootsChanged(ctx)
 }
 
 // RemoveRoots removes roots by URI. It notifies a legacy server.
 func (c *Conn) RemoveRoots(ctx context.Context, uris ...string) error {
 	c.mustBeMade()
-	c.changeRoots(func() {
+	return c.changeRoots(ctx, func() {
 		c.roots = slices.DeleteFunc(c.roots, func(old Root) bool { return slices.Contains(uris, old.URI) })
 	})
-	return c.rootsChanged(ctx)
 }
 
-func (c *Conn) rootsChanged(ctx context.Context) error {
-	if c.legacy == nil {
-		return nil
-	}
-	return c.legacy.RootsChanged(ctx)
-}
-
-func (c *Conn) changeRoots(change func()) {
+func (c *Conn) changeRoots(ctx context.Context, change func()) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.roots = slices.Clone(c.roots)
 	change()
+	c.mu.Unlock()
+	return c.legacy.rootsChanged(ctx)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/inflight"
-	"github.com/go-psi/psi/internal/legacyclient"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -30,7 +29,7 @@ import (
 type Conn struct {
 	client  *Client
 	wire    transport.Conn        // set before Connect returns; messages may come before
-	legacy  *legacyclient.Conn    // wire, unless ClientOptions.Version excludes the older revisions
+	legacy  translator            // the part of wire for the older revisions
 	version string                // set before Connect returns
 	trace   *mcptrace.ClientTrace // of what has none of its own; nil if there is none
 	server  *DiscoverResult       // likewise
@@ -79,16 +78,10 @@ func newConn(c *Client) *Conn {
 }
 
 // open connects the wire. The version is "" if it is not known.
-func (c *Conn) open(ctx context.Context, t transport.Transport, version string) (err error) {
+func (c *Conn) open(ctx context.Context, t transport.Transport, version string) error {
 	c.trace = mcptrace.ClientTraceFromContext(ctx)
-	t = tracedTransport{t}
-	if isPinned := c.client.opts.Version != ""; isPinned && slices.Contains(ModernVersions(), version) {
-		var wire transport.Conn
-		wire, err = t.Connect(ctx, c.receive)
-		c.wire = privateWire{wire}
-	} else {
-		err = c.openLegacy(ctx, t, version)
-	}
+	wire, err := c.connectTranslated(ctx, tracedTransport{t}, version)
+	c.wire = privateWire{wire}
 	if err != nil {
 		c.cancel(err)
 	}

@@ -4,7 +4,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,10 +35,7 @@ func (c *Conn) discover(ctx context.Context) error {
 	if c.server, err = decodeDiscovery(r.Result); err != nil {
 		return err
 	}
-	era := mcptrace.EraInfo{Version: LatestVersion}
-	if c.legacy != nil {
-		era = mcptrace.EraInfo{Version: cmp.Or(c.legacy.Version(), LatestVersion), Reason: c.legacy.Reason(), Guess: c.legacy.IsGuess()}
-	}
+	era := c.legacy.era()
 	if c.client.opts.Version != "" {
 		era.Reason = "ClientOptions.Version"
 	}

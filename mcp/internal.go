@@ -75,7 +75,7 @@ func (internals) AppendError(dst []byte, id ID, err error) []byte {
 // its own.
 func (internals) Detach(req *Request) *Request {
 	d := req.Clone()
-	d.call = &call{session: req.sharedCall().session}
+	d.call = req.sharedCall().detached()
 	return d
 }
 

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,19 +18,60 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// openLegacy connects to a server of any revision. The connection translates for the older
-// ones.
-func (c *Conn) openLegacy(ctx context.Context, t transport.Transport, version string) (err error) {
+// connectRemembered connects to a server whose version is known if the client has connected
+// to it before.
+func (c *Client) connectRemembered(ctx context.Context, t transport.Transport) (*Conn, error) {
+	version := c.versions.get(t)
+	if slices.Contains(LegacyVersions(), version) { // which is used as it is
+		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})
+	}
+	conn, err := c.ConnectVersion(ctx, t, version)
+	switch {
+	case err != nil:
+	case conn.legacy.IsGuess():
+		c.versions.set(t, "")
+	default:
+		c.versions.set(t, conn.Version())
+	}
+	return conn, err
+}
+
+// A translator makes an older server look like one of today. Its Conn is nil if
+// ClientOptions.Version excludes the older revisions.
+type translator struct{ *legacyclient.Conn }
+
+// connectTranslated connects to a server of any revision.
+func (c *Conn) connectTranslated(ctx context.Context, t transport.Transport, version string) (transport.Conn, error) {
 	o := &c.client.opts
+	isPinned := o.Version != ""
 	if slices.Contains(ModernVersions(), version) {
+		if isPinned {
+			return t.Connect(ctx, c.receive)
+		}
 		version = ""
 	}
-	c.legacy, err = legacyclient.Connect(ctx, t, c.receive, legacyCallbacks{c}, legacyclient.Options{
-		Version: version, Pinned: o.Version != "", Capabilities: c.client.sessionCapsJSON,
+	conn, err := legacyclient.Connect(ctx, t, c.receive, legacyCallbacks{c}, legacyclient.Options{
+		Version: version, Pinned: isPinned, Capabilities: mustMarshal(o.capabilities(o.Forward)),
 		Forward: o.Forward, MaxQuestions: o.MaxQuestions, Logger: o.Logger,
 	})
-	c.wire = privateWire{c.legacy}
-	return err
+	c.legacy.Conn = conn
+	return conn, err
+}
+
+// era returns the era of the server, and why it was chosen.
+func (t translator) era() mcptrace.EraInfo {
+	if t.Conn == nil {
+		return mcptrace.EraInfo{Version: LatestVersion}
+	}
+	return mcptrace.EraInfo{Version: cmp.Or(t.Version(), LatestVersion), Reason: t.Reason(), Guess: t.IsGuess()}
+}
+
+// rootsChanged tells an older server that the roots of the client have changed.
+func (t translator) rootsChanged(ctx context.Context) error {
+	if t.Conn == nil {
+		return nil
+	}
+	return t.RootsChanged(ctx)
 }
 
 // legacyCallbacks implements [legacyclient.Client].

@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/revision"
@@ -13,6 +14,9 @@ import (
 
 // LegacyVersions returns the revisions that begin with initialize, newest first.
 func LegacyVersions() []string { return revision.Names() }
+
+// allVersions returns the revisions that clients and servers speak, newest first.
+func allVersions() []string { return slices.Concat(ModernVersions(), LegacyVersions()) }
 
 // A Session is a connection to a client of an older revision, which starts with initialize.
 // Requests of the newest revision have no session. It is safe for concurrent use.

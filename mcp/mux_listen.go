@@ -177,7 +177,7 @@ func (r *Request) listenResult(ctx context.Context) (Result, error) {
 // notifications.
 func (r *Request) derive(method string, params json.RawMessage) *Request {
 	d := r.Clone()
-	d.call = &call{session: r.sharedCall().session}
+	d.call = r.sharedCall().detached()
 	d.Method, d.ID = method, ID{}
 	must(d.setParams(params)) // they were made here
 	return d

@@ -44,6 +44,9 @@ type call struct {
 	logs     logState
 }
 
+// detached returns the call of a request that is made on behalf of that of c.
+func (c *call) detached() *call { return &call{session: c.session} }
+
 // observe calls saw with each notification that is sent until stop is called, in order.
 func (c *call) observe(saw func(method string, params json.RawMessage)) (stop func()) {
 	c.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/pending"
-	"github.com/go-psi/psi/internal/revision"
 )
 
 // FromStream returns a Transport that connects with a function that opens a [Stream], for
@@ -127,9 +126,9 @@ func (c *streamConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 const cancelTime = time.Second
 
 // cancelCall sends notifications/cancelled for a call. The server may be gone, so errors
-// are ignored. An initialize request must not be cancelled (basic/utilities/cancellation).
+// are ignored.
 func (c *streamConn) cancelCall(ctx context.Context, m *Outgoing) {
-	if m.Method == revision.Initialize {
+	if !mayBeCancelled(m.Method) {
 		return
 	}
 	reason := context.Cause(ctx).Error()
