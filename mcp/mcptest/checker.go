@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -26,38 +24,18 @@ type checker struct {
 	stopped bool
 	calls   map[mcp.ID]*checkedCall // in flight or given up, by id
 	ended   map[mcp.ID]bool         // subscriptions that the server has ended
-	asked   map[mcp.ID]askedState   // requests of a legacy server, by id
-	session *checkedSession         // nil unless initialize was answered
+	legacy  legacyRules
 }
 
 // checkedCall is a request of the client.
 type checkedCall struct {
 	req      *mcp.Request
-	modern   bool
+	rules    rules
 	givenUp  bool     // the client does not wait any longer; the server may not know yet
 	progress *float64 // last reported
 
 	acknowledged bool     // the subscription was
 	accepted     []string // methods of its notifications
-}
-
-// askedState is the state of a request of the server. Requests that were never made have
-// the zero state.
-type askedState int
-
-const (
-	answerDue      askedState = iota + 1
-	answerOptional            // the request was cancelled, or belongs to a lost session
-	wasAnswered
-)
-
-// checkedSession is what initialize has negotiated.
-type checkedSession struct {
-	client      mcp.ClientCapabilities
-	changes     []string         // methods of notifications that the server has declared
-	logging     bool             // declared by the server
-	level       mcp.LoggingLevel // "" means that the server chooses
-	initialized bool
 }
 
 var core = mcp.Internal(seam.Key{})
@@ -70,7 +48,7 @@ func requestOf(m *transport.Message) *mcp.Request {
 }
 
 func newChecker(tb testing.TB) *checker {
-	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, ended: map[mcp.ID]bool{}, asked: map[mcp.ID]askedState{}}
+	return &checker{tb: tb, calls: map[mcp.ID]*checkedCall{}, ended: map[mcp.ID]bool{}, legacy: newLegacyRules()}
 }
 
 func (c *checker) stop() {
@@ -95,13 +73,19 @@ func (c *checker) called(version string, body []byte) *checkedCall {
 		c.reportLocked("client", body, errors.Join(errors.New("it is not a request"), err))
 		return nil
 	}
-	call := &checkedCall{req: requestOf(&m), modern: isModern(version)}
+	call := &checkedCall{req: requestOf(&m), rules: c.rulesLocked(version)}
 	c.reportLocked("client", body, c.checkCallLocked(call))
 	c.calls[m.ID] = call
 	return call
 }
 
-func isModern(version string) bool { return slices.Contains(mcp.ModernVersions(), version) }
+// rulesLocked returns the rules of a version.
+func (c *checker) rulesLocked(version string) rules {
+	if !slices.Contains(mcp.ModernVersions(), version) {
+		return &c.legacy
+	}
+	return modernRules{}
+}
 
 func (c *checker) checkCallLocked(call *checkedCall) error {
 	if old := c.calls[call.req.ID]; old != nil && !old.givenUp {
@@ -114,7 +98,11 @@ func (c *checker) checkCallLocked(call *checkedCall) error {
 			}
 		}
 	}
-	return checkRequest(call.req, call.modern)
+	switch call.req.Method {
+	case mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodListRoots:
+		return errors.New("it is a request of servers")
+	}
+	return call.rules.checkRequest(call.req)
 }
 
 // returned checks the answer to a request; it is nil if none came.
@@ -135,51 +123,14 @@ func (c *checker) returned(call *checkedCall, r *transport.Message) {
 		}
 	}
 	if r.Error != nil {
-		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), checkError(&mcp.Error{Code: r.Error.Code, Message: r.Error.Message, Data: r.Error.Data}, call.modern))
+		c.reportLocked("server", fmt.Sprintf("the error %v to %s", r.Error, call.req.Method), call.rules.checkError(r.Error))
 		return
 	}
-	violation := checkResult(call.req, call.modern, r.Result)
-	if violation == nil && call.modern && call.req.Method == mcp.MethodListen && !call.acknowledged {
+	violation := call.rules.checkResult(call.req, r.Result)
+	if violation == nil && call.req.Method == mcp.MethodListen && !call.acknowledged {
 		violation = errUnacknowledged
 	}
 	c.reportLocked("server", fmt.Sprintf("the result %s to %s", r.Result, call.req.Method), violation)
-	if violation == nil {
-		c.updateSessionLocked(call.req, r)
-	}
-}
-
-// updateSessionLocked notes what an answer changes in the session.
-func (c *checker) updateSessionLocked(req *mcp.Request, r *transport.Message) {
-	switch req.Method {
-	case methodInitialize:
-		var client struct {
-			Capabilities mcp.ClientCapabilities `json:"capabilities"`
-		}
-		var server struct {
-			Capabilities *mcp.ServerCapabilities `json:"capabilities"`
-		}
-		if err := errors.Join(jsonv2.Unmarshal(req.Params(), &client), jsonv2.Unmarshal(r.Result, &server)); err != nil {
-			c.reportLocked("server", r.Result, err)
-			return
-		}
-		c.session = &checkedSession{
-			client:  client.Capabilities,
-			changes: declaredChanges(server.Capabilities),
-			logging: server.Capabilities.Logging != nil,
-
-			initialized: c.session != nil, // messages of the lost session may still arrive
-		}
-		for id, state := range c.asked {
-			if state == answerDue {
-				c.asked[id] = answerOptional
-			}
-		}
-	case methodSetLevel:
-		var p mcp.LoggingMessageParams
-		if c.session != nil && req.Decode(&p) == nil {
-			c.session.level = p.Level
-		}
-	}
 }
 
 // sent checks a notification or a response of the client.
@@ -190,20 +141,12 @@ func (c *checker) sent(version string, body []byte) {
 	switch {
 	case err != nil:
 		c.reportLocked("client", body, err)
-	case m.IsResponse() && isModern(version):
-		c.reportLocked("client", body, fmt.Errorf("clients send no responses in %s", version))
 	case m.IsResponse():
-		if state := c.asked[m.ID]; state != answerDue && state != answerOptional {
-			c.reportLocked("client", body, fmt.Errorf("no request %s of the server waits for an answer", m.ID))
-		}
-		c.asked[m.ID] = wasAnswered
+		c.reportLocked("client", body, c.rulesLocked(version).checkResponse(m.ID))
 	case !m.ID.IsZero():
 		c.reportLocked("client", body, errors.New("nothing waits for the answer to this request"))
 	default:
-		c.reportLocked("client", body, checkClientNotification(m.Method, isModern(version)))
-		if m.Method == methodInitialized && c.session != nil {
-			c.session.initialized = true
-		}
+		c.reportLocked("client", body, c.rulesLocked(version).checkClientNotification(m.Method))
 	}
 }
 
@@ -211,9 +154,7 @@ func (c *checker) sent(version string, body []byte) {
 func (c *checker) unsent(id mcp.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked[id] == wasAnswered {
-		c.asked[id] = answerOptional
-	}
+	c.legacy.unsent(id)
 }
 
 // received checks what the server sends other than answers. The id is that of the
@@ -228,33 +169,6 @@ func (c *checker) received(m transport.Message, about mcp.ID) {
 	case m.IsNotification():
 		c.reportLocked("server", fmt.Sprintf("%s %s", m.Method, m.Params), c.checkNotificationLocked(requestOf(&m), about))
 	default:
-		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Method, m.Params), c.checkQuestionLocked(requestOf(&m)))
+		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Method, m.Params), c.checkServerRequestLocked(requestOf(&m)))
 	}
-}
-
-// checkQuestionLocked checks a request of the server, which only the legacy era has.
-func (c *checker) checkQuestionLocked(req *mcp.Request) error {
-	if c.asked[req.ID] == answerDue {
-		return fmt.Errorf("the id %s is in use", req.ID)
-	}
-	c.asked[req.ID] = answerDue
-	switch {
-	case req.Method == methodPing && (c.session != nil || c.isConnectingLocked()):
-		return nil
-	case c.session == nil:
-		return errors.New("servers of the modern era send no requests")
-	case !c.session.initialized:
-		return errors.New("before notifications/initialized, servers send no requests but pings")
-	}
-	return checkQuestion(&c.session.client, mcp.InputRequest{Method: req.Method, Params: req.Params()})
-}
-
-// isConnectingLocked reports whether initialize is in flight.
-func (c *checker) isConnectingLocked() bool {
-	for _, call := range c.calls {
-		if call.req.Method == methodInitialize {
-			return true
-		}
-	}
-	return false
 }

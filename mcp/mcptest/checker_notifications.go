@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
@@ -17,8 +16,11 @@ var errUnacknowledged = errors.New("the subscription was not acknowledged")
 
 // checkNotificationLocked checks a notification of the server.
 func (c *checker) checkNotificationLocked(note *mcp.Request, about mcp.ID) error {
-	if c.session == nil && c.isConnectingLocked() {
-		return nil // the answer to initialize may have arrived and not been checked
+	if note.Method == mcp.NotificationResourceUpdated && note.Name() == "" {
+		return errors.New("params.uri is missing")
+	}
+	if isLegacy, err := c.checkLegacyNotificationLocked(note); isLegacy {
+		return err
 	}
 	switch note.Method {
 	case mcp.NotificationProgress:
@@ -31,9 +33,10 @@ func (c *checker) checkNotificationLocked(note *mcp.Request, about mcp.ID) error
 		return c.checkAcknowledgedLocked(note)
 	case mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationResourceUpdated:
 		return c.checkChangeLocked(note)
-	case tasking.NotificationTask, revision.TaskStatus:
-		return checkTaskNotification(note, c.session == nil)
-	case methodInitialized, mcp.NotificationRootsListChanged:
+	case tasking.NotificationTask:
+		return checkTaskNotification(note)
+	}
+	if mcp.IsMethod(note.Method) {
 		return errors.New("it is a notification of clients")
 	}
 	return nil // of an extension
@@ -58,32 +61,31 @@ func (c *checker) checkProgressLocked(note *mcp.Request) error {
 	return fmt.Errorf("no request in flight has the progress token %s", p.ProgressToken)
 }
 
-// checkLogLocked checks that somebody asked for a log message of this level: in the
-// modern era a request in flight, in the legacy era the session.
+// checkLogLocked checks that a request in flight asked for a log message of this level.
 func (c *checker) checkLogLocked(note *mcp.Request, about mcp.ID) error {
-	var p mcp.LoggingMessageParams
-	if err := note.Decode(&p); err != nil {
+	level, err := levelOf(note)
+	if err != nil {
 		return err
-	}
-	if _, ok := p.Level.Level(); !ok {
-		return fmt.Errorf("the level %q does not exist", p.Level)
-	}
-	if s := c.session; s != nil {
-		if !s.logging {
-			return errors.New("the server did not declare logging")
-		}
-		if s.level != "" && !reaches(p.Level, s.level) {
-			return fmt.Errorf("the client asked for the level %s", s.level)
-		}
-		return nil
 	}
 	for id, call := range c.calls {
 		named := about.IsZero() || id == about
-		if named && call.req.Method != mcp.MethodListen && reaches(p.Level, call.req.LogLevel()) {
+		if named && call.req.Method != mcp.MethodListen && reaches(level, call.req.LogLevel()) {
 			return nil
 		}
 	}
-	return fmt.Errorf("no request in flight asked for the level %s", p.Level)
+	return fmt.Errorf("no request in flight asked for the level %s", level)
+}
+
+// levelOf returns the level of a log message.
+func levelOf(note *mcp.Request) (mcp.LoggingLevel, error) {
+	var p mcp.LoggingMessageParams
+	if err := note.Decode(&p); err != nil {
+		return "", err
+	}
+	if _, ok := p.Level.Level(); !ok {
+		return "", fmt.Errorf("the level %q does not exist", p.Level)
+	}
+	return p.Level, nil
 }
 
 // reaches reports whether a message of a level is wanted where least is asked for.
@@ -93,22 +95,11 @@ func reaches(level, least mcp.LoggingLevel) bool {
 	return ok && have >= want
 }
 
-// checkCancelledLocked checks that a server cancels a request of its own or, in the
-// modern era, ends a subscription: before or after its result.
+// checkCancelledLocked checks that a server ends a subscription: before or after its result.
 func (c *checker) checkCancelledLocked(note *mcp.Request) error {
 	var p mcp.CancelledParams
 	if err := note.Decode(&p); err != nil {
 		return err
-	}
-	if c.session != nil {
-		switch c.asked[p.RequestID] {
-		case answerDue:
-			c.asked[p.RequestID] = answerOptional
-		case answerOptional, wasAnswered: // the answer may have crossed it
-		default:
-			return fmt.Errorf("the server made no request %s", p.RequestID)
-		}
-		return nil
 	}
 	if call := c.calls[p.RequestID]; !c.ended[p.RequestID] && (call == nil || call.req.Method != mcp.MethodListen) {
 		return fmt.Errorf("%s is not the id of a subscription", p.RequestID)
@@ -129,9 +120,6 @@ func (c *checker) subscriptionLocked(note *mcp.Request) (*checkedCall, error) {
 }
 
 func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
-	if c.session != nil {
-		return errors.New("the legacy era has no acknowledgements")
-	}
 	call, err := c.subscriptionLocked(note)
 	if err != nil {
 		return err
@@ -155,18 +143,8 @@ func (c *checker) checkAcknowledgedLocked(note *mcp.Request) error {
 	return nil
 }
 
-// checkChangeLocked checks that a change was subscribed to or, in the legacy era, that
-// the server has declared that it reports such changes.
+// checkChangeLocked checks that a change was subscribed to.
 func (c *checker) checkChangeLocked(note *mcp.Request) error {
-	if note.Method == mcp.NotificationResourceUpdated && note.Name() == "" {
-		return errors.New("params.uri is missing")
-	}
-	if c.session != nil {
-		if !slices.Contains(c.session.changes, note.Method) {
-			return errors.New("the server did not declare that it reports such changes")
-		}
-		return nil
-	}
 	call, err := c.subscriptionLocked(note)
 	switch {
 	case err != nil:
@@ -182,13 +160,6 @@ func (c *checker) checkChangeLocked(note *mcp.Request) error {
 // changeMethods returns the notifications of the changes in a filter.
 func changeMethods(f *mcp.SubscriptionFilter) []string {
 	return methodsOf(f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged, len(f.ResourceSubscriptions) > 0)
-}
-
-// declaredChanges returns the notifications that a legacy server has declared to send.
-func declaredChanges(s *mcp.ServerCapabilities) []string {
-	tools, prompts, resources := s.Tools, s.Prompts, s.Resources
-	return methodsOf(tools != nil && tools.ListChanged, prompts != nil && prompts.ListChanged,
-		resources != nil && resources.ListChanged, resources != nil && resources.Subscribe)
 }
 
 func methodsOf(tools, prompts, resources, updates bool) []string {

@@ -12,23 +12,26 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Methods of the legacy era.
-const (
-	methodInitialize  = "initialize"
-	methodInitialized = "notifications/initialized"
-	methodPing        = "ping"
-	methodSetLevel    = "logging/setLevel"
-)
+// rules are those of one era: for the requests, notifications and responses of the client,
+// and for the results and errors that answer its requests.
+type rules interface {
+	checkRequest(req *mcp.Request) error
+	checkClientNotification(method string) error
+	checkResponse(id mcp.ID) error
+	checkResult(req *mcp.Request, raw json.RawMessage) error
+	checkError(e *transport.Error) error
+}
+
+type modernRules struct{}
 
 // resultMembers are the members that a complete result must have, by method: "a.b" is a
 // member b of each item of the list a.
 var resultMembers = map[string][]string{
-	methodInitialize:                {"protocolVersion", "capabilities", "serverInfo"},
 	mcp.MethodDiscover:              {"supportedVersions", "capabilities"},
 	mcp.MethodListTools:             {"tools", "tools.name", "tools.inputSchema"},
 	mcp.MethodListPrompts:           {"prompts", "prompts.name"},
@@ -51,41 +54,27 @@ var errorMembers = map[int][]string{
 	mcp.CodeMissingCapability:  {"requiredCapabilities"},
 }
 
-// checkRequest checks a request of the client.
-func checkRequest(req *mcp.Request, modern bool) error {
-	switch req.Method {
-	case mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodListRoots:
-		return errors.New("it is a request of servers")
-	case methodInitialize, methodPing, methodSetLevel, mcp.MethodSubscribe, "resources/unsubscribe":
-		if modern {
-			return errors.New("it is a request of the legacy era")
-		}
-	case mcp.MethodDiscover, mcp.MethodListen:
-		if !modern {
-			return errors.New("it is a request of the modern era")
-		}
+func (modernRules) checkRequest(req *mcp.Request) error {
+	if isLegacyRequest(req.Method) {
+		return errors.New("it is a request of the legacy era")
 	}
-	if modern {
-		return core.CheckMeta(req)
-	}
-	return nil
+	return core.CheckMeta(req)
 }
 
-// checkClientNotification checks that clients may send a notification.
-func checkClientNotification(method string, modern bool) error {
-	switch method {
-	case mcp.NotificationCancelled:
+func (modernRules) checkClientNotification(method string) error {
+	switch {
+	case method == mcp.NotificationCancelled:
 		return nil
-	case methodInitialized, mcp.NotificationProgress, mcp.NotificationRootsListChanged:
-		if modern {
-			return errors.New("it is a notification of the legacy era")
-		}
-		return nil
-	}
-	if mcp.IsMethod(method) {
+	case isLegacyClientNotification(method):
+		return errors.New("it is a notification of the legacy era")
+	case mcp.IsMethod(method):
 		return errors.New("it is a notification of servers")
 	}
 	return nil // of an extension
+}
+
+func (modernRules) checkResponse(mcp.ID) error {
+	return fmt.Errorf("clients send no responses in %s", mcp.LatestVersion)
 }
 
 // checkQuestion checks that a client may be asked a question, in either era.
@@ -114,13 +103,17 @@ func checkQuestion(caps *mcp.ClientCapabilities, q mcp.InputRequest) error {
 	return nil
 }
 
-// checkError checks an error that answers a request.
-func checkError(e *mcp.Error, modern bool) error {
-	known := []int{mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError}
-	switch {
-	case modern && (e.Code == revision.CodeResourceNotFound || e.Code == revision.CodeURLElicitationRequired):
+func (modernRules) checkError(e *transport.Error) error {
+	if isLegacyCode(e.Code) {
 		return fmt.Errorf("%d is a code of the legacy era", e.Code)
-	case -32768 <= e.Code && e.Code < -32099 && !slices.Contains(known, e.Code):
+	}
+	return checkError(e)
+}
+
+// checkError checks what the errors of both eras have in common.
+func checkError(e *transport.Error) error {
+	known := []int{mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError}
+	if -32768 <= e.Code && e.Code < -32099 && !slices.Contains(known, e.Code) {
 		return fmt.Errorf("JSON-RPC reserves the code %d", e.Code)
 	}
 	members := errorMembers[e.Code]
@@ -148,39 +141,52 @@ type result struct {
 	all object
 }
 
-// checkResult checks a result that answers a request.
-func checkResult(req *mcp.Request, modern bool, raw json.RawMessage) error {
-	var res result
-	if err := errors.Join(jsonv2.Unmarshal(raw, &res), jsonv2.Unmarshal(raw, &res.all)); err != nil {
-		return err
+// parseResult decodes a result, and checks what the results of both eras have in common.
+func parseResult(raw json.RawMessage) (*result, error) {
+	res := new(result)
+	if err := errors.Join(jsonv2.Unmarshal(raw, res), jsonv2.Unmarshal(raw, &res.all)); err != nil {
+		return nil, err
 	}
-	switch kind := res.ResultType; {
-	case kind == nil && modern:
+	if raw, ok := res.Meta[mcp.MetaServerInfo]; ok {
+		var info object
+		if err := errors.Join(jsonv2.Unmarshal(raw, &info), checkMembers(info, []string{"name", "version"})); err != nil {
+			return nil, fmt.Errorf("_meta: %s: %w", mcp.MetaServerInfo, err)
+		}
+	}
+	return res, nil
+}
+
+func (modernRules) checkResult(req *mcp.Request, raw json.RawMessage) error {
+	res, err := parseResult(raw)
+	switch {
+	case err != nil:
+		return err
+	case res.ResultType == nil:
 		return errors.New("it has no resultType")
-	case kind == nil || *kind == mcp.ResultComplete:
-		return checkComplete(req, modern, &res)
-	case *kind == mcp.ResultInputRequired && modern:
-		return checkInputRequired(req, &res)
+	}
+	switch kind := *res.ResultType; {
+	case kind == mcp.ResultComplete:
+		return checkComplete(req, res)
+	case kind == mcp.ResultInputRequired:
+		return checkInputRequired(req, res)
 	case len(req.ClientCapabilities().Extensions) == 0:
-		return fmt.Errorf("the client declared no extension with results of the type %q", *kind)
-	case *kind == tasking.ResultTask && modern:
+		return errNoExtension(kind)
+	case kind == tasking.ResultTask:
 		return checkTask(res.all, "ttlMs")
 	}
 	return nil
 }
 
+func errNoExtension(kind string) error {
+	return fmt.Errorf("the client declared no extension with results of the type %q", kind)
+}
+
 // checkComplete checks a result that answers the request for good.
-func checkComplete(req *mcp.Request, modern bool, res *result) error {
-	if raw, ok := res.Meta[mcp.MetaServerInfo]; ok {
-		var info object
-		if err := errors.Join(jsonv2.Unmarshal(raw, &info), checkMembers(info, []string{"name", "version"})); err != nil {
-			return fmt.Errorf("_meta: %s: %w", mcp.MetaServerInfo, err)
-		}
-	}
-	if id := res.Meta[mcp.MetaSubscriptionID]; modern && req.Method == mcp.MethodListen && string(id) != req.ID.String() {
+func checkComplete(req *mcp.Request, res *result) error {
+	if id := res.Meta[mcp.MetaSubscriptionID]; req.Method == mcp.MethodListen && string(id) != req.ID.String() {
 		return fmt.Errorf("_meta: %s is %q; want %s", mcp.MetaSubscriptionID, id, req.ID)
 	}
-	if modern && slices.Contains(cacheableMethods, req.Method) {
+	if slices.Contains(cacheableMethods, req.Method) {
 		if res.TTLMs == nil || *res.TTLMs < 0 {
 			return errors.New("ttlMs is not a number of milliseconds")
 		}
@@ -188,13 +194,8 @@ func checkComplete(req *mcp.Request, modern bool, res *result) error {
 			return fmt.Errorf("cacheScope is %q; want public or private", res.CacheScope)
 		}
 	}
-	switch {
-	case modern && req.Method == tasking.MethodGet:
+	if req.Method == tasking.MethodGet {
 		return checkNewerTask(res.all)
-	case !modern:
-		if isTask, err := checkOlderResult(req, res); isTask || err != nil {
-			return err
-		}
 	}
 	return checkMembers(res.Others, resultMembers[req.Method])
 }

@@ -4,7 +4,6 @@
 package mcptest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +11,6 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/revision"
-	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -41,43 +37,6 @@ func checkTask(o object, ttl string) error {
 	return nil
 }
 
-// checkOlderTask checks a task of 2025-11-25.
-func checkOlderTask(raw json.RawMessage) error {
-	var o object
-	if err := jsonv2.Unmarshal(raw, &o); err != nil {
-		return err
-	}
-	return checkTask(o, "ttl")
-}
-
-// checkOlderResult checks a result about a task of 2025-11-25, and reports whether it is one.
-func checkOlderResult(req *mcp.Request, res *result) (isTask bool, err error) {
-	switch req.Method {
-	case mcp.MethodCallTool:
-		if jsonscan.Member(req.Params(), "task") == nil || res.Others["task"] == nil {
-			return false, nil
-		}
-		return true, checkOlderTask(res.Others["task"])
-	case revision.TaskGet, revision.TaskCancel:
-		return true, checkTask(res.Others, "ttl")
-	case revision.TaskResult:
-		if res.Meta[revision.MetaRelatedTask] == nil {
-			return true, fmt.Errorf("_meta: %s is missing", revision.MetaRelatedTask)
-		}
-		return true, nil
-	case revision.TaskList:
-		var tasks []json.RawMessage
-		if err := jsonv2.Unmarshal(res.Others["tasks"], &tasks); err != nil {
-			return true, fmt.Errorf("tasks: %w", err)
-		}
-		for _, t := range tasks {
-			err = errors.Join(err, checkOlderTask(t))
-		}
-		return true, err
-	}
-	return false, nil
-}
-
 // taskMembers are the members that a task of the extension has in a state.
 var taskMembers = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
@@ -95,16 +54,10 @@ func checkNewerTask(o object) error {
 }
 
 // checkTaskNotification checks a notification about a task.
-func checkTaskNotification(note *mcp.Request, modern bool) error {
+func checkTaskNotification(note *mcp.Request) error {
 	var o object
 	if err := note.Decode(&o); err != nil {
 		return err
 	}
-	switch {
-	case note.Method == tasking.NotificationTask && modern:
-		return checkNewerTask(o)
-	case note.Method == revision.TaskStatus && !modern:
-		return checkTask(o, "ttl")
-	}
-	return errors.New("it is a notification of the other era")
+	return checkNewerTask(o)
 }

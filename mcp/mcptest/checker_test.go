@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -130,7 +131,7 @@ func TestCheckerFindsViolations(t *testing.T) {
 		{"asked for the level info", []string{callTool, logged("warning"), logged("info")}},
 		{"asked for the level error", []string{listTools, logged("error")}},
 		{`the level "loud" does not exist`, []string{callTool, logged("loud")}},
-		{"a notification of clients", []string{note(methodInitialized, `{}`)}},
+		{"a notification of clients", []string{note(revision.Initialized, `{}`)}},
 		{"is not the id of a subscription", []string{callTool, note(mcp.NotificationCancelled, `{"requestId":1}`)}},
 		{"was not acknowledged", []string{listen, changed}},
 		{"was not acknowledged", []string{listen, answer(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}`)}},

@@ -6,7 +6,6 @@ package mcptest
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"testing"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -88,13 +87,7 @@ func (cl *Client) RunNew(t *testing.T, newHandler func(t *testing.T) mcp.Handler
 	t.Helper()
 	for _, path := range Paths() {
 		for _, version := range path.Versions() {
-			era := "modern"
-			if version != mcp.LatestVersion {
-				era = "legacy"
-				if slices.Contains(mcp.LegacyVersions(), cl.Options.Version) {
-					version = cl.Options.Version
-				}
-			}
+			era, version := cl.eraOf(version)
 			t.Run(era+"/"+path.Name, func(t *testing.T) {
 				NoLeaks(t, cl.IgnoreLeaks...)
 				h := newHandler(t)

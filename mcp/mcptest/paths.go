@@ -47,15 +47,6 @@ func (p Path) Serve(tb testing.TB, h mcp.Handler) transport.Transport {
 	return p.serve(tb, new(Client), h)
 }
 
-// Versions returns the newest revision of each era that can be spoken, newest first.
-func (p Path) Versions() []string {
-	legacy := mcp.LegacyVersions()[0]
-	if p.Legacy {
-		return []string{legacy}
-	}
-	return []string{mcp.LatestVersion, legacy}
-}
-
 // serveMemory serves in process. That path has no principal, so a client with one gets
 // a pipe.
 func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {

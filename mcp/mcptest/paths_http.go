@@ -24,12 +24,6 @@ func serveHTTP(accept string) func(tb testing.TB, cl *Client, h mcp.Handler) tra
 	}
 }
 
-// serveSSE serves HTTP+SSE.
-func serveSSE(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
-	url, opts := onLoopback(tb, cl, mcphttp.NewSSEHandler(h, &mcphttp.Options{Logger: logger(tb)}), "")
-	return mcphttp.NewSSETransport(url, opts)
-}
-
 type endpoint interface {
 	http.Handler
 	Shutdown(ctx context.Context) error
