@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -275,9 +274,7 @@ func (c *fakeClient) expectResponse(ctx context.Context, e *Entry) error {
 	if err != nil {
 		return fmt.Errorf("recording: line %d: the response to request %s: %w", e.Line, e.parsed.ID, err)
 	}
-	if call.request.Method == revision.Initialize {
-		c.version = text(jsonscan.Member(call.answer.Result, "protocolVersion"))
-	}
+	c.learnVersion(call)
 	c.chosen.learn(callKey(call.request), e.parsed.Result, call.answer.Result)
 	return c.compare(e, &got)
 }

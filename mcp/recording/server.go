@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -307,13 +306,10 @@ func matchable(m *transport.Message) map[string]any {
 	delete(flat, "id")
 	params, _ := flat["params"].(map[string]any)
 	delete(params, "_meta")
-	switch m.Method {
-	case revision.Initialize:
-		delete(params, "clientInfo")
-		delete(params, "capabilities")
-	case mcp.NotificationCancelled:
+	if m.Method == mcp.NotificationCancelled {
 		delete(params, "requestId")
 	}
+	deleteClient(m.Method, params)
 	if len(params) == 0 {
 		delete(flat, "params")
 	}

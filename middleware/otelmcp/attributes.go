@@ -5,8 +5,6 @@ package otelmcp
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -23,7 +21,6 @@ import (
 const (
 	keyMethod          = attribute.Key("mcp.method.name")
 	keyProtocolVersion = attribute.Key("mcp.protocol.version")
-	keySessionID       = attribute.Key("mcp.session.id")
 	keyResourceURI     = attribute.Key("mcp.resource.uri")
 	keyTool            = attribute.Key("gen_ai.tool.name")
 	keyPrompt          = attribute.Key("gen_ai.prompt.name")
@@ -52,9 +49,7 @@ func (t *telemetry) spanAttributes(ctx context.Context, req *mcp.Request) []attr
 		if !req.ID.IsZero() {
 			attrs = append(attrs, keyRequestID.String(clip(idText(req.ID))))
 		}
-		if s := mcp.SessionFromContext(ctx); s != nil && s.ID() != "" {
-			attrs = append(attrs, keySessionID.String(digest(s.ID())))
-		}
+		attrs = appendSession(ctx, attrs)
 	}
 	return append(attrs, t.opts.Attributes...)
 }
@@ -104,12 +99,6 @@ func idText(id mcp.ID) string {
 		return text
 	}
 	return id.String()
-}
-
-// digest returns a name for a session that does not reveal its ID.
-func digest(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:8])
 }
 
 // publicURI returns a URI without the parts that can contain secrets.
