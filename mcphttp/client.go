@@ -11,10 +11,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // TransportOptions configure a client's connection. Nil means the zero TransportOptions.
@@ -68,7 +68,7 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 // of its own connection.
 func NewTransport(url string, opts *TransportOptions) transport.Transport {
 	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
-		return newHTTPWire(ctx, p, receive), nil
+		return newHTTPWire(wire{newClientConn(ctx, receive), p}), nil
 	}}
 }
 
@@ -78,7 +78,7 @@ func NewTransport(url string, opts *TransportOptions) transport.Transport {
 // have the same origin. A connection ends with its stream. The options may be nil.
 func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
 	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
-		w, err := openSSEWire(ctx, p, newClientConn(ctx, receive))
+		w, err := openSSEWire(ctx, wire{newClientConn(ctx, receive), p})
 		if err != nil {
 			return nil, err // not a nil *sseWire
 		}
@@ -104,100 +104,82 @@ func (t *httpTransport) Connect(ctx context.Context, receive transport.Receiver)
 	return t.open(ctx, newPeer(u, &t.opts), receive)
 }
 
-// httpWire is a connection in streamable HTTP. Its fields are for the legacy era: modern
-// messages are independent of each other.
-type httpWire struct {
+// wire is what the connections of both transports have in common.
+type wire struct {
 	*clientConn
-	peer *peer
 
-	mu      sync.Mutex
-	session *clientSession
-	opening *clientSession // takes its place after the handshake; nil unless one is in progress
-	old     *sseWire       // the connection as HTTP+SSE; nil unless the server speaks only that
+	peer *peer
 }
 
 // Peer describes the server; see [transport.Conn].
-func (w *httpWire) Peer() string { return w.peer.Peer() }
+func (w wire) Peer() string { return w.peer.Peer() }
 
-func newHTTPWire(ctx context.Context, p *peer, receive transport.Receiver) *httpWire {
-	w := &httpWire{clientConn: newClientConn(ctx, receive), peer: p}
-	w.session = w.newSession()
-	return w
+// httpWire is a connection in streamable HTTP. Modern messages are independent of each other.
+type httpWire struct {
+	wire
+
+	legacy *sessionWire
 }
+
+func newHTTPWire(w wire) *httpWire { return &httpWire{w, newSessionWire(w)} }
 
 // speaksModern reports whether a protocol version is of the modern era.
 func speaksModern(version string) bool { return slices.Contains(mcp.ModernVersions(), version) }
 
 // Call implements [transport.Conn].
 func (w *httpWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
-	if !w.work.enter() {
+	if !w.work.Enter() {
 		return nil, w.Err()
 	}
-	defer w.work.leave()
-	if old := w.fallback(); old != nil {
-		return old.Call(ctx, m)
-	}
+	defer w.work.Leave()
 	scope := w.newScope(ctx)
 	defer scope.end()
-	r, err := w.call(ctx, scope, m)
+	if scope.ctx.Err() != nil {
+		return nil, context.Cause(scope.ctx)
+	}
+	var r *transport.Message
+	var err error
+	if speaksModern(m.Version) {
+		r, err = w.callModern(scope, m)
+	} else {
+		r, err = w.legacy.call(ctx, scope, m)
+	}
 	if err != nil {
 		return nil, scope.causeOf(err)
 	}
 	return r.Response()
 }
 
-func (w *httpWire) call(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
-	switch {
-	case scope.ctx.Err() != nil:
-		return nil, context.Cause(scope.ctx)
-	case speaksModern(m.Version):
-		return w.callModern(scope, m)
-	case m.Method == methodInitialize:
-		return w.initialize(scope, m)
-	}
-	return w.callLegacy(ctx, scope, m)
-}
-
 // Send implements [transport.Conn].
 func (w *httpWire) Send(ctx context.Context, m *transport.Outgoing) error {
-	if !w.work.enter() {
+	if !w.work.Enter() {
 		return w.Err()
 	}
-	defer w.work.leave()
-	if old := w.fallback(); old != nil {
-		return old.Send(ctx, m)
-	}
+	defer w.work.Leave()
 	scope := w.newScope(ctx)
 	defer scope.end()
 	if speaksModern(m.Version) {
 		return scope.causeOf(w.peer.send(scope.ctx, w.peer.url, modernHeader(m), m.Body, (*StatusError).asModern))
 	}
-	return scope.causeOf(w.sendLegacy(scope, m))
+	return scope.causeOf(w.legacy.send(ctx, scope, m))
 }
 
 // Close implements [transport.Conn].
 func (w *httpWire) Close() error {
-	w.close(w.deleteSession)
+	w.close(w.legacy.deleteSession)
 	w.peer.close()
 	return nil
-}
-
-// fallback returns the connection as HTTP+SSE, nil unless the server speaks only that.
-func (w *httpWire) fallback() *sseWire {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.old
 }
 
 // modernHeader returns the headers that mirror a modern message.
 func modernHeader(m *transport.Outgoing) http.Header {
 	h := make(http.Header, 6+len(m.Params))
-	h.Set(headerVersion, m.Version)
+	h.Set(header.Version, m.Version)
 	if m.Method != "" {
-		h.Set(headerMethod, m.Method)
+		h.Set(header.Method, m.Method)
 	}
 	if m.Name != "" || core.IsNamed(m.Method) {
-		h.Set(headerName, transport.EncodeHeaderValue(m.Name))
+		h.Set(header.Name, transport.EncodeHeaderValue(m.Name))
 	}
 	for _, p := range m.Params {
 		h.Set(p.Key, transport.EncodeHeaderValue(p.Value))
@@ -234,7 +216,7 @@ func responseOf(id mcp.ID) func(*mcp.Error, error) (*transport.Message, error) {
 
 // readAnswer reads a successful HTTP response until the response to a request, and
 // delivers the messages before it.
-func (w *httpWire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *streamPosition) (*transport.Message, error) {
+func (w wire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	if isStream(res) {
 		return w.readStream(scope, res, id, id, pos)
 	}
@@ -270,13 +252,13 @@ func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *transpo
 func isStream(res *http.Response) bool {
 	kind := res.Header.Get("Content-Type")
 	switch kind {
-	case typeStream:
+	case header.EventStream:
 		return true
-	case typeJSON:
+	case header.JSON:
 		return false
 	}
 	name, _, err := mime.ParseMediaType(kind)
-	return err == nil && name == typeStream
+	return err == nil && name == header.EventStream
 }
 
 func closeBody(res *http.Response) { _ = res.Body.Close() }

@@ -17,9 +17,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/drain"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // closeTimeout bounds the time that it takes to close a connection.
@@ -31,7 +33,7 @@ const closeTimeout = 2 * time.Second
 type clientConn struct {
 	receive   transport.Receiver
 	receiving sync.Mutex // held while receive is called
-	work      tracker
+	work      drain.Tracker
 
 	ctx       context.Context // ends with the connection; the cause is the reason
 	cancel    context.CancelCauseFunc
@@ -57,11 +59,11 @@ func (c *clientConn) Err() error { return context.Cause(c.ctx) }
 // run calls f in a goroutine that close waits for. It reports false if the connection has
 // ended.
 func (c *clientConn) run(f func()) bool {
-	if !c.work.enter() {
+	if !c.work.Enter() {
 		return false
 	}
 	go func() {
-		defer c.work.leave()
+		defer c.work.Leave()
 		f()
 	}()
 	return true
@@ -71,7 +73,7 @@ func (c *clientConn) run(f func()) bool {
 // working meanwhile: it may be the receiver that closes the connection, and waits for all
 // that work.
 func (c *clientConn) deliver(m transport.Message, about mcp.ID) {
-	c.work.outside(func() {
+	c.work.Outside(func() {
 		c.receiving.Lock()
 		defer c.receiving.Unlock()
 		if c.ctx.Err() == nil {
@@ -84,7 +86,7 @@ func (c *clientConn) deliver(m transport.Message, about mcp.ID) {
 // channel that is closed when nothing works any more.
 func (c *clientConn) end(reason error) (drained <-chan struct{}) {
 	c.cancel(reason)
-	return c.work.drain()
+	return c.work.Drain()
 }
 
 // close ends the connection, calls goodbye, and waits for what works, for no longer than
@@ -265,12 +267,12 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// post sends a message. Header has its headers that are not in the options; post adds to
+// post sends a message. H has its headers that are not in the options; post adds to
 // them.
-func (p *peer) post(ctx context.Context, to *url.URL, header http.Header, message []byte) (*http.Response, error) {
-	header.Set("Content-Type", typeJSON)
-	header.Set("Accept", typeJSON+", "+typeStream)
-	req := p.newRequest(http.MethodPost, to, header)
+func (p *peer) post(ctx context.Context, to *url.URL, h http.Header, message []byte) (*http.Response, error) {
+	h.Set("Content-Type", header.JSON)
+	h.Set("Accept", header.JSON+", "+header.EventStream)
+	req := p.newRequest(http.MethodPost, to, h)
 	req.ContentLength = int64(len(message))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(message)), nil }
 	req.Body = io.NopCloser(bytes.NewReader(message))
@@ -292,15 +294,15 @@ func (p *peer) do(req *http.Request) (*http.Response, error) {
 }
 
 // newRequest returns a request to a URL that has been parsed.
-func (p *peer) newRequest(method string, to *url.URL, header http.Header) *http.Request {
+func (p *peer) newRequest(method string, to *url.URL, h http.Header) *http.Request {
 	for key, values := range p.opts.Header {
 		key = http.CanonicalHeaderKey(key)
-		if _, ours := header[key]; !ours {
-			header[key] = values
+		if _, ours := h[key]; !ours {
+			h[key] = values
 		}
 	}
 	u := *to
-	return &http.Request{Method: method, URL: &u, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header}
+	return &http.Request{Method: method, URL: &u, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h}
 }
 
 // readMessage reads a whole body, up to the limit for a message.
@@ -317,8 +319,8 @@ func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 }
 
 // send posts a message that has no response. Meaning says what a refusal means.
-func (p *peer) send(ctx context.Context, to *url.URL, header http.Header, message []byte, meaning func(*StatusError) (*mcp.Error, error)) error {
-	res, err := p.post(ctx, to, header, message)
+func (p *peer) send(ctx context.Context, to *url.URL, h http.Header, message []byte, meaning func(*StatusError) (*mcp.Error, error)) error {
+	res, err := p.post(ctx, to, h, message)
 	if err != nil {
 		return fmt.Errorf("mcphttp: %w", err)
 	}

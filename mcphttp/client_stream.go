@@ -40,7 +40,7 @@ const usefulLifetime = 10 * time.Second
 // readStream reads a stream until the response to the request want, or until its end if
 // want is zero, and delivers all other messages. The rest of a stream after the response
 // is read in the background.
-func (w *httpWire) readStream(scope *callScope, res *http.Response, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
+func (w wire) readStream(scope *callScope, res *http.Response, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	r, err := w.readEvents(res.Body, want, about, pos)
 	if r != nil {
 		scope.drain(res)
@@ -50,7 +50,7 @@ func (w *httpWire) readStream(scope *callScope, res *http.Response, want, about 
 	return nil, err
 }
 
-func (w *httpWire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
+func (w wire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	start := time.Now()
 	defer func() {
 		if time.Since(start) >= usefulLifetime {
@@ -97,7 +97,7 @@ func (pos *streamPosition) advance(e *event) {
 // handleEvent delivers the message in an event, or returns it if it is the response to the
 // request want. An event that is too long fails that request, or is reported if want is
 // zero.
-func (w *httpWire) handleEvent(e *event, want, about mcp.ID) (*transport.Message, error) {
+func (w wire) handleEvent(e *event, want, about mcp.ID) (*transport.Message, error) {
 	switch {
 	case e.isTooLong && !want.IsZero():
 		return nil, ErrMessageTooLong

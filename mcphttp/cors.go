@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/cors"
+
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // CORS returns HTTP middleware that lets web pages of other origins use a [Handler] or an
@@ -37,7 +39,7 @@ func CORS(origins ...string) func(http.Handler) http.Handler {
 		AllowOriginFunc: func(_ *http.Request, origin string) bool { return matchesAny(origins, origin) },
 		AllowedMethods:  corsMethods,
 		AllowedHeaders:  []string{"*"}, // tools choose the names of argument headers
-		ExposedHeaders:  []string{headerSession, "WWW-Authenticate", "DPoP-Nonce", "Retry-After"},
+		ExposedHeaders:  []string{header.Session, "WWW-Authenticate", "DPoP-Nonce", "Retry-After"},
 		MaxAge:          7200, // seconds; browsers cache it no longer
 	})
 	return func(next http.Handler) http.Handler {

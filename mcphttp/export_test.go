@@ -4,7 +4,6 @@
 package mcphttp
 
 import (
-	"fmt"
 	"io"
 	"time"
 )
@@ -32,28 +31,13 @@ func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
 
 // Leftovers says what is left of the sessions of a handler that was shut down, "" if nothing.
 func Leftovers(handler any) string {
-	var left [4]int // sessions, callers, timers and subscriptions
 	switch h := handler.(type) {
 	case *SSEHandler:
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		left[0], left[1] = len(h.sessions), len(h.callers)
+		return h.legacy.Leftovers()
 	case *Handler:
-		ss := h.sessions
-		ss.mu.Lock()
-		defer ss.mu.Unlock()
-		left[0], left[1] = len(ss.byID), len(ss.callers)
-		if ss.sweepTimer != nil {
-			left[2]++
-		}
-		if ss.stopReceiving != nil {
-			left[3]++
-		}
+		return h.legacy.Leftovers()
 	}
-	if left == [4]int{} {
-		return ""
-	}
-	return fmt.Sprint("sessions, callers, timers and subscriptions: ", left)
+	return ""
 }
 
 // DefaultOptions returns options with their defaults.

@@ -43,7 +43,7 @@ func waitFor(function string, gone bool) {
 // Mutation 57: nothing is written after the answer, also if a heartbeat was due while
 // that was written.
 func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
-	const heartbeat = "mcphttp.(*eventWriter).beat("
+	const heartbeat = "endpoint.(*EventWriter).Beat("
 	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
 	body, head := callModern("hello")
 	for range 10 {
@@ -109,10 +109,10 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	for s := range h.Sessions() {
 		s.Close()
 	}
-	waitFor("mcphttp.(*heartbeat).stop(", false)
+	waitFor("endpoint.(*Heartbeat).Stop(", false)
 	close(released)
 	<-served
-	waitFor("mcphttp.(*heartbeat).fire(", true)
+	waitFor("endpoint.(*Heartbeat).fire(", true)
 	return w
 }
 
@@ -157,7 +157,7 @@ type slowPrincipal struct {
 }
 
 func (c slowPrincipal) Value(key any) any {
-	if fmt.Sprintf("%T", key) == "mcphttp.principalKey" {
+	if fmt.Sprintf("%T", key) == "endpoint.principalKey" {
 		c.once.Do(func() { close(c.asked) })
 		<-c.told
 	}

@@ -5,6 +5,7 @@ package mcphttp
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,13 +22,23 @@ import (
 type guard struct {
 	hosts, origins []string
 	refused        *refusalLog
+	logger         *slog.Logger
 }
 
 // newGuard panics if a host or an origin of the options is none.
 func newGuard(o *Options) guard {
 	mustBeHosts("Options.AllowedHosts", o.AllowedHosts)
 	mustBeOrigins("Options.AllowedOrigins", o.AllowedOrigins)
-	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins), &refusalLog{}}
+	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins), &refusalLog{}, o.Logger}
+}
+
+// refusal returns why the request is refused, or "", and logs it.
+func (g *guard) refusal(r *http.Request) string {
+	why := g.check(r)
+	if why != "" {
+		g.refused.write(g.logger, r, "mcphttp: a request was refused", why)
+	}
+	return why
 }
 
 // check returns why the request is refused, or "".

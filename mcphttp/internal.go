@@ -27,12 +27,12 @@ func (internals) Guard(o *Options) func(r *http.Request) string {
 func (internals) ArrivedOnLoopback(r *http.Request) bool { return arrivedOnLoopback(r) }
 
 // InFlight returns how many HTTP requests an endpoint serves: streams and calls.
-func (internals) InFlight(endpoint any) int {
-	switch h := endpoint.(type) {
+func (internals) InFlight(handler any) int {
+	switch h := handler.(type) {
 	case *Handler:
-		return h.requests.count()
+		return h.endpoint.Requests.Count()
 	case *SSEHandler:
-		return h.requests.count()
+		return h.legacy.Requests.Count()
 	}
 	return 0
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // The methods of the handshake.
@@ -37,7 +38,41 @@ type clientSession struct {
 	hasLostStream bool   // the standalone stream broke off, and reconnecting failed
 }
 
-func (w *httpWire) newSession() *clientSession {
+// sessionWire is what a connection in streamable HTTP does for the older revisions.
+type sessionWire struct {
+	wire
+
+	mu      sync.Mutex
+	session *clientSession
+	opening *clientSession // takes its place after the handshake; nil unless one is in progress
+	old     *sseWire       // the connection as HTTP+SSE; nil unless the server speaks only that
+}
+
+func newSessionWire(w wire) *sessionWire {
+	s := &sessionWire{wire: w}
+	s.session = s.newSession()
+	return s
+}
+
+// call sends a request and returns its response.
+func (w *sessionWire) call(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
+	if old := w.fallback(); old != nil {
+		return old.Call(ctx, m)
+	}
+	if m.Method == methodInitialize {
+		return w.initialize(scope, m)
+	}
+	return w.callInSession(ctx, scope, m)
+}
+
+// fallback returns the connection as HTTP+SSE, nil unless the server speaks only that.
+func (w *sessionWire) fallback() *sseWire {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.old
+}
+
+func (w *sessionWire) newSession() *clientSession {
 	s := &clientSession{streamAnswered: make(chan struct{})}
 	s.setStreamAnswered = sync.OnceFunc(func() { close(s.streamAnswered) })
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
@@ -46,7 +81,7 @@ func (w *httpWire) newSession() *clientSession {
 
 // currentSession returns the session in which calls are made. During a handshake, that is
 // the session before, which the server does not know any more.
-func (w *httpWire) currentSession() *clientSession {
+func (w *sessionWire) currentSession() *clientSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.session
@@ -54,14 +89,14 @@ func (w *httpWire) currentSession() *clientSession {
 
 // newestSession returns the session that the handshake in progress opens, or the current
 // one.
-func (w *httpWire) newestSession() *clientSession {
+func (w *sessionWire) newestSession() *clientSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cmp.Or(w.opening, w.session)
 }
 
 // openSession returns a new session for a handshake.
-func (w *httpWire) openSession() *clientSession {
+func (w *sessionWire) openSession() *clientSession {
 	s := w.newSession()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +108,7 @@ func (w *httpWire) openSession() *clientSession {
 }
 
 // beginSession makes the session that was opened the current one.
-func (w *httpWire) beginSession(s *clientSession) {
+func (w *sessionWire) beginSession(s *clientSession) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.opening == s {
@@ -122,10 +157,10 @@ func (s *clientSession) header(version string) http.Header {
 	defer s.mu.Unlock()
 	h := make(http.Header, 5)
 	if s.id != "" {
-		h.Set(headerSession, s.id)
+		h.Set(header.Session, s.id)
 	}
 	if revision.Parse(version) > revision.R202503 {
-		h.Set(headerVersion, version)
+		h.Set(header.Version, version)
 	}
 	return h
 }
@@ -151,14 +186,14 @@ func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 
 // initialize opens a session. It takes the place of the one before at the end of the
 // handshake: calls must not be made in a session that is not open.
-func (w *httpWire) initialize(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
+func (w *sessionWire) initialize(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	s := w.openSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(""), m.Body)
 	if err != nil {
 		return nil, fmt.Errorf("mcphttp: %w", err)
 	}
 	if res.StatusCode/100 == 2 {
-		s.setID(res.Header.Get(headerSession))
+		s.setID(res.Header.Get(header.Session))
 		return w.readOrResume(scope, s, res, m.ID)
 	}
 	defer closeBody(res)
@@ -178,7 +213,7 @@ const fallbackTimeout = 5 * time.Second
 
 // fallBack continues the connection as HTTP+SSE, if the server rejects initialize as one
 // of 2024-11-05 would, and speaks that. Otherwise it returns nil.
-func (w *httpWire) fallBack(ctx context.Context, refusal *StatusError) *sseWire {
+func (w *sessionWire) fallBack(ctx context.Context, refusal *StatusError) *sseWire {
 	switch refusal.Status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
 	default:
@@ -189,7 +224,7 @@ func (w *httpWire) fallBack(ctx context.Context, refusal *StatusError) *sseWire 
 	}
 	ctx, cancel := context.WithTimeout(ctx, fallbackTimeout)
 	defer cancel()
-	old, err := openSSEWire(ctx, w.peer, w.clientConn)
+	old, err := openSSEWire(ctx, w.wire)
 	if err != nil {
 		w.peer.opts.Logger.DebugContext(ctx, "mcphttp: initialize was refused, and there is no endpoint event either", "error", err)
 		return nil
@@ -200,10 +235,10 @@ func (w *httpWire) fallBack(ctx context.Context, refusal *StatusError) *sseWire 
 	return old
 }
 
-// callLegacy sends a request of the session and returns its response. If the context of
+// callInSession sends a request of the session and returns its response. If the context of
 // the call ends before, it tells the server, which does not conclude that from the end of
 // the HTTP request.
-func (w *httpWire) callLegacy(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
+func (w *sessionWire) callInSession(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	s := w.currentSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(m.Version), m.Body)
 	var r *transport.Message
@@ -246,7 +281,7 @@ func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send
 }
 
 // readOrResume reads the response to a request, and resumes its stream if that breaks off.
-func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Response, id mcp.ID) (*transport.Message, error) {
+func (w *sessionWire) readOrResume(scope *callScope, s *clientSession, res *http.Response, id mcp.ID) (*transport.Message, error) {
 	var pos streamPosition
 	r, err := w.readAnswer(scope, res, id, &pos)
 	if err != nil && pos.lastID != "" {
@@ -255,9 +290,12 @@ func (w *httpWire) readOrResume(scope *callScope, s *clientSession, res *http.Re
 	return r, err
 }
 
-// sendLegacy sends a notification or a response. The end of the handshake opens the
-// standalone stream of the session.
-func (w *httpWire) sendLegacy(scope *callScope, m *transport.Outgoing) error {
+// send sends a notification or a response. The end of the handshake opens the standalone
+// stream of the session.
+func (w *sessionWire) send(ctx context.Context, scope *callScope, m *transport.Outgoing) error {
+	if old := w.fallback(); old != nil {
+		return old.Send(ctx, m)
+	}
 	s := w.newestSession()
 	if err := w.peer.send(scope.ctx, w.peer.url, s.header(m.Version), m.Body, s.meaning); err != nil {
 		return err
@@ -288,7 +326,7 @@ func (s *clientSession) awaitStream(ctx context.Context) {
 
 // listen reads the standalone stream of a session while the server has one. After it has
 // given up, the next successful call starts it again.
-func (w *httpWire) listen(s *clientSession) {
+func (w *sessionWire) listen(s *clientSession) {
 	scope := w.newScope(s.ctx)
 	defer scope.end()
 	var pos streamPosition
@@ -306,7 +344,7 @@ func (w *httpWire) listen(s *clientSession) {
 }
 
 // deleteSession tells the server that the session is over.
-func (w *httpWire) deleteSession(ctx context.Context) {
+func (w *sessionWire) deleteSession(ctx context.Context) {
 	s := w.newestSession()
 	if !s.hasID() {
 		return
@@ -317,11 +355,11 @@ func (w *httpWire) deleteSession(ctx context.Context) {
 }
 
 // get requests an event stream.
-func (p *peer) get(ctx context.Context, header http.Header) (*http.Response, error) {
-	header.Set("Accept", typeStream)
-	return p.do(p.newRequest(http.MethodGet, p.url, header).WithContext(ctx))
+func (p *peer) get(ctx context.Context, h http.Header) (*http.Response, error) {
+	h.Set("Accept", header.EventStream)
+	return p.do(p.newRequest(http.MethodGet, p.url, h).WithContext(ctx))
 }
 
-func (p *peer) delete(ctx context.Context, header http.Header) (*http.Response, error) {
-	return p.do(p.newRequest(http.MethodDelete, p.url, header).WithContext(ctx))
+func (p *peer) delete(ctx context.Context, h http.Header) (*http.Response, error) {
+	return p.do(p.newRequest(http.MethodDelete, p.url, h).WithContext(ctx))
 }

@@ -19,20 +19,17 @@ import (
 // sseWire is a connection in HTTP+SSE, the transport of 2024-11-05: one stream for all
 // messages of the server, and a URL to post to. It ends with its stream.
 type sseWire struct {
-	*clientConn
-	peer     *peer
+	wire
+
 	endpoint *url.URL
 	calls    pending.Map[mcp.ID, *transport.Message]
 }
 
-// Peer describes the server; see [transport.Conn].
-func (w *sseWire) Peer() string { return w.peer.Peer() }
-
 // openSSEWire opens the stream and waits for its first event, until ctx is done. The
 // goroutine that reads the stream belongs to the connection.
-func openSSEWire(ctx context.Context, p *peer, c *clientConn) (*sseWire, error) {
-	w := &sseWire{clientConn: c, peer: p}
-	scope := c.newScope(context.WithoutCancel(ctx)) // the stream outlives ctx
+func openSSEWire(ctx context.Context, base wire) (*sseWire, error) {
+	w := &sseWire{wire: base}
+	scope := w.newScope(context.WithoutCancel(ctx)) // the stream outlives ctx
 	stop := context.AfterFunc(ctx, func() { scope.cancel(context.Cause(ctx)) })
 	events, res, err := w.open(scope)
 	if inTime := stop(); err == nil && !inTime {
@@ -44,10 +41,10 @@ func openSSEWire(ctx context.Context, p *peer, c *clientConn) (*sseWire, error) 
 		scope.end()
 		return nil, err
 	}
-	if !c.run(func() { w.read(scope, res, events) }) {
+	if !w.run(func() { w.read(scope, res, events) }) {
 		closeBody(res)
 		scope.end()
-		return nil, c.Err()
+		return nil, w.Err()
 	}
 	return w, nil
 }
@@ -188,10 +185,10 @@ func (w *sseWire) post(scope *callScope, body []byte) error {
 
 // Send implements [transport.Conn].
 func (w *sseWire) Send(ctx context.Context, m *transport.Outgoing) error {
-	if !w.work.enter() {
+	if !w.work.Enter() {
 		return w.Err()
 	}
-	defer w.work.leave()
+	defer w.work.Leave()
 	scope := w.newScope(ctx)
 	defer scope.end()
 	return scope.causeOf(w.post(scope, m.Body))

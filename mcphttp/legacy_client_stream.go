@@ -15,16 +15,17 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // openStream opens the standalone stream of a session, or a stream that has broken off,
 // and reads it.
-func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
-	header := s.header(s.negotiatedVersion())
+func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
+	h := s.header(s.negotiatedVersion())
 	if pos.lastID != "" {
-		header[headerLastEventID] = []string{pos.lastID}
+		h[header.LastEventID] = []string{pos.lastID}
 	}
-	res, err := w.peer.get(scope.ctx, header)
+	res, err := w.peer.get(scope.ctx, h)
 	s.setStreamAnswered()
 	switch {
 	case err != nil:
@@ -41,7 +42,7 @@ func (w *httpWire) openStream(scope *callScope, s *clientSession, want, about mc
 }
 
 // streamError returns what it means that the server refuses to open a stream.
-func (w *httpWire) streamError(s *clientSession, refusal *StatusError, want mcp.ID, pos *streamPosition) error {
+func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want mcp.ID, pos *streamPosition) error {
 	refusal.answer = nil // it answers the GET, not the call
 	isStandalone := want.IsZero()
 	switch {
@@ -58,7 +59,7 @@ func (w *httpWire) streamError(s *clientSession, refusal *StatusError, want mcp.
 
 // reconnect resumes a stream that has broken off, again and again while that brings
 // something new.
-func (w *httpWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
+func (w *sessionWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
 	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
 		if t := mcptrace.ClientTraceFromContext(scope.ctx); t != nil && t.Reconnect != nil {
 			t.Reconnect(mcptrace.ReconnectInfo{Kind: "stream", Err: broken})

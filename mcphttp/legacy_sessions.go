@@ -5,275 +5,21 @@ package mcphttp
 
 import (
 	"context"
-	"crypto/rand"
 	"iter"
-	"net"
-	"net/http"
-	"net/netip"
 	"slices"
-	"sync"
-	"time"
 
-	"github.com/go-psi/psi/internal/digest"
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
+	"github.com/go-psi/psi/mcphttp/internal/legacyhttp"
 )
 
-// session is a session of the legacy era and its streams.
-type session struct {
-	id     string
-	legacy *legacyserver.Session
-	events *eventLog
-	caller *caller
-
-	mu         sync.Mutex         // see stream for the order of locks
-	streams    map[string]*stream // of requests in flight, by name
-	standalone standalone
-	lastStream int64   // the number of the last stream
-	ended      bool    // no events are kept
-	cancels    *window // cancellations that were relayed to other replicas; nil before the first
-
-	// Guarded by the lock of sessions.
-	active    int32           // requests in flight and detached listeners
-	clients   []*http.Request // in flight
-	idleSince time.Time       // when active became 0
-	isUsed    bool            // since the session was last extended in the store
-	isMovable bool            // it ends in this process, and may go on in another one
-
-	discardOnce sync.Once
-}
-
-// logID returns the name of the session in log lines, which does not reveal its ID: with
-// that, anyone could use the session.
-func (s *session) logID() string { return digest.Session(s.id) }
-
-// sessions are the sessions that live in this process.
-type sessions struct {
-	mcp     mcp.Handler
-	opts    *Options
-	events  *eventLog
-	replica string // the name of this process
-
-	mu            sync.Mutex // see stream for the order of locks
-	byID          map[string]*session
-	callers       callers
-	closed        bool               // no session is opened or restored any more
-	sweepTimer    *time.Timer        // nil while there are no sessions
-	stopReceiving context.CancelFunc // ends receive and keepPresence; nil while they do not run
-}
-
-func newSessions(h mcp.Handler, opts *Options) *sessions {
-	shared := opts.Store
-	if shared == nil {
-		shared = store.NewMemory(nil)
-	}
-	replica := rand.Text()[:13] // unique among replicas, and short, because every event names it
-	return &sessions{
-		mcp: h, opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
-		events: &eventLog{
-			store: shared, retention: opts.Replay, perCaller: opts.ReplayPerCaller,
-			shared: opts.Store != nil, replica: replica, presence: newPresence(replica), askTimeout: opts.questionLifetime(),
-		},
-	}
-}
-
-// open opens a session for a request; release must follow. It returns an error if there
-// are too many.
-func (ss *sessions) open(r *http.Request) (*session, error) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if err := ss.makeRoomLocked(callerOf(r)); err != nil {
-		return nil, err
-	}
-	id := rand.Text()
-	s := ss.addLocked(id, r, ss.opts.legacy(id, principalOf(r)))
-	s.isUsed = false // it is saved when it is initialized
-	return s, nil
-}
-
-func (ss *sessions) addLocked(id string, r *http.Request, opts *legacyserver.Options) *session {
-	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
-	opts.Closed = func() { ss.cleanUp(s) }
-	s.legacy = legacyserver.New(ss.mcp, opts)
-	s.addClientLocked(r)
-	ss.byID[id] = s
-	ss.startLocked()
-	return s
-}
-
-// startLocked starts what runs while there are sessions, unless it runs.
-func (ss *sessions) startLocked() {
-	if ss.sweepTimer == nil && !ss.closed {
-		ss.sweepTimer = time.AfterFunc(ss.opts.SessionIdle/2, ss.sweep)
-		ss.startReceivingLocked()
-	}
-}
-
-// start does so before there is a session. The next sweep ends it if there is none then.
-func (ss *sessions) start() {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.startLocked()
-}
-
-// acquire returns a session for a request; release must follow. It returns nil if the
-// session is not known or belongs to another caller, and an error if the session may
-// exist and cannot be served now.
-func (ss *sessions) acquire(r *http.Request, id string) (*session, error) {
-	if s, known := ss.findLocal(r, id); known {
-		return s, nil
-	}
-	return ss.restore(r, id)
-}
-
-// findLocal returns a session that lives in this process; release must follow. It returns
-// nil if the session belongs to another caller.
-func (ss *sessions) findLocal(r *http.Request, id string) (s *session, known bool) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.findLocalLocked(r, id)
-}
-
-func (ss *sessions) findLocalLocked(r *http.Request, id string) (s *session, known bool) {
-	s = ss.byID[id]
-	if s == nil || !s.legacy.Public().Principal().Is(principalOf(r)) {
-		return nil, s != nil
-	}
-	s.addClientLocked(r)
-	return s, true
-}
-
-// addClientLocked notes that a request is in flight.
-func (s *session) addClientLocked(r *http.Request) {
-	s.active++
-	s.isUsed = true
-	s.clients = append(s.clients, r)
-}
-
-// retain keeps a session from becoming idle without a request; release must follow.
-func (ss *sessions) retain(s *session) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	s.active++
-}
-
-// release ends the use of a session by a request, or after retain, by nil.
-func (ss *sessions) release(s *session, r *http.Request) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if i := slices.Index(s.clients, r); i >= 0 {
-		s.clients = slices.Delete(s.clients, i, i+1)
-	}
-	if s.active--; s.active == 0 {
-		s.idleSince = time.Now()
-		s.clients = nil
-	}
-}
-
-func (ss *sessions) remove(s *session) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.byID[s.id] != s {
-		return
-	}
-	ss.removeLocked(s)
-	ss.stopIfEmptyLocked()
-}
-
-// stopIfEmptyLocked stops what runs while there are sessions if there is none.
-func (ss *sessions) stopIfEmptyLocked() {
-	if len(ss.byID) == 0 && ss.sweepTimer != nil {
-		ss.sweepTimer.Stop()
-		ss.stopSweepingLocked()
-	}
-}
-
-func (ss *sessions) removeLocked(s *session) {
-	delete(ss.byID, s.id)
-	ss.callers.remove(s.caller)
-}
-
-func (ss *sessions) stopSweepingLocked() {
-	ss.sweepTimer = nil
-	ss.stopReceivingLocked()
-}
-
-// dropLocked removes a session that ends in this process only: with a shared store,
-// another process may go on with it.
-func (ss *sessions) dropLocked(s *session) {
-	ss.removeLocked(s)
-	s.isMovable = ss.opts.Store != nil
-}
-
-// sweep ends the sessions that have been idle for too long. It is called by sweepTimer,
-// twice in SessionIdle.
-func (ss *sessions) sweep() {
-	expired, used := ss.dropExpired(time.Now())
-	for _, s := range expired {
-		s.legacy.Close()
-	}
-	ss.extendInStore(used)
-}
-
-// dropExpired drops and returns the sessions that have been idle for too long. It also
-// returns the sessions whose life in the store must be extended.
-func (ss *sessions) dropExpired(now time.Time) (expired, used []*session) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	for _, s := range ss.byID {
-		switch {
-		case s.active == 0 && now.Sub(s.idleSince) >= ss.opts.SessionIdle:
-			ss.dropLocked(s)
-			expired = append(expired, s)
-		case ss.opts.Store != nil && (s.active > 0 || s.isUsed):
-			s.isUsed = false
-			used = append(used, s)
-		}
-	}
-	switch {
-	case ss.sweepTimer == nil:
-	case len(ss.byID) == 0:
-		ss.stopSweepingLocked()
-	default:
-		ss.sweepTimer.Reset(ss.opts.SessionIdle / 2)
-	}
-	return expired, used
-}
-
-// all returns the sessions of this moment.
-func (ss *sessions) all() []*session {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	all := make([]*session, 0, len(ss.byID))
-	for _, s := range ss.byID {
-		all = append(all, s)
-	}
-	return all
-}
-
-// closeAll ends all sessions in this process. Requests that outlive Shutdown open none
-// after it.
-func (ss *sessions) closeAll() {
-	ss.mu.Lock()
-	ss.closed = true
-	ss.mu.Unlock()
-	for _, s := range ss.all() {
-		ss.mu.Lock()
-		s.isMovable = ss.opts.Store != nil
-		ss.mu.Unlock()
-		s.legacy.Close()
-		ss.remove(s)
-	}
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.stopIfEmptyLocked()
-}
-
-// endListeners ends the standalone streams of all sessions without waiting for them.
-func (ss *sessions) endListeners() {
-	for _, s := range ss.all() {
-		s.endListeners()
+// legacy returns the options about sessions.
+func (o *Options) legacy() legacyhttp.Options {
+	return legacyhttp.Options{
+		SessionIdle: o.SessionIdle, MaxSessions: o.MaxSessions, MaxSessionsPerCaller: o.MaxSessionsPerCaller,
+		KeepAlive: o.KeepAlive, AskTimeout: o.AskTimeout,
+		Store: o.Store, Replay: o.Replay, ReplayPerCaller: o.ReplayPerCaller, Retry: o.Retry, Logger: o.Logger,
 	}
 }
 
@@ -281,151 +27,28 @@ func (ss *sessions) endListeners() {
 // moment of the call, in no order.
 func (h *Handler) Sessions() iter.Seq[*mcp.Session] {
 	h.mustBeMade()
-	all := h.sessions.all()
-	return func(yield func(*mcp.Session) bool) {
-		for _, s := range all {
-			if !yield(s.legacy.Public()) {
-				return
-			}
-		}
-	}
+	return slices.Values(h.legacy.Sessions())
 }
 
-// questionLifetime returns how long the store keeps which replica has asked a question.
-func (o *Options) questionLifetime() time.Duration {
-	return withDefault(o.AskTimeout, time.Hour, 24*time.Hour) // a store needs a limit
-}
-
-func (o *Options) legacy(id string, p *mcp.Principal) *legacyserver.Options {
-	return &legacyserver.Options{ID: id, Principal: p, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger}
-}
-
-// callerKey names the caller of a request, for bounds on what one caller may hold: its
-// principal or, without one, its address.
-type callerKey struct {
-	isAuthenticated bool
-	issuer, subject string
-	address         string
-}
-
-func callerOf(r *http.Request) callerKey {
-	if p := principalOf(r); p != nil {
-		return callerKey{isAuthenticated: true, issuer: p.Issuer, subject: p.Subject}
-	}
-	return callerKey{address: networkOf(r.RemoteAddr)}
-}
-
-// networkOf returns the address of a client without its port. Of an IPv6 address, it
-// returns the network of 64 bits, which usually has one owner.
-func networkOf(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return remote
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		prefix, _ := addr.Prefix(64) // which an IPv6 address has
-		return prefix.String()
-	}
-	return addr.String()
-}
-
-// caller is a caller that has sessions.
-type caller struct {
-	key      callerKey
-	sessions int
-	kept     keptLogs
-}
-
-// callers are all that have sessions. The lock of sessions guards them.
-type callers map[callerKey]*caller
-
-// add counts a session of a caller; remove must follow.
-func (cs callers) add(key callerKey) *caller {
-	c := cs[key]
-	if c == nil {
-		c = &caller{key: key}
-		cs[key] = c
-	}
-	c.sessions++
-	return c
-}
-
-func (cs callers) remove(c *caller) {
-	if c.sessions--; c.sessions == 0 {
-		delete(cs, c.key)
-	}
-}
-
-// count returns how many sessions a caller has.
-func (cs callers) count(key callerKey) int {
-	if c := cs[key]; c != nil {
-		return c.sessions
-	}
-	return 0
-}
-
-var errTooManySessions = mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")
-
-// makeRoomLocked makes room for a session of a caller, or returns an error. A caller
-// loses sessions to others only while it has more of them.
-func (ss *sessions) makeRoomLocked(key callerKey) error {
-	own := ss.callers.count(key)
-	hasRoom := true
-	switch {
-	case ss.closed:
-		return errShutdown
-	case own >= ss.opts.MaxSessionsPerCaller:
-		hasRoom = ss.evictLocked(func(s *session) bool { return s.caller.key == key })
-	case len(ss.byID) >= ss.opts.MaxSessions:
-		hasRoom = ss.evictLocked(func(s *session) bool { return s.caller.key == key || s.caller.sessions > own })
-	}
-	if !hasRoom {
-		return errTooManySessions
+// Streams returns the event streams of the sessions of an endpoint, in order.
+func (internals) Streams(handler any) []seam.Stream {
+	if h, ok := handler.(*Handler); ok {
+		return h.legacy.Streams()
 	}
 	return nil
 }
 
-// evictLocked ends one of the sessions that mayGo, if one of them is unused.
-func (ss *sessions) evictLocked(mayGo func(*session) bool) bool {
-	var victim *session
-	for _, s := range ss.byID {
-		if s.isUnusedLocked() && mayGo(s) && (victim == nil || s.goesBeforeLocked(victim)) {
-			victim = s
-		}
-	}
-	if victim == nil {
-		return false
-	}
-	ss.dropLocked(victim)
-	victim.legacy.Close()
-	return true
-}
+// ErrNoStream is returned by [CloseStream] if there is no stream that could be
+// closed and come back to.
+var ErrNoStream = legacyhttp.ErrNoStream
 
-// isUnusedLocked reports whether no client waits for the session: it is idle, or the
-// clients of all its requests have disconnected. What goes on for those, such as a
-// question or a detached listener, keeps the session alive only while there is room.
-func (s *session) isUnusedLocked() bool {
-	for _, r := range s.clients {
-		if r.Context().Err() == nil {
-			return false
-		}
+// CloseStream closes the connection on which the client waits for the response to the
+// request of ctx. The request goes on, and the client reconnects for the response. Use it
+// to free the connection while a long request runs. The client must speak 2025-11-25 and
+// accept event streams; otherwise CloseStream returns [ErrNoStream].
+func CloseStream(ctx context.Context) error {
+	if v := endpoint.ValuesFromContext(ctx); v != nil && v.Stream != nil {
+		return v.Stream.CloseConnection(ctx)
 	}
-	return true
-}
-
-// goesBeforeLocked reports whether s is evicted rather than other. Sessions of the caller
-// with the most of them go first, then idle ones, then the one that is idle for longest.
-func (s *session) goesBeforeLocked(other *session) bool {
-	switch {
-	case s.caller.sessions != other.caller.sessions:
-		return s.caller.sessions > other.caller.sessions
-	case (s.active == 0) != (other.active == 0):
-		return s.active == 0
-	}
-	return s.idleSince.Before(other.idleSince)
+	return ErrNoStream
 }

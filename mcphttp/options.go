@@ -8,7 +8,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // Options configure a [Handler]. Nil means the zero Options. Of every number and duration,
@@ -121,6 +123,14 @@ func (o *Options) withDefaults() Options {
 		opts.Logger = slog.Default()
 	}
 	return opts
+}
+
+// endpoint returns an endpoint that serves h with these options, which have their defaults.
+func (o *Options) endpoint(h mcp.Handler) *endpoint.Endpoint {
+	g := newGuard(o)
+	return endpoint.New(h, endpoint.Options{
+		MaxBody: o.MaxBody, Heartbeat: o.Heartbeat, WriteTimeout: o.WriteTimeout, BodyTimeout: o.BodyTimeout, Logger: o.Logger,
+	}, g.refusal)
 }
 
 // withDefault returns standard for 0, off for a negative value, and otherwise the value.

@@ -75,7 +75,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func (r *Router) serveHealth(w http.ResponseWriter, _ *http.Request) {
-	if r.MCP.closing.Err() != nil {
+	if r.MCP.endpoint.Closing.Err() != nil {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}

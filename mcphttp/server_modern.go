@@ -12,39 +12,38 @@ import (
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // serveModern serves one request of the modern era, which is independent of all others.
-func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.Request) {
+func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, req *mcp.Request) {
 	if err := checkModern(req); err != nil {
-		writeMessage(w, http.StatusBadRequest, core.AppendError(nil, req.ID, err))
+		endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, req.ID, err))
 		return
 	}
 	if req.IsNotification() {
-		ctx := contextWithValues(r.Context(), &requestValues{http: r})
-		serving.NewCall(ctx, h.mcp, req, h.opts.Logger).Serve(nil) // a notification has no response
-		writeAccepted(w)
+		ctx := endpoint.WithValues(r.Context(), &endpoint.Values{HTTP: r})
+		serving.NewCall(ctx, e.MCP, req, e.Logger).Serve(nil) // a notification has no response
+		endpoint.WriteAccepted(w)
 		return
 	}
-	accept := acceptable(r.Header)
-	if req.Method == mcp.MethodListen {
-		accept.json = false
-	}
-	accept, ok := chooseFormat(w, accept)
+	isListen := req.Method == mcp.MethodListen
+	accepted, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: !isListen, Stream: true})
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithCancelCause(h.modernContext(r, req.Method))
+	ctx, cancel := context.WithCancelCause(modernContext(e, r, isListen))
 	defer cancel(nil)
 	defer context.AfterFunc(r.Context(), func() { cancel(disconnectCause(r)) })()
-	if req.Method == mcp.MethodListen {
-		defer afterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
+	if isListen {
+		defer endpoint.AfterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
 	}
-	c := &modernReply{eventWriter: eventWriter{w: w, timeout: h.opts.WriteTimeout, isHTTP2: r.ProtoMajor > 1}, accept: accept}
-	if accept.stream {
-		defer startHeartbeat(&h.opts, c).stop()
+	c := &modernReply{EventWriter: endpoint.EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout}, accepted: accepted}
+	if accepted.Stream {
+		defer e.StartHeartbeat(c).Stop()
 	}
-	call := serving.NewCall(ctx, h.mcp, req, h.opts.Logger)
+	call := serving.NewCall(ctx, e.MCP, req, e.Logger)
 	call.Serve(c)
 	c.finish(ctx, call)
 }
@@ -56,12 +55,12 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, req *mcp.R
 // serveModern adds the end of the client's connection, which is how a client of this era
 // cancels, and the end of its authentication. The context does not derive from
 // r.Context(), because its cause must be a [*mcp.CancelError] if the client disconnects.
-func (h *Handler) modernContext(r *http.Request, method string) context.Context {
-	server := h.killed
-	if method == mcp.MethodListen {
-		server = h.closing
+func modernContext(e *endpoint.Endpoint, r *http.Request, isListen bool) context.Context {
+	server := e.Killed
+	if isListen {
+		server = e.Closing
 	}
-	return &serverContext{server, requestValues{http: r}}
+	return &endpoint.ServerContext{Context: server, Values: endpoint.Values{HTTP: r}}
 }
 
 // disconnectCause returns why the context of an HTTP request is done. Unless middleware
@@ -78,27 +77,26 @@ func disconnectCause(r *http.Request) error {
 // is a notification or a heartbeat to send before it, an event stream. It implements
 // [serving.Sender].
 type modernReply struct {
-	eventWriter
-	accept accepts
+	endpoint.EventWriter
+
+	accepted endpoint.Formats
 }
 
 // Send implements [serving.Sender].
 func (c *modernReply) Send(ctx context.Context, message []byte) error {
-	if !c.accept.stream {
+	if !c.accepted.Stream {
 		return mcp.ErrNotDelivered
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return c.send(messageEvent("", message))
+	return c.EventWriter.Send(endpoint.MessageEvent("", message))
 }
 
 // finish writes the response, unless the client has gone. If the server ended the request,
 // the client may still be there.
 func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer func() { c.closed = true }()
+	defer c.Close()
 	err := call.Err()
 	if errors.Is(err, mcp.ErrAbortHandler) {
 		panic(http.ErrAbortHandler)
@@ -109,17 +107,33 @@ func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
 	buf := bufpool.Get()
 	defer buf.Put()
 	buf.B = call.Append(buf.B)
-	status := 0
-	if !c.started {
-		status = setErrorHeaders(ctx, c.w.Header(), err)
+	if c.accepted.JSON || endpoint.HasStatus(err) {
+		if c.Replace(func(w http.ResponseWriter) { writeResponse(ctx, w, err, buf.B) }) {
+			return
+		}
 	}
-	switch {
-	case status != 0:
-		writeMessage(c.w, status, buf.B)
-	case c.started || !c.accept.json:
-		_ = c.writeLocked(messageEvent("", buf.B)) // a client that has gone needs no response
+	_ = c.Write(endpoint.MessageEvent("", buf.B)) // a client that has gone needs no response
+}
+
+// writeResponse writes the response to a modern request as JSON.
+func writeResponse(ctx context.Context, w http.ResponseWriter, err error, message []byte) {
+	status := endpoint.SetErrorHeaders(ctx, w.Header(), err)
+	if status == 0 {
+		status = statusOf(err)
+	}
+	endpoint.WriteMessage(w, status, message)
+}
+
+// statusOf returns the HTTP status of a modern response. Errors for which the
+// specification names no status are sent with 200.
+func statusOf(err error) int {
+	switch mcp.CodeOf(err) {
+	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	case mcp.CodeMethodNotFound:
+		return http.StatusNotFound
 	default:
-		writeMessage(c.w, statusOf(err), buf.B)
+		return http.StatusOK
 	}
 }
 
@@ -139,7 +153,7 @@ func checkModern(req *mcp.Request) error {
 }
 
 func requireHeaders(req *mcp.Request) error {
-	keys := []string{headerVersion, headerMethod, headerName}
+	keys := []string{header.Version, header.Method, header.Name}
 	if !core.IsNamed(req.Method) {
 		keys = keys[:2]
 	}
@@ -158,30 +172,30 @@ func compareHeaders(req *mcp.Request) error {
 	if err := compareVersion(req); err != nil {
 		return err
 	}
-	if method := req.Header[headerMethod][0]; method != req.Method {
-		return headerMismatch(headerMethod, method, "method", req.Method)
+	if method := req.Header[header.Method][0]; method != req.Method {
+		return headerMismatch(header.Method, method, "method", req.Method)
 	}
 	if !core.IsNamed(req.Method) {
 		return nil
 	}
-	name, err := transport.DecodeHeaderValue(req.Header[headerName][0])
+	name, err := transport.DecodeHeaderValue(req.Header[header.Name][0])
 	if err != nil {
-		return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s: %w", headerName, err)
+		return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s: %w", header.Name, err)
 	}
 	if name != req.Name() {
-		return headerMismatch(headerName, name, "name or URI", req.Name())
+		return headerMismatch(header.Name, name, "name or URI", req.Name())
 	}
 	return nil
 }
 
 func compareVersion(req *mcp.Request) error {
-	values := req.Header[headerVersion]
+	values := req.Header[header.Version]
 	if len(values) == 0 || req.Version() == "" || values[0] == req.Version() {
 		return nil
 	}
-	return headerMismatch(headerVersion, values[0], "version", req.Version())
+	return headerMismatch(header.Version, values[0], "version", req.Version())
 }
 
-func headerMismatch(key, header, member, body string) error {
-	return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is %.80q, but the %s in the body is %.80q", key, header, member, body)
+func headerMismatch(key, value, member, body string) error {
+	return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is %.80q, but the %s in the body is %.80q", key, value, member, body)
 }

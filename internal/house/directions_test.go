@@ -35,6 +35,7 @@ var directions = []direction{
 	{from: "mcp/mcptest", never: []string{"middleware"}},
 	{from: "mcp/config", only: []string{"mcp/transport", "mcphttp", "mcpstdio", leaf}},
 	{from: "mcphttp", never: []string{"mcpstdio", "middleware"}},
+	{from: "mcphttp/internal/endpoint", only: []string{"mcp", "internal/serving", "mcphttp/internal/header", leaf}, never: []string{"internal/revision"}},
 	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},
 	{from: "middleware", only: []string{"mcp", leaf}},
 	{from: "jsonschema", only: []string{leaf}},

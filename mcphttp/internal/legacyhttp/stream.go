@@ -1,14 +1,13 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcphttp
+package legacyhttp
 
 import (
 	"cmp"
 	"container/list"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // stream is an event stream of a session: of one request, or the one that belongs to
@@ -35,14 +35,14 @@ type stream struct {
 	opts    *Options
 
 	mu         sync.Mutex
-	out        *eventWriter  // nil while no client is attached
-	onDetach   func()        // called in a goroutine of its own when nothing more is written to out; may be nil
-	firstKept  uint64        // position of the first event that was kept; 0 before that
-	registered bool          // this process finds it for clients that resume it
-	isPrimed   bool          // the log has begun: what is sent from now on has an ID
-	done       bool          // nothing more is sent
-	hasEnd     bool          // the log has the last message
-	log        *list.Element // in the keptLogs of the caller; nil before something was kept
+	out        *endpoint.EventWriter // nil while no client is attached
+	onDetach   func()                // called in a goroutine of its own when nothing more is written to out; may be nil
+	firstKept  uint64                // position of the first event that was kept; 0 before that
+	registered bool                  // this process finds it for clients that resume it
+	isPrimed   bool                  // the log has begun: what is sent from now on has an ID
+	done       bool                  // nothing more is sent
+	hasEnd     bool                  // the log has the last message
+	log        *list.Element         // in the keptLogs of the caller; nil before something was kept
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
@@ -97,7 +97,7 @@ func (st *stream) primeLocked(ctx context.Context) error {
 
 func (st *stream) writePrimeLocked(id string) {
 	if st.isResumable() {
-		_ = st.writeLocked((*eventWriter).write, primeEvent(id, st.opts.Retry)) // it is flushed with what follows
+		_ = st.writeLocked((*endpoint.EventWriter).Write, primeEvent(id, st.opts.Retry)) // it is flushed with what follows
 	}
 }
 
@@ -132,14 +132,14 @@ func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) err
 	if st.out == nil {
 		return err
 	}
-	if st.writeLocked((*eventWriter).send, messageEvent(id, message)) != nil {
+	if st.writeLocked((*endpoint.EventWriter).Send, endpoint.MessageEvent(id, message)) != nil {
 		return err
 	}
 	return nil
 }
 
 // writeLocked writes an event to the attached response, and detaches that if it fails.
-func (st *stream) writeLocked(write func(*eventWriter, *sse.Message) error, event *sse.Message) error {
+func (st *stream) writeLocked(write func(*endpoint.EventWriter, *sse.Message) error, event *sse.Message) error {
 	if st.out == nil {
 		return mcp.ErrNotDelivered
 	}
@@ -185,9 +185,9 @@ func (st *stream) finishAloneLocked(message []byte) {
 	switch {
 	case st.out == nil:
 	case len(message) == 0:
-		st.out.start()
+		st.out.Start()
 	default:
-		_ = st.out.write(messageEvent("", message)) // a client that has gone needs no response
+		_ = st.out.Write(endpoint.MessageEvent("", message)) // a client that has gone needs no response
 	}
 }
 
@@ -202,21 +202,23 @@ func (st *stream) closeUnused() bool {
 }
 
 // beat sends a heartbeat, which is not kept.
-func (st *stream) beat() {
+func (st *stream) Beat() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.done || st.out == nil {
 		return
 	}
 	st.registerLocked()
-	_ = st.primeLocked(context.Background())                // the next event tries again
-	_ = st.writeLocked((*eventWriter).send, commentEvent()) // a client that has gone needs none
+	_ = st.primeLocked(context.Background()) // the next event tries again
+	if st.out.SendComment() != nil {
+		st.dropClientLocked()
+	}
 }
 
 // attach replays to out what was sent after a position and makes it the response of the
 // stream, in place of the one before. onDetach is called when nothing more is written to
 // out. If attach fails, nothing has been written.
-func (st *stream) attach(ctx context.Context, out *eventWriter, position uint64, onDetach func()) error {
+func (st *stream) attach(ctx context.Context, out *endpoint.EventWriter, position uint64, onDetach func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err := st.replayLocked(ctx, out, position); err != nil {
@@ -232,7 +234,7 @@ func (st *stream) attach(ctx context.Context, out *eventWriter, position uint64,
 
 // replayLocked writes what was sent after a position. A store that has lost all events of a
 // stream does not report that for position 0, so isComplete checks it.
-func (st *stream) replayLocked(ctx context.Context, out *eventWriter, position uint64) error {
+func (st *stream) replayLocked(ctx context.Context, out *endpoint.EventWriter, position uint64) error {
 	e := st.session.events
 	if position == 0 && !e.shared {
 		if ok, err := e.isComplete(ctx, st.session.id, st.name, st.firstKept); !ok {
@@ -244,7 +246,7 @@ func (st *stream) replayLocked(ctx context.Context, out *eventWriter, position u
 }
 
 // detach detaches out, if it is attached, without a call of onDetach.
-func (st *stream) detach(out *eventWriter) {
+func (st *stream) detach(out *endpoint.EventWriter) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out == out {
@@ -252,41 +254,32 @@ func (st *stream) detach(out *eventWriter) {
 	}
 }
 
-// ErrNoStream is returned by [CloseStream] if there is no stream that could be
-// closed and come back to.
+// ErrNoStream is the error of CloseConnection if the client could not come back to the stream.
 var ErrNoStream = errors.New("mcphttp: the request has no stream that its client could come back to")
 
-// CloseStream closes the connection on which the client waits for the response to the
-// request of ctx. The request goes on, and the client reconnects for the response. Use it
-// to free the connection while a long request runs. The client must speak 2025-11-25 and
-// accept event streams; otherwise CloseStream returns [ErrNoStream].
-func CloseStream(ctx context.Context) error {
-	v := valuesFrom(ctx)
-	if v == nil || v.stream == nil || !v.stream.isResumable() {
+// CloseConnection closes the connection on which the client reads the stream. The client
+// connects again for the rest.
+func (st *stream) CloseConnection(ctx context.Context) error {
+	if !st.isResumable() {
 		return ErrNoStream
 	}
-	st := v.stream
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.done {
 		return ErrNoStream
 	}
 	if st.out != nil {
-		st.out.announceClose()
+		st.out.AnnounceClose()
 	}
 	st.registerLocked()
 	if st.primeLocked(ctx) != nil {
 		return ErrNoStream
 	}
 	if st.out != nil {
-		st.out.disconnect()
+		st.out.Disconnect()
 		st.dropClientLocked()
 	}
 	return nil
-}
-
-func newEventWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *eventWriter {
-	return &eventWriter{w: w, timeout: timeout, isHTTP2: r.ProtoMajor > 1}
 }
 
 // primeEvent returns an event without a message. It gives the client an ID to resume
@@ -304,65 +297,8 @@ func typedEvent(kind, data string) *sse.Message {
 	return event
 }
 
-// start writes the head of the response, unless that has been done. net/http sends it
-// with what follows.
-func (o *eventWriter) start() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.closed {
-		o.startLocked()
-	}
-}
-
-// write writes an event, which is sent with what follows.
-func (o *eventWriter) write(event *sse.Message) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.writeLocked(event)
-}
-
-// close marks the response as complete: nothing is written any more.
-func (o *eventWriter) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-}
-
-// announceClose tells the client, if the head of the response has not been written, that
-// its connection will be closed. Otherwise the client would send its next request on the
-// connection, which would be lost.
-func (o *eventWriter) announceClose() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.started && !o.isHTTP2 {
-		o.w.Header().Set("Connection", "close")
-	}
-}
-
-// disconnect ends the response although its handler has not returned.
-func (o *eventWriter) disconnect() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.startLocked()
-	_ = o.flushLocked() // a client that has gone needs nothing
-	o.err = mcp.ErrNotDelivered
-	conn, rw, err := o.control().Hijack()
-	if err != nil { // HTTP/2, which resets the stream when its deadline passes
-		_ = o.control().SetWriteDeadline(time.Unix(1, 0))
-		return
-	}
-	_ = conn.SetWriteDeadline(time.Now().Add(o.timeout))
-	_, _ = rw.WriteString("0\r\n\r\n") // the end of a chunked body
-	_ = rw.Flush()
-	_ = conn.Close()
-}
-
-// Streams returns the event streams of the sessions of an endpoint, in order.
-func (internals) Streams(endpoint any) (all []seam.Stream) {
-	h, ok := endpoint.(*Handler)
-	if !ok {
-		return nil
-	}
+// Streams returns the event streams of the sessions, in order.
+func (h *Handler) Streams() (all []seam.Stream) {
 	for _, s := range h.sessions.all() {
 		for _, st := range s.allStreams() {
 			all = append(all, st.describe())

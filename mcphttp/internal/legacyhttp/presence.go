@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcphttp
+package legacyhttp
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // This file fails the requests of replicas that were killed. A replica that has sessions
@@ -108,7 +109,7 @@ func (e *eventLog) isAbandoned(stream string) bool {
 
 // sendWill ends a stream that is abandoned. If its will has been trimmed, the error that ends
 // it names no request. The log is left as it is: a client that resumes the stream gets the same.
-func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *eventWriter) error {
+func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *endpoint.EventWriter) error {
 	last, err := e.readWill(ctx, session, stream)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *ev
 	if len(last) == 0 {
 		last = core.AppendError(nil, mcp.ID{}, errAbandoned)
 	}
-	return out.send(messageEvent("", last))
+	return out.Send(endpoint.MessageEvent("", last))
 }
 
 const (
@@ -129,13 +130,13 @@ var errTooLongToKeep = mcp.Errorf(mcp.CodeInternalError, "the response is too lo
 // keepEnd keeps the last message of a stream, which the store has not taken, in the
 // background: at another replica, a client may wait for it.
 func (h *Handler) keepEnd(ctx context.Context, st *stream, message []byte) {
-	if !h.requests.enter() {
+	if !h.Requests.Enter() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
-	stopClosing, stopSession := context.AfterFunc(h.closing, cancel), context.AfterFunc(st.session.legacy.Context(), cancel)
+	stopClosing, stopSession := context.AfterFunc(h.Closing, cancel), context.AfterFunc(st.session.legacy.Context(), cancel)
 	go func() {
-		defer h.requests.leave()
+		defer h.Requests.Leave()
 		defer cancel()
 		defer stopClosing()
 		defer stopSession()

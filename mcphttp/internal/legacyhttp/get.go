@@ -1,28 +1,29 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcphttp
+package legacyhttp
 
 import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
+	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // serveGet opens the standalone stream of a session, or resumes any of its streams.
 func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(headerSession) == "" {
-		writeNotAllowed(w, "there is no stream without a session; requests are sent with POST")
+	if r.Header.Get(header.Session) == "" {
+		endpoint.WriteNotAllowed(w, methods, "there is no stream without a session; requests are sent with POST")
 		return
 	}
-	if !requireStream(w, r) {
+	if _, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{Stream: true}); !ok {
 		return
 	}
 	s := h.sessionOf(w, r)
@@ -30,9 +31,9 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.sessions.release(s, r)
-	out := newEventWriter(w, r, h.opts.WriteTimeout)
-	defer out.close()
-	last := r.Header.Get(headerLastEventID)
+	out := h.NewEventWriter(w, r)
+	defer out.Close()
+	last := r.Header.Get(header.LastEventID)
 	if last == "" {
 		h.listen(r, s, out, nil)
 		return
@@ -40,7 +41,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 	name, position, ok := parseEventID(last)
 	switch {
 	case !ok:
-		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", headerLastEventID))
+		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", header.LastEventID))
 	case name == standaloneStream:
 		h.listen(r, s, out, &position)
 	default:
@@ -48,22 +49,8 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requireStream reports whether the client accepts an event stream and w can write one.
-// Otherwise it writes the response.
-func requireStream(w http.ResponseWriter, r *http.Request) bool {
-	if !acceptable(r.Header).stream {
-		writeError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", typeStream))
-		return false
-	}
-	if !canFlush(w) {
-		writeError(w, http.StatusInternalServerError, cannotStream(w))
-		return false
-	}
-	return true
-}
-
 // resume continues the stream of a request after a position.
-func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, name string, position uint64) {
+func (h *Handler) resume(r *http.Request, s *session, out *endpoint.EventWriter, name string, position uint64) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := s.streamOf(name)
@@ -76,9 +63,9 @@ func (h *Handler) resume(r *http.Request, s *session, out *eventWriter, name str
 		return
 	}
 	defer st.detach(out)
-	st.beat() // sends the head
-	defer startHeartbeat(&h.opts, st).stop()
-	defer context.AfterFunc(h.killed, cancel)()
+	st.Beat() // sends the head
+	defer h.StartHeartbeat(st).Stop()
+	defer context.AfterFunc(h.Killed, cancel)()
 	<-ctx.Done()
 }
 
@@ -88,16 +75,16 @@ const followInterval = time.Second
 // follow continues a stream that this process does not write: it is done, or another
 // replica writes it. It sends the events in the store until the stream ends or none of
 // its events is kept any more.
-func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *eventWriter, name string, position uint64) {
+func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *endpoint.EventWriter, name string, position uint64) {
 	position, done, err := s.events.replay(ctx, s.id, name, position, out)
 	h.finishReplay(out, err)
 	if err != nil || done || position == 0 || !s.events.shared { // 0: there never was such a stream
 		return
 	}
-	defer context.AfterFunc(h.closing, cancel)()
+	defer context.AfterFunc(h.Closing, cancel)()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	out.beat() // sends the head
-	defer startHeartbeat(&h.opts, out).stop()
+	out.Beat() // sends the head
+	defer h.StartHeartbeat(out).Stop()
 	for err == nil && !done {
 		isAbandoned := s.events.isAbandoned(name) // then what is in the log now is all
 		switch position, done, err = s.events.replay(ctx, s.id, name, position, out); {
@@ -112,19 +99,19 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 
 // finishReplay starts the response after a replay, or writes an error if the events are
 // not available.
-func (h *Handler) finishReplay(out *eventWriter, err error) {
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	switch {
-	case out.started:
-	case err == nil:
-		out.startLocked()
-	case errors.Is(err, store.ErrTrimmed):
-		writeError(out.w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or not any more", headerLastEventID))
-	default:
-		h.opts.Logger.Warn("mcphttp: events were not replayed", "error", err)
-		writeUnavailable(out.w, mcp.ID{}, mcp.Errorf(mcp.CodeInternalError, "the events could not be read; try again later"))
+func (h *Handler) finishReplay(out *endpoint.EventWriter, err error) {
+	if err == nil {
+		out.Start()
+		return
 	}
+	out.Replace(func(w http.ResponseWriter) {
+		if errors.Is(err, store.ErrTrimmed) {
+			endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or not any more", header.LastEventID))
+			return
+		}
+		h.Logger.Warn("mcphttp: events were not replayed", "error", err)
+		writeUnavailable(w, mcp.ID{}, mcp.Errorf(mcp.CodeInternalError, "the events could not be read; try again later"))
+	})
 }
 
 // standaloneStream is the name of the stream of a session that belongs to no request. All
@@ -154,25 +141,24 @@ type listener struct {
 	request    *http.Request // the GET
 	isDetached bool          // there is no client
 	position   *uint64       // the client resumes the stream from here; nil if it starts
-	refused    bool          // the response is an error
 
-	out       *eventWriter // nil if it is detached
+	out       *endpoint.EventWriter // nil if it is detached
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
-	heartbeat *heartbeat
+	heartbeat *endpoint.Heartbeat
 	hasLeft   atomic.Bool // the client has gone
 }
 
 func (h *Handler) newListener(r *http.Request, s *session) *listener {
 	l := &listener{handler: h, session: s, request: r}
-	l.ctx, l.cancel = context.WithCancelCause(detachedContext(r, new(requestValues)))
+	l.ctx, l.cancel = context.WithCancelCause(endpoint.DetachedContext(r, new(endpoint.Values)))
 	return l
 }
 
 // listen serves the standalone stream of a session until another GET takes it over, or
 // the client, the session or the server ends. It writes the head of the response when its
 // subscription is in place; the GET before it goes on until then.
-func (h *Handler) listen(r *http.Request, s *session, out *eventWriter, position *uint64) {
+func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter, position *uint64) {
 	l := h.newListener(r, s)
 	l.out, l.position = out, position
 	s.addListener(l)
@@ -180,19 +166,17 @@ func (h *Handler) listen(r *http.Request, s *session, out *eventWriter, position
 	defer l.finish()
 	stopConnection := context.AfterFunc(r.Context(), l.leave)
 	defer stopConnection()
-	defer afterExpiry(r, l.leave)()
-	s.legacy.Listen(l.ctx, originOf(r), l.stream, l.ready)
+	defer endpoint.AfterExpiry(r, l.leave)()
+	s.legacy.Listen(l.ctx, endpoint.OriginOf(r), l.stream, l.ready)
 }
 
 // finish ends the response. A GET that never had the stream ends as if it had got it.
 func (l *listener) finish() {
 	if l.heartbeat != nil {
-		l.heartbeat.stop()
+		l.heartbeat.Stop()
 	}
 	l.stream.detach(l.out)
-	if !l.refused {
-		l.out.start()
-	}
+	l.out.Start()
 }
 
 // ready is called when the subscription is in place. It takes the stream over from
@@ -204,28 +188,18 @@ func (l *listener) ready() {
 	case errors.Is(err, errSuperseded): // it has been cancelled
 		return
 	case err != nil:
-		l.refused = true
 		l.handler.finishReplay(l.out, err)
 		l.cancel(err)
 		return
 	case !l.isDetached:
-		l.heartbeat = startHeartbeat(&l.handler.opts, l.stream)
-		l.sendHead()
+		l.heartbeat = l.handler.StartHeartbeat(l.stream)
+		l.heartbeat.Now() // the head, with a comment: some proxies hold it back until there is a body
 	}
 	if before != nil {
 		before.cancel(mcp.ErrClosed)
 	} else if l.position != nil {
 		l.session.legacy.Missed(l.ctx)
 	}
-}
-
-// sendHead sends the head with a heartbeat, because some proxies hold it back until there is
-// a body. net/http needs much stack for that, which this goroutine would keep while it
-// waits for changes, so another one does it.
-func (l *listener) sendHead() {
-	var sending sync.WaitGroup
-	sending.Go(func() { l.heartbeat.beat() })
-	sending.Wait()
 }
 
 var errSuperseded = errors.New("mcphttp: a newer GET has the stream")
@@ -281,10 +255,10 @@ func (l *listener) leave() {
 func (l *listener) runDetached(before *listener) {
 	defer before.cancel(context.Canceled)
 	defer l.handler.sessions.release(l.session, nil)
-	defer l.handler.requests.leave()
+	defer l.handler.Requests.Leave()
 	defer l.session.removeListener(l)
 	defer time.AfterFunc(listenerGrace, func() { l.cancel(nil) }).Stop()
-	l.session.legacy.Listen(l.ctx, originOf(l.request), l.stream, l.ready)
+	l.session.legacy.Listen(l.ctx, endpoint.OriginOf(l.request), l.stream, l.ready)
 }
 
 // addListener makes l the next listener, in place of another one. The current one goes
@@ -304,7 +278,7 @@ func (s *session) setNextLocked(l *listener) {
 		s.standalone.stream = &stream{session: s, name: standaloneStream, opts: &l.handler.opts}
 	}
 	l.stream, s.standalone.next = s.standalone.stream, l
-	if l.handler.closing.Err() != nil {
+	if l.handler.Closing.Err() != nil {
 		l.cancel(mcp.ErrClosed) // Shutdown may have ended the listeners before this one was added
 	}
 }
@@ -327,7 +301,7 @@ func (s *session) promoteListener(l *listener) (before *listener, ok bool) {
 func (s *session) replaceListener(l, after *listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.standalone.current != l || s.standalone.next != nil || !l.handler.requests.enter() {
+	if s.standalone.current != l || s.standalone.next != nil || !l.handler.Requests.Enter() {
 		s.removeListenerLocked(l)
 		return false
 	}

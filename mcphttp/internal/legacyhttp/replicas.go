@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcphttp
+package legacyhttp
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // This file shares the state of sessions with other processes (replicas) through
@@ -101,7 +102,7 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	if json.Unmarshal(data, &rec) != nil {
 		return nil, nil // a record that cannot be read is no session
 	}
-	if !rec.principal().Is(principalOf(r)) {
+	if !rec.principal().Is(endpoint.PrincipalOf(r)) {
 		return nil, nil
 	}
 	return ss.adopt(r, id, &rec)
@@ -118,7 +119,7 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord) (*sess
 	if err := ss.makeRoomLocked(callerOf(r)); err != nil {
 		return nil, err
 	}
-	opts := ss.opts.legacy(id, principalOf(r))
+	opts := ss.opts.legacy(id, endpoint.PrincipalOf(r))
 	opts.State = &rec.State
 	s := ss.addLocked(id, r, opts)
 	s.lastStream = adoptedStreamBase()

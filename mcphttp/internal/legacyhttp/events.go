@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package mcphttp
+package legacyhttp
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // eventLog keeps what was sent on streams, for clients that resume them. Every stream
@@ -122,7 +123,7 @@ func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte
 
 // replay writes the events of a stream after a position. It returns the position of the
 // last one and whether that ends the stream.
-func (e *eventLog) replay(ctx context.Context, session, stream string, position uint64, out *eventWriter) (last uint64, done bool, err error) {
+func (e *eventLog) replay(ctx context.Context, session, stream string, position uint64, out *endpoint.EventWriter) (last uint64, done bool, err error) {
 	for {
 		records, err := e.read(ctx, session, stream, position, 0)
 		if err != nil || len(records) == 0 {
@@ -133,7 +134,7 @@ func (e *eventLog) replay(ctx context.Context, session, stream string, position 
 			if len(r.Data) == 0 || r.Data[0] == recordPrime {
 				continue
 			}
-			if err := out.send(messageEvent(eventID(stream, position), r.Data[1:])); err != nil {
+			if err := out.Send(endpoint.MessageEvent(eventID(stream, position), r.Data[1:])); err != nil {
 				return position, done, err
 			}
 			done = r.Data[0] == recordLast

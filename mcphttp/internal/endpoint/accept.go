@@ -1,0 +1,133 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package endpoint
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp/internal/header"
+)
+
+// Formats are those that a response may have.
+type Formats struct{ JSON, Stream bool }
+
+// ChooseFormats returns the formats that the client of r accepts and w can write, of those
+// that the response may have. If there are none, it writes the response and reports false.
+func ChooseFormats(w http.ResponseWriter, r *http.Request, may Formats) (chosen Formats, ok bool) {
+	accepted := accepted(r.Header)
+	chosen = Formats{JSON: may.JSON && accepted.JSON, Stream: may.Stream && accepted.Stream}
+	switch {
+	case chosen.Stream && !canFlush(w):
+		chosen.Stream = false
+		if !chosen.JSON {
+			WriteError(w, http.StatusInternalServerError, cannotStream(w))
+			return chosen, false
+		}
+	case !chosen.JSON && !chosen.Stream:
+		WriteError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", may))
+		return chosen, false
+	}
+	return chosen, true
+}
+
+// String names the media types.
+func (f Formats) String() string {
+	switch {
+	case !f.JSON:
+		return header.EventStream
+	case !f.Stream:
+		return header.JSON
+	}
+	return header.JSON + " or " + header.EventStream
+}
+
+// canFlush reports whether w, or a writer that it wraps, can send at once what is
+// written to it.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch f := w.(type) {
+		case http.Flusher, interface{ FlushError() error }:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = f.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+func cannotStream(w http.ResponseWriter) error {
+	return mcp.Errorf(mcp.CodeInternalError,
+		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", w)
+}
+
+// accepted reads the Accept headers. Without one, everything is accepted.
+func accepted(h http.Header) Formats {
+	values := h["Accept"]
+	if len(values) == 0 {
+		return Formats{true, true}
+	}
+	if len(values) == 1 && values[0] == header.JSON+", "+header.EventStream { // as nearly all clients send it
+		return Formats{true, true}
+	}
+	ranges := parseAccept(values)
+	return Formats{JSON: ranges.quality(header.JSON) > 0, Stream: ranges.quality(header.EventStream) > 0}
+}
+
+// mediaRange is an element of an Accept header.
+type mediaRange struct {
+	name    string
+	quality float64
+}
+
+type mediaRanges []mediaRange
+
+func parseAccept(values []string) mediaRanges {
+	var ranges mediaRanges
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, params, _ := strings.Cut(part, ";")
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name != "" {
+			ranges = append(ranges, mediaRange{name, parseQuality(params)})
+		}
+	}
+	return ranges
+}
+
+func parseQuality(params string) float64 {
+	for p := range strings.SplitSeq(params, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if !strings.EqualFold(key, "q") {
+			continue
+		}
+		if q, err := strconv.ParseFloat(value, 64); err == nil {
+			return q
+		}
+	}
+	return 1
+}
+
+// quality returns the quality of the most specific range that covers a media type.
+func (rs mediaRanges) quality(name string) float64 {
+	family, _, _ := strings.Cut(name, "/")
+	best, q := 0, 0.0
+	for _, r := range rs {
+		specific := 0
+		switch r.name {
+		case name:
+			specific = 3
+		case family + "/*":
+			specific = 2
+		case "*/*":
+			specific = 1
+		}
+		if specific > best {
+			best, q = specific, r.quality
+		}
+	}
+	return q
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package endpoint
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// deadlineWriter bounds the time that a client may take to read a response. The
+// deadline is set when the response starts, not when the request arrives, so a handler
+// may take as long as it needs. The deadline stays in place because net/http writes
+// small responses after the handler has returned. net/http removes it before the next
+// request of an HTTP/1 connection; on HTTP/2 it belongs to the stream. An EventWriter
+// sets a new deadline for each event.
+type deadlineWriter struct {
+	http.ResponseWriter
+	timeout time.Duration
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *deadlineWriter) WriteHeader(status int) {
+	control := http.NewResponseController(w.ResponseWriter)
+	_ = control.SetWriteDeadline(time.Now().Add(w.timeout)) // not all writers support deadlines
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// LimitTime replaces the timeouts of http.Server, which bound a whole request, by
+// BodyTimeout for the body and WriteTimeout for each write.
+func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	e.deadlines.check(w, r, e.Logger)
+	control := http.NewResponseController(w)
+	if r.ContentLength != 0 && e.BodyTimeout > 0 {
+		_ = control.SetReadDeadline(time.Now().Add(e.BodyTimeout)) // net/http removes it at the end of the body
+	}
+	switch {
+	case r.ProtoMajor > 1:
+		_ = control.SetWriteDeadline(time.Time{}) // http.Server's would reset the stream while the handler works
+	case r.Header["Expect"] != nil:
+		_ = control.SetWriteDeadline(time.Now().Add(e.WriteTimeout)) // net/http sends 100 Continue when the body is read
+	}
+	return &deadlineWriter{w, e.WriteTimeout}
+}
+
+// deadlineCheck warns if WriteTimeout cannot replace that of http.Server, because
+// middleware hides the deadlines of the response writer. It looks at the first request:
+// the middleware of all others is the same.
+type deadlineCheck struct{ done atomic.Bool }
+
+func (c *deadlineCheck) check(w http.ResponseWriter, r *http.Request, logger *slog.Logger) {
+	if c.done.Load() || c.done.Swap(true) {
+		return
+	}
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if server != nil && server.WriteTimeout > 0 && !hasDeadlines(w) {
+		logger.WarnContext(r.Context(), "mcphttp: http.Server.WriteTimeout will cut off streams and slow answers: "+
+			"the response writer has no Unwrap method, which the middleware that made it should add",
+			"writer", fmt.Sprintf("%T", w), "WriteTimeout", server.WriteTimeout)
+	}
+}
+
+// hasDeadlines reports whether w, or a writer that it wraps, has deadlines.
+func hasDeadlines(w http.ResponseWriter) bool {
+	for {
+		switch f := w.(type) {
+		case interface {
+			SetWriteDeadline(deadline time.Time) error
+		}:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = f.Unwrap()
+		default:
+			return false
+		}
+	}
+}

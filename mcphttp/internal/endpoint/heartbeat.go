@@ -1,0 +1,76 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package endpoint
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Beater is a response that is kept alive. Beat sends something that has no meaning.
+type Beater interface{ Beat() }
+
+// A Heartbeat keeps a response alive: it sends something at regular intervals.
+type Heartbeat struct {
+	opts     *Options
+	response Beater
+
+	mu    sync.Mutex  // held while fire calls Beat
+	timer *time.Timer // nil if it is stopped
+}
+
+// StartHeartbeat calls Beat at intervals of Options.Heartbeat until Stop is called, or never
+// if that is not positive. Each call has a goroutine of its own, so that a client that does
+// not read holds up no other one.
+func (e *Endpoint) StartHeartbeat(response Beater) *Heartbeat {
+	h := &Heartbeat{opts: &e.Options, response: response}
+	if h.opts.Heartbeat > 0 {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.timer = time.AfterFunc(h.opts.Heartbeat, h.fire)
+	}
+	return h
+}
+
+func (h *Heartbeat) fire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil && h.beat() {
+		h.timer.Reset(h.opts.Heartbeat)
+	}
+}
+
+// beat calls Beat on a goroutine that is not that of the request: a panic of the response
+// writer, which may be that of a middleware, would end the process. It reports whether there
+// was none.
+func (h *Heartbeat) beat() (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.opts.Logger.Error("mcphttp: the response writer panicked when a heartbeat was sent", "panic", fmt.Sprint(v))
+		}
+	}()
+	h.response.Beat()
+	return true
+}
+
+// Now calls Beat now, in a goroutine of its own, and waits for it. The stack that net/http
+// needs to send the head of a response goes with that goroutine: that of the request may
+// have to wait for a long time.
+func (h *Heartbeat) Now() {
+	var sending sync.WaitGroup
+	sending.Go(func() { h.beat() })
+	sending.Wait()
+}
+
+// Stop ends the heartbeat and waits for a call of Beat to return. It may be called more
+// than once, but not with a lock that Beat takes.
+func (h *Heartbeat) Stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer, h.response = nil, nil // the runtime may keep a stopped timer for a while, and what it refers to
+	}
+}

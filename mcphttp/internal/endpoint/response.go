@@ -1,0 +1,73 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp/internal/header"
+)
+
+// WriteMessage writes one JSON message as the whole response.
+func WriteMessage(w http.ResponseWriter, status int, message []byte) {
+	h := w.Header()
+	h.Set("Content-Type", header.JSON)
+	h.Set("Content-Length", strconv.Itoa(len(message)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(message) //nolint:gosec // it is JSON and says so; a client that has gone needs no answer
+}
+
+// WriteAccepted acknowledges a message that has no response.
+func WriteAccepted(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }
+
+// WriteError writes an error response that belongs to no request.
+func WriteError(w http.ResponseWriter, status int, err error) {
+	WriteMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
+}
+
+// WriteNotAllowed refuses the method of a request. Allow lists those that are served.
+func WriteNotAllowed(w http.ResponseWriter, allow, why string) {
+	w.Header().Set("Allow", allow)
+	WriteError(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+}
+
+// HasStatus reports whether HTTP has a status for err in every revision; see
+// [SetErrorHeaders].
+func HasStatus(err error) bool {
+	_, lacksScope := errors.AsType[*mcp.ScopeError](err)
+	_, isLimited := mcp.RetryAfter(err)
+	return lacksScope || isLimited
+}
+
+// SetErrorHeaders sets the headers of an error that HTTP has a status for and returns
+// that status. It returns 0 for any other error and for nil.
+func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
+	if err == nil {
+		return 0
+	}
+	if scope, ok := errors.AsType[*mcp.ScopeError](err); ok {
+		h.Set("WWW-Authenticate", challengeFor(ctx, scope.Required))
+		return http.StatusForbidden
+	}
+	if after, ok := mcp.RetryAfter(err); ok {
+		h.Set("Retry-After", strconv.FormatFloat(math.Ceil(after.Seconds()), 'f', 0, 64))
+		return http.StatusTooManyRequests
+	}
+	return 0
+}
+
+func challengeFor(ctx context.Context, scopes []string) string {
+	if challenge, _ := ctx.Value(challengeKey{}).(func([]string) string); challenge != nil {
+		return challenge(scopes)
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(strings.Join(scopes, " "))
+	return `Bearer error="insufficient_scope", scope="` + quoted + `"`
+}

@@ -1,0 +1,319 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyhttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
+	"github.com/go-psi/psi/mcphttp/internal/header"
+)
+
+var core = mcp.Internal(seam.Key{})
+
+// A Handler serves the requests of older revisions that arrive at an endpoint. Use [New] to
+// make one.
+type Handler struct {
+	*endpoint.Endpoint
+
+	opts     Options
+	sessions *sessions
+}
+
+// New returns a Handler for the endpoint e.
+func New(e *endpoint.Endpoint, opts Options) *Handler {
+	h := &Handler{Endpoint: e, opts: opts}
+	h.sessions = newSessions(e.MCP, &h.opts)
+	return h
+}
+
+// Sessions returns the sessions that are open in this process, in no order.
+func (h *Handler) Sessions() []*mcp.Session {
+	all := h.sessions.all()
+	public := make([]*mcp.Session, len(all))
+	for i, s := range all {
+		public[i] = s.legacy.Public()
+	}
+	return public
+}
+
+// EndStreams ends the standalone streams of all sessions without waiting for them.
+func (h *Handler) EndStreams() { h.sessions.endListeners() }
+
+// CloseSessions ends all sessions in this process. Requests that outlive it open none after
+// it.
+func (h *Handler) CloseSessions() { h.sessions.closeAll() }
+
+// Leftovers names what the handler has for sessions, "" if it has nothing, as it must be after
+// CloseSessions.
+func (h *Handler) Leftovers() string { return h.sessions.leftovers() }
+
+const methods = "POST, GET, DELETE, OPTIONS"
+
+// ServeHTTP serves a request that has no message.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet:
+		h.serveGet(w, r)
+	case http.MethodDelete:
+		h.serveDelete(w, r)
+	case http.MethodOptions:
+		w.Header().Set("Allow", methods)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		endpoint.WriteNotAllowed(w, methods, "the endpoint takes POST, GET and DELETE")
+	}
+}
+
+// ServePost serves one message.
+func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, c *Call) {
+	if legacyserver.IsInitialize(&c.Message) && r.Header.Get(header.Session) == "" {
+		h.initialize(w, r, c)
+		return
+	}
+	if c.session = h.sessionOf(w, r); c.session == nil {
+		return
+	}
+	defer h.sessions.release(c.session, r)
+	if c.Message.IsRequest() {
+		h.answer(w, r, c)
+		return
+	}
+	if err := h.sessions.relay(r.Context(), c.session, &c.Message); err != nil {
+		writeUnavailable(w, mcp.ID{}, err)
+		return
+	}
+	c.accept(endpoint.DetachedContext(r, &c.values))
+	c.call.Serve(noStream{})
+	endpoint.WriteAccepted(w)
+}
+
+// initialize opens a session, and keeps it if the handshake succeeds.
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
+	s, err := h.sessions.open(r)
+	if err != nil {
+		writeUnavailable(w, c.Message.ID, err)
+		return
+	}
+	defer h.sessions.release(s, r)
+	w.Header().Set(header.Session, s.id)
+	c.session = s
+	h.answer(w, r, c)
+	if !s.legacy.Initialized() || w.Header().Get(header.Session) == "" { // the client does not know it
+		s.legacy.Close()
+	}
+}
+
+// sessionOf returns the session that a request names; release must follow. If there is
+// none, it writes the response and returns nil.
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
+	id := r.Header.Get(header.Session)
+	if id == "" {
+		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
+			"the request belongs to no session and names no version for itself: send initialize first and repeat its %s, or name the version in params._meta", header.Session))
+		return nil
+	}
+	if v := r.Header.Get(header.Version); v != "" && revision.Parse(v) == revision.None {
+		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", header.Version, v, mcp.LegacyVersions()))
+		return nil
+	}
+	s, err := h.sessions.acquire(r, id)
+	switch {
+	case err != nil:
+		writeUnavailable(w, mcp.ID{}, err)
+	case s == nil:
+		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
+	}
+	return s
+}
+
+// writeUnavailable refuses a request that may succeed later.
+func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
+	w.Header().Set("Retry-After", "60")
+	endpoint.WriteMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
+}
+
+// ServeBatch serves an array of messages, which only revision 2025-03-26 has.
+func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+	if r.Header.Get(header.Session) == "" {
+		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s, r)
+	if !s.legacy.Batches() {
+		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+		return
+	}
+	h.answer(w, r, &Call{session: s, batch: body})
+}
+
+// serveDelete ends a session.
+func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(header.Session) == "" {
+		endpoint.WriteNotAllowed(w, methods, "there is nothing to delete: the request names no session")
+		return
+	}
+	s := h.sessionOf(w, r)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s, r)
+	h.sessions.end(r.Context(), s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// A Call is a message of an older revision, or a batch.
+type Call struct {
+	Message transport.Message // zero if it is a batch
+	Request *mcp.Request      // the message, if it is a request or a notification
+
+	batch   []byte // nil if it is a single message
+	session *session
+	call    *legacyserver.Call
+	values  endpoint.Values
+}
+
+// accept lets the session accept the message or the batch.
+func (c *Call) accept(ctx context.Context) {
+	session := c.session.legacy
+	switch {
+	case c.batch != nil:
+		c.call = session.AcceptBatch(ctx, c.batch, endpoint.OriginOf(c.values.HTTP))
+	case c.Request != nil:
+		c.call = session.AcceptRequest(ctx, c.Request)
+	default:
+		c.call = session.Accept(ctx, c.Message, endpoint.OriginOf(c.values.HTTP))
+	}
+}
+
+// answer serves a call and writes the response: JSON if nothing is sent before it,
+// otherwise an event stream that ends with it.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
+	may, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: true, Stream: true})
+	if !ok {
+		return
+	}
+	buf := bufpool.Get()
+	defer buf.Put()
+	ctx := endpoint.DetachedContext(r, &c.values)
+	c.accept(ctx)
+	if !may.Stream {
+		buf.B = c.serve(buf.B, noStream{})
+		if err := h.finishCall(ctx, w, c); err != nil {
+			writeUnavailable(w, c.Message.ID, err)
+			return
+		}
+		c.writeJSON(ctx, w, buf.B)
+		return
+	}
+	st := &stream{session: c.session, call: c.call, opts: &h.opts, out: h.NewEventWriter(w, r)}
+	c.values.Stream = st
+	heartbeat := h.StartHeartbeat(st)
+	defer heartbeat.Stop() // also if the handler panics
+	buf.B = c.serve(buf.B, st)
+	heartbeat.Stop()
+	if err := h.finishCall(ctx, w, c); err != nil && st.closeUnused() {
+		writeUnavailable(w, c.Message.ID, err)
+		return
+	}
+	if (may.JSON || c.lacksScope()) && st.closeUnused() {
+		c.writeJSON(ctx, w, buf.B)
+		return
+	}
+	if !st.finish(ctx, buf.B) {
+		h.keepEnd(ctx, st, bytes.Clone(buf.B))
+	}
+}
+
+// serve serves the call and appends the response to dst.
+func (c *Call) serve(dst []byte, out serving.Sender) []byte {
+	c.call.Serve(out)
+	return c.call.Append(dst)
+}
+
+// finishCall saves the session if the call may have changed it, before the client
+// knows: its next request may go to another replica. If that fails, a single request is to
+// be repeated, which does no harm. A handshake that has failed gives the client no session.
+func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call) error {
+	var err error
+	isHandshake := c.Message.Method == revision.Initialize
+	if c.session.legacy.Initialized() && (c.batch != nil || legacyserver.ChangesSession(&c.Message)) {
+		err = h.sessions.save(ctx, c.session)
+		if err == nil && !isHandshake {
+			h.sessions.announce(ctx, c.session)
+		}
+	}
+	if !c.session.legacy.Initialized() || isHandshake && err != nil {
+		w.Header().Del(header.Session)
+	}
+	if c.batch != nil {
+		return nil
+	}
+	return err
+}
+
+// writeJSON writes the response to a call, or none if the call was cancelled.
+func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte) {
+	if len(message) == 0 {
+		endpoint.WriteAccepted(w)
+		return
+	}
+	status := http.StatusOK
+	if endpoint.SetErrorHeaders(ctx, w.Header(), c.call.Err()) == http.StatusForbidden {
+		status = http.StatusForbidden // with any other status, clients of this era drop the message
+	}
+	endpoint.WriteMessage(w, status, message)
+}
+
+// lacksScope reports whether the handler refused the call for want of a scope.
+func (c *Call) lacksScope() bool {
+	_, ok := errors.AsType[*mcp.ScopeError](c.call.Err())
+	return ok
+}
+
+// noStream is the [serving.Sender] of a client that accepts no stream: it can only be sent
+// the response.
+type noStream struct{}
+
+// Send implements [serving.Sender].
+func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }
+
+// MayServeLate reports whether ServeLate may accept a request that arrives during
+// Shutdown.
+func (h *Handler) MayServeLate(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Header.Get(header.Session) != "" && h.Killed.Err() == nil
+}
+
+// mayHelp reports whether m can help a request in flight to end.
+func mayHelp(m *transport.Message) bool {
+	return m.IsResponse() || m.Method == mcp.NotificationCancelled && m.IsNotification()
+}
+
+// ServeLate accepts, while Shutdown waits, messages that help requests in flight to end:
+// answers to their questions, and cancellations. It refuses anything else.
+func (h *Handler) ServeLate(w http.ResponseWriter, r *http.Request, body []byte) {
+	if m, err := transport.ParseMessage(body); err == nil && h.MayServeLate(r) && mayHelp(&m) {
+		if s, _ := h.sessions.findLocal(r, r.Header.Get(header.Session)); s != nil {
+			defer h.sessions.release(s, r)
+			s.legacy.Accept(endpoint.DetachedContext(r, new(endpoint.Values)), m, endpoint.OriginOf(r)).Serve(noStream{})
+			endpoint.WriteAccepted(w)
+			return
+		}
+	}
+	endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+}

@@ -1,0 +1,264 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyhttp
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
+)
+
+// An SSEHandler serves HTTP+SSE at an endpoint; see [mcphttp.SSEHandler]. Use
+// [NewSSEHandler] to make one.
+type SSEHandler struct {
+	*endpoint.Endpoint
+
+	opts Options
+
+	mu       sync.Mutex
+	sessions map[string]*sseSession
+	callers  callers
+}
+
+// NewSSEHandler returns an SSEHandler for the endpoint e. Options about sessions that outlive
+// a connection have no effect.
+func NewSSEHandler(e *endpoint.Endpoint, opts Options) *SSEHandler {
+	return &SSEHandler{Endpoint: e, opts: opts, sessions: map[string]*sseSession{}, callers: callers{}}
+}
+
+// sseSession is one event stream and the session on it.
+type sseSession struct {
+	legacy *legacyserver.Session
+	out    *endpoint.EventWriter
+	cancel context.CancelFunc // ends the stream
+
+	initialized    chan struct{} // closed after the handshake
+	setInitialized func()
+	listening      chan struct{} // closed when its subscription is in place, or never will be
+	setListening   func()
+}
+
+func newSSESession(legacy *legacyserver.Session, out *endpoint.EventWriter, cancel context.CancelFunc) *sseSession {
+	s := &sseSession{legacy: legacy, out: out, cancel: cancel, initialized: make(chan struct{}), listening: make(chan struct{})}
+	s.setInitialized = sync.OnceFunc(func() { close(s.initialized) })
+	s.setListening = sync.OnceFunc(func() { close(s.listening) })
+	return s
+}
+
+// Send implements [serving.Sender].
+func (s *sseSession) Send(_ context.Context, message []byte) error {
+	err := s.out.Send(typedEvent("message", string(message)))
+	if err != nil {
+		s.cancel()
+	}
+	return err
+}
+
+// Beat implements [endpoint.Beater].
+func (s *sseSession) Beat() {
+	if s.out.SendComment() != nil {
+		s.cancel()
+	}
+}
+
+// ServeHTTP serves a stream or a message.
+func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = h.LimitTime(w, r)
+	body, ok := h.Receive(w, r)
+	if !ok {
+		return
+	}
+	if !h.Requests.Enter() {
+		endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+		return
+	}
+	defer h.Requests.Leave()
+	switch r.Method {
+	case http.MethodGet:
+		h.serveStream(w, r)
+	case http.MethodPost:
+		h.serveMessage(w, r, body)
+	default:
+		endpoint.WriteNotAllowed(w, "GET, POST", "the endpoint takes GET and POST")
+	}
+}
+
+// Sessions returns the sessions that are open, in no order.
+func (h *SSEHandler) Sessions() []*mcp.Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*mcp.Session, 0, len(h.sessions))
+	for _, s := range h.sessions {
+		all = append(all, s.legacy.Public())
+	}
+	return all
+}
+
+// Leftovers names what the handler has for sessions, "" if it has nothing, as it must be after
+// Shutdown.
+func (h *SSEHandler) Leftovers() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sessions) == 0 && len(h.callers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d sessions, %d callers", len(h.sessions), len(h.callers))
+}
+
+// sessionParam is the query parameter that names a session in the URL for messages.
+const sessionParam = "sessionId"
+
+// serveStream opens and serves one session.
+func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
+	if _, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{Stream: true}); !ok {
+		return
+	}
+	ctx, cancel := context.WithCancel(endpoint.WithValues(r.Context(), &endpoint.Values{HTTP: r}))
+	defer cancel()
+	defer context.AfterFunc(h.Killed, cancel)()
+	defer endpoint.AfterExpiry(r, cancel)()
+	id := rand.Text()
+	out := h.NewEventWriter(w, r)
+	defer out.Close()
+	s := newSSESession(legacyserver.New(h.MCP, h.opts.legacy(id, endpoint.PrincipalOf(r))), out, cancel)
+	defer s.legacy.Close()
+	defer context.AfterFunc(s.legacy.Context(), cancel)()
+	c := h.addSession(id, s, callerOf(r))
+	if c == nil {
+		writeUnavailable(w, mcp.ID{}, errTooManySessions)
+		return
+	}
+	defer h.removeSession(id, c)
+	h.runSession(ctx, endpoint.OriginOf(r), s, id)
+}
+
+// runSession sends the URL for messages and then what belongs to no request, until ctx is
+// done. The URL is relative to that of the stream, so that it is right behind any proxy.
+func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sseSession, id string) {
+	if s.out.Send(typedEvent("endpoint", "?"+sessionParam+"="+id)) != nil {
+		return
+	}
+	defer h.StartHeartbeat(s).Stop()
+	defer s.setListening()
+	select {
+	case <-ctx.Done():
+	case <-s.initialized:
+		s.legacy.Listen(ctx, from, s, s.setListening)
+	}
+}
+
+// addSession adds a session. It returns nil if there are too many: their streams keep all
+// sessions in use, so none can make room.
+func (h *SSEHandler) addSession(id string, s *sseSession, key callerKey) *caller {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sessions) >= h.opts.MaxSessions || h.callers.count(key) >= h.opts.MaxSessionsPerCaller {
+		return nil
+	}
+	h.sessions[id] = s
+	return h.callers.add(key)
+}
+
+func (h *SSEHandler) removeSession(id string, c *caller) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sessions, id)
+	h.callers.remove(c)
+}
+
+// sessionOf returns the session of a message, or nil if it is not known or belongs to
+// another caller.
+func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[r.URL.Query().Get(sessionParam)]
+	if s == nil || !s.legacy.Public().Principal().Is(endpoint.PrincipalOf(r)) {
+		return nil
+	}
+	return s
+}
+
+// serveMessage accepts one message. A response goes to the stream of the session.
+func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body []byte) {
+	s := h.sessionOf(r)
+	if s == nil {
+		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: open a stream by GET"))
+		return
+	}
+	ctx := endpoint.DetachedContext(r, new(endpoint.Values))
+	if transport.IsBatch(body) && s.legacy.Batches() {
+		h.serveInBackground(ctx, s, func() serving.Call { return s.legacy.AcceptBatch(ctx, body, endpoint.OriginOf(r)) })
+		endpoint.WriteAccepted(w)
+		return
+	}
+	m, err := transport.ParseMessage(body)
+	if err != nil {
+		endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
+		return
+	}
+	h.dispatch(ctx, r, s, m)
+	endpoint.WriteAccepted(w)
+}
+
+// dispatch serves a request in the background, because the client waits for the response
+// to its POST. It serves other messages before it returns. Those of the handshake are
+// among them: clients send the second without waiting for the answer to the first, and
+// must miss no change that comes after it.
+func (h *SSEHandler) dispatch(ctx context.Context, r *http.Request, s *sseSession, m transport.Message) {
+	from := endpoint.OriginOf(r)
+	if m.IsRequest() && !legacyserver.IsInitialize(&m) {
+		h.serveInBackground(ctx, s, func() serving.Call { return s.legacy.Accept(ctx, m, from) })
+		return
+	}
+	s.serve(ctx, s.legacy.Accept(ctx, m, from))
+	if legacyserver.IsInitialized(&m) && s.legacy.Initialized() {
+		s.setInitialized()
+		select {
+		case <-s.listening:
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// serve serves a call and sends the response.
+func (s *sseSession) serve(ctx context.Context, call serving.Call) {
+	call.Serve(s)
+	if message := call.Append(nil); len(message) > 0 {
+		_ = s.Send(ctx, message) // a client that has gone needs no response
+	}
+}
+
+// serveInBackground accepts a request now, in the order in which requests arrive, and
+// serves it in a goroutine that Shutdown waits for.
+func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, accept func() serving.Call) {
+	if !h.Requests.Enter() {
+		return
+	}
+	call := accept()
+	go func() {
+		defer h.Requests.Leave()
+		s.serve(ctx, call)
+	}()
+}
+
+// Shutdown ends all sessions and waits for their requests to end. If ctx is done before
+// that, it returns ctx's error.
+func (h *SSEHandler) Shutdown(ctx context.Context) error {
+	drained := h.Close()
+	h.Kill()
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
