@@ -204,9 +204,6 @@ func (c *Client) mustBeMade() {
 // any more. The context bounds connecting only.
 func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, error) {
 	c.mustBeMade()
-	if c.opts.Version != "" {
-		return c.ConnectVersion(ctx, t, c.opts.Version)
-	}
 	return c.connectRemembered(ctx, t)
 }
 

@@ -18,9 +18,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// connectRemembered connects to a server whose version is known if the client has connected
-// to it before.
+// connectRemembered connects to a server. Its version is known if the options have one, or
+// if the client has connected to it before.
 func (c *Client) connectRemembered(ctx context.Context, t transport.Transport) (*Conn, error) {
+	if c.opts.Version != "" {
+		return c.ConnectVersion(ctx, t, c.opts.Version)
+	}
 	version := c.versions.get(t)
 	if slices.Contains(LegacyVersions(), version) { // which is used as it is
 		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})

@@ -5,6 +5,7 @@ package house_test
 
 import (
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -84,6 +85,21 @@ func wrongImports(s source) []finding {
 			if ours && d.covers(s.dir()) && !d.allows(imported) {
 				found = append(found, s.at(spec, "package %s imports %s", s.dir(), imported))
 			}
+		}
+	}
+	return found
+}
+
+// wrongLegacyImports finds what has to be edited before the older revisions can be removed.
+func wrongLegacyImports(s source) []finding {
+	if s.isTest() || strings.HasPrefix(path.Base(s.path), "legacy") || strings.HasPrefix(path.Base(s.dir()), "legacy") {
+		return nil
+	}
+	var found []finding
+	for _, spec := range s.file.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value)
+		if imported, _ := strings.CutPrefix(name, module); belowAny(imported, []string{"internal/revision", "internal/legacyserver", "internal/legacyclient"}) {
+			found = append(found, s.at(spec, "%s imports %s", s.path, imported))
 		}
 	}
 	return found

@@ -75,6 +75,18 @@ var rules = []rule{
 		},
 	},
 	{
+		name:   "older revisions",
+		advice: "move it to a file or a package whose name begins with legacy, all of which go with the older revisions",
+		find:   eachFile(wrongLegacyImports),
+		examples: map[string]string{
+			"mcp/a.go":                   imports("internal/revision WRONG", "internal/legacyclient WRONG"),
+			"mcp/a_test.go":              imports("internal/revision"),
+			"mcp/legacy_a.go":            imports("internal/revision", "internal/legacyclient"),
+			"mcpstdio/a.go":              imports("internal/legacyserver WRONG", "internal/serving"),
+			"internal/legacyserver/a.go": imports("internal/revision"),
+		},
+	},
+	{
 		name:   "sleeping tests",
 		advice: "wait for what you wait for; for time itself use testing/synctest and receive from time.After",
 		find:   eachFile(sleeps),
