@@ -196,16 +196,7 @@ func playHandshake(t *testing.T, text *bytes.Buffer, version string) {
 		})
 		return got
 	}
-	playVariants(t, text, method, result, open)
-}
-
-// playVariants writes what play returns for JSON, and how that differs for variants of it.
-func playVariants(t *testing.T, text *bytes.Buffer, name, object string, play func(object string) string) {
-	expected := play(object)
-	fmt.Fprintf(text, "> %s %s\n  %s\n", name, object, expected)
-	for _, v := range golden.Variants(t, object) {
-		golden.WriteDifference(text, v.Name, expected, play(v.Text))
-	}
+	golden.PlayVariants(t, text, method, result, open)
 }
 
 // withOddServer calls fn with a connection to an oddServer, and what is heard there.
@@ -239,7 +230,7 @@ func playResults(t *testing.T, text *bytes.Buffer, version string) {
 			continue
 		}
 		withOddServer(t, version, func(t *testing.T, c *mcp.Conn, s *oddServer, _ *[]string) {
-			playVariants(t, text, method, s.results[method], func(result string) string {
+			golden.PlayVariants(t, text, method, s.results[method], func(result string) string {
 				s.results[method] = result
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -254,7 +245,7 @@ func playResults(t *testing.T, text *bytes.Buffer, version string) {
 func playQuestions(t *testing.T, text *bytes.Buffer, version string) {
 	for _, name := range []string{"form", "url", "sample", "roots"} {
 		withOddServer(t, version, func(t *testing.T, c *mcp.Conn, s *oddServer, heard *[]string) {
-			playVariants(t, text, name, questions[name], func(question string) string {
+			golden.PlayVariants(t, text, name, questions[name], func(question string) string {
 				*heard, s.heard = nil, nil
 				if isModern(version) {
 					s.next = `{"resultType":"input_required","requestState":"s","inputRequests":{"q":` + question + `}}`
@@ -295,7 +286,7 @@ func answerIn(message string) string {
 func playNotes(t *testing.T, text *bytes.Buffer, version string) {
 	for _, note := range notes {
 		withOddServer(t, version, func(t *testing.T, c *mcp.Conn, s *oddServer, heard *[]string) {
-			playVariants(t, text, "note", note, func(note string) string {
+			golden.PlayVariants(t, text, "note", note, func(note string) string {
 				*heard, s.before = nil, note
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()

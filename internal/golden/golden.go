@@ -40,6 +40,17 @@ func Check(t *testing.T, name, text string) {
 	t.Fatalf("%s has %d lines, got %d", file, len(lines), len(got))
 }
 
+// PlayVariants writes what play returns for an object, and how that differs for variants
+// of it.
+func PlayVariants(t *testing.T, w io.Writer, name, object string, play func(object string) string) {
+	t.Helper()
+	expected := play(object)
+	_, _ = fmt.Fprintf(w, "> %s %s\n  %s\n", name, object, expected)
+	for _, v := range Variants(t, object) {
+		WriteDifference(w, v.Name, expected, play(v.Text))
+	}
+}
+
 // WriteDifference writes what a variant of an input changes in its outcome, if it does:
 // the part that differs, or the whole outcome if that is shorter.
 func WriteDifference(w io.Writer, variant, expected, got string) {

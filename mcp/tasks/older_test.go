@@ -7,20 +7,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/tasks"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 const r202511 = "2025-11-25"
 
@@ -93,17 +90,7 @@ func TestOlderConversation(t *testing.T) {
 		c.about("tasks/result", waits)
 		c.call("tasks/list", `{}`)
 
-		got := c.golden()
-		const golden = "testdata/older.golden"
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil || got != string(want) {
-			t.Errorf("the conversation was (see %s, -update writes it):\n%s\n%v", golden, got, err)
-		}
+		golden.Check(t, "older", c.golden())
 	})
 }
 
