@@ -145,18 +145,19 @@ func (s *session) callTool(ctx context.Context, m *transport.Outgoing) (*transpo
 	if err != nil {
 		return nil, err
 	}
-	asTask := func() (*transport.Message, error) {
-		if declared {
-			return s.createTask(ctx, m)
-		}
-		return s.driveTask(ctx, m)
+	callAsTask := s.driveTask
+	if declared {
+		callAsTask = s.createTask
 	}
 	if support == taskRequired || support == taskOptional && declared {
-		return asTask()
+		return callAsTask(ctx, m)
 	}
 	r, err := s.callForwarding(ctx, m)
-	if err == nil && r.Error != nil && r.Error.Code == codeMethodNotFound && support == "" {
-		return asTask() // the tool was not called
+	if err == nil && r.Error != nil && r.Error.Code == codeMethodNotFound && support == "" { // the tool was not called
+		again := *m
+		again.ID = s.conn.client.NextID() // a session has an ID once
+		r, err = callAsTask(ctx, &again)
+		r = withID(r, m.ID)
 	}
 	return r, err
 }
