@@ -68,11 +68,13 @@ func cannotStream(w http.ResponseWriter) error {
 // accepted reads the Accept headers. Without one, everything is accepted.
 func accepted(h http.Header) Formats {
 	values := h["Accept"]
-	if len(values) == 0 {
+	switch {
+	case len(values) == 0:
 		return Formats{true, true}
-	}
-	if len(values) == 1 && values[0] == header.JSON+", "+header.EventStream { // as nearly all clients send it
+	case len(values) == 1 && values[0] == header.JSON+", "+header.EventStream: // as nearly all clients send it
 		return Formats{true, true}
+	case len(values) == 1 && values[0] == header.EventStream: // as they send it for a stream
+		return Formats{Stream: true}
 	}
 	ranges := parseAccept(values)
 	return Formats{JSON: ranges.quality(header.JSON) > 0, Stream: ranges.quality(header.EventStream) > 0}
