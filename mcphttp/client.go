@@ -72,20 +72,6 @@ func NewTransport(url string, opts *TransportOptions) transport.Transport {
 	}}
 }
 
-// NewSSETransport returns a [transport.Transport] to a server that speaks HTTP+SSE, the
-// deprecated transport of 2024-11-05. It opens one event stream, on which the server
-// sends everything, and posts messages to the URL that the first event names, which must
-// have the same origin. A connection ends with its stream. The options may be nil.
-func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
-	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
-		w, err := openSSEWire(ctx, wire{newClientConn(ctx, receive), p})
-		if err != nil {
-			return nil, err // not a nil *sseWire
-		}
-		return w, nil
-	}}
-}
-
 type httpTransport struct {
 	url  string
 	opts TransportOptions

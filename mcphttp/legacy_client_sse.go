@@ -16,6 +16,20 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
+// NewSSETransport returns a [transport.Transport] to a server that speaks HTTP+SSE, the
+// deprecated transport of 2024-11-05. It opens one event stream, on which the server
+// sends everything, and posts messages to the URL that the first event names, which must
+// have the same origin. A connection ends with its stream. The options may be nil.
+func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
+	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
+		w, err := openSSEWire(ctx, wire{newClientConn(ctx, receive), p})
+		if err != nil {
+			return nil, err // not a nil *sseWire
+		}
+		return w, nil
+	}}
+}
+
 // sseWire is a connection in HTTP+SSE, the transport of 2024-11-05: one stream for all
 // messages of the server, and a URL to post to. It ends with its stream.
 type sseWire struct {
