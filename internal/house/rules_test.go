@@ -83,6 +83,8 @@ var rules = []rule{
 			"mcp/a_test.go":              imports("internal/revision"),
 			"mcp/legacy_a.go":            imports("internal/revision", "internal/legacyclient"),
 			"mcpstdio/a.go":              imports("internal/legacyserver WRONG", "internal/serving"),
+			"mcphttp/handler.go":         imports("mcphttp/internal/legacyhttp"),
+			"mcphttp/a.go":               imports("mcphttp/internal/legacyhttp WRONG"),
 			"internal/legacyserver/a.go": imports("internal/revision"),
 		},
 	},
