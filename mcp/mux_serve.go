@@ -42,7 +42,7 @@ func builtin(method string) func(*registry, context.Context, *Request) (Result, 
 func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
 	s := g.load()
 	if e := s.tools[req.Name()]; e != nil {
-		req.sharedCall().isRouted.Store(true)
+		req.setRouted()
 		return e.handler.ServeMCP(ctx, req)
 	}
 	if m := s.mountOf("tool", req.Name()); m != nil {
@@ -54,7 +54,7 @@ func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
 func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) {
 	s := g.load()
 	if e := s.prompts[req.Name()]; e != nil {
-		req.sharedCall().isRouted.Store(true)
+		req.setRouted()
 		return e.handler.ServeMCP(ctx, req)
 	}
 	if m := s.mountOf("prompt", req.Name()); m != nil {
@@ -66,7 +66,7 @@ func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) 
 func (g *registry) readResource(ctx context.Context, req *Request) (Result, error) {
 	s := g.load()
 	if e, path := s.resource(req.Name()); e != nil {
-		req.sharedCall().isRouted.Store(true)
+		req.setRouted()
 		if e.template != nil {
 			req = req.Clone()
 			req.path = path

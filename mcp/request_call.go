@@ -95,12 +95,24 @@ func (r *Request) sharedCall() *call {
 }
 
 // taskTerms returns what the request demands of tasks, nil if nothing.
-func (r *Request) taskTerms() *tasking.Terms { return r.sharedCall().terms }
+func (r *Request) taskTerms() *tasking.Terms {
+	if r.call == nil {
+		return nil
+	}
+	return r.call.terms
+}
 
 // IsRouted reports whether a [Mux] has found the tool, prompt or resource that r names,
 // possibly in a mux mounted there. Middleware can tell names that exist from names that
 // clients make up, after the next handler has returned, even if it returned an error.
 func (r *Request) IsRouted() bool { return r.sharedCall().isRouted.Load() }
+
+// setRouted makes IsRouted return true.
+func (r *Request) setRouted() {
+	if r.call != nil {
+		r.call.isRouted.Store(true)
+	}
+}
 
 // Notify sends a notification about the request on the request's own stream.
 // Params are as in [NewRequest]. After the handler has returned, and on requests
