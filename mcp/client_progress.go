@@ -33,15 +33,14 @@ const maxProgress = 256
 // It returns the progress token of the call, which is zero if there is no listener. Stop
 // removes the listener and waits for its functions.
 func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
-	l := &callListener{clock: callclock.FromContext(ctx)}
-	l.progress = progressOf(ctx, req)
-	if req.LogLevel() != "" {
-		l.log = func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
-	}
-	if l.progress == nil && l.log == nil && l.clock == nil {
+	progress, clock, wantsLog := progressOf(ctx, req), callclock.FromContext(ctx), req.LogLevel() != ""
+	if progress == nil && clock == nil && !wantsLog {
 		return ID{}, func() {}
 	}
-	l.queue = newSerialQueue(maxProgress, c.logPanic)
+	l := &callListener{progress: progress, clock: clock, queue: newSerialQueue(maxProgress, c.logPanic)}
+	if wantsLog {
+		l.log = func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
+	}
 	l.queue.dropOldest = true
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -80,7 +80,7 @@ func (c *inProcessConn) serve(ctx context.Context, m *transport.Message) []byte 
 	if err == nil {
 		res, err = serve(ctx, c.handler, req, &inProcessStream{c, req.ID}, slog.Default())
 	}
-	return appendResponse(nil, req, res, err)
+	return appendResponse(make([]byte, 0, 512), req, res, err)
 }
 
 // Send implements [transport.Conn]. It returns when the message has been processed. A client of
