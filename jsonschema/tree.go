@@ -79,7 +79,7 @@ func (r *treeReader) value() any {
 		return r.array()
 	case '"':
 		if quoted := r.scan.Value(); quoted != nil {
-			return string(jsonscan.Unquote(quoted))
+			return jsonscan.Text(quoted)
 		}
 	case '0':
 		return r.number(r.scan.Value())

@@ -80,9 +80,9 @@ func TestAllocations(t *testing.T) {
 }
 
 const (
-	callBudget   = 14
-	listBudget   = 8
-	clientBudget = 21
+	callBudget   = 12
+	listBudget   = 7
+	clientBudget = 19
 )
 
 func BenchmarkCallTool(b *testing.B) {

@@ -262,7 +262,7 @@ func (a *asking) readState(ctx context.Context, memory *replay.Memory) error {
 		a.unbound = given
 		return nil
 	}
-	state, err := a.sealer.open(ctx, a.req, string(jsonscan.Unquote(token)))
+	state, err := a.sealer.open(ctx, a.req, jsonscan.Text(token))
 	if err != nil {
 		return err
 	}

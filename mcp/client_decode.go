@@ -57,7 +57,7 @@ func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtens
 		if member[0] != '"' {
 			return nil, errors.New("the member resultType is not a string")
 		}
-		kind = string(jsonscan.Unquote(member))
+		kind = jsonscan.Text(member, ResultComplete)
 	}
 	if res := decodeExtension(method, kind, raw, extensions); res != nil {
 		return res, nil

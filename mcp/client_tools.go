@@ -80,7 +80,7 @@ func (p *toolPlans) headers(req *Request) []transport.HeaderParam {
 		switch {
 		case value == nil:
 		case value[0] == '"':
-			params = append(params, transport.HeaderParam{Key: h.key, Value: string(jsonscan.Unquote(value))})
+			params = append(params, transport.HeaderParam{Key: h.key, Value: jsonscan.Text(value)})
 		default:
 			params = append(params, transport.HeaderParam{Key: h.key, Value: string(value)})
 		}

@@ -191,7 +191,7 @@ func contentTypeOf(raw json.RawMessage) (kind string, ok bool) {
 	if len(quoted) <= len(`""`) || quoted[0] != '"' {
 		return "", false
 	}
-	return string(jsonscan.Unquote(quoted)), true
+	return jsonscan.Text(quoted, "text"), true
 }
 
 var errNilContent = errors.New("mcp: nil content")

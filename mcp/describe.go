@@ -129,7 +129,7 @@ func rootType(schema []byte) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}
-	return string(jsonscan.Unquote(raw))
+	return jsonscan.Text(raw)
 }
 
 func describePrompt(e *entry) error {

@@ -34,7 +34,7 @@ func (mt *mount) openState(ctx context.Context, req, inner *Request) (*Request, 
 	if _, isMux := mt.handler.(*Mux); isMux || raw == nil {
 		return inner, nil
 	}
-	state, err := mt.parent.sealer.open(ctx, req, string(jsonscan.Unquote(raw)))
+	state, err := mt.parent.sealer.open(ctx, req, jsonscan.Text(raw))
 	if err != nil {
 		return nil, err
 	}

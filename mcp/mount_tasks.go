@@ -106,7 +106,7 @@ func taskIDOf(task json.RawMessage) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}
-	return string(jsonscan.Unquote(raw))
+	return jsonscan.Text(raw)
 }
 
 // renameTask returns a result that is a task of the mount, as one of the mux.

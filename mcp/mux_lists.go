@@ -392,7 +392,7 @@ func (s *sealer) cursor(req *Request) (*cursor, error) {
 	case given[0] != '"':
 		return nil, Errorf(CodeInvalidParams, "params.cursor must be a string")
 	}
-	raw, err := s.ring.Open(string(jsonscan.Unquote(given)), s.listBinding(req))
+	raw, err := s.ring.Open(jsonscan.Text(given), s.listBinding(req))
 	if err != nil || unmarshal(raw, c) != nil {
 		return nil, badCursor()
 	}

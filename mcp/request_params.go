@@ -213,7 +213,7 @@ func (m *subject) scan(s *jsonscan.Scanner, start int) {
 	case kind != '"':
 		m.invalid = true
 	case value != nil:
-		*m = subject{text: string(jsonscan.Unquote(value)), at: at - start, to: s.Offset() - start}
+		*m = subject{text: jsonscan.Text(value), at: at - start, to: s.Offset() - start}
 	}
 }
 
@@ -253,7 +253,7 @@ func (r *Request) scanMetaMember(s *jsonscan.Scanner) *Error {
 		var version json.RawMessage
 		err := scanTyped(s, '"', &version, "_meta: "+MetaProtocolVersion+" must be a string")
 		if version != nil {
-			r.peer.version = string(jsonscan.Unquote(version))
+			r.peer.version = jsonscan.Text(version, LatestVersion)
 		}
 		return err
 	case MetaClientCapabilities:

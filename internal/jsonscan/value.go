@@ -237,6 +237,18 @@ func Unquote(quoted []byte) []byte {
 	return append(out, in...)
 }
 
+// Text decodes a valid JSON string, its quotes included. If the result is one of known, that
+// is returned, and nothing is allocated.
+func Text(quoted []byte, known ...string) string {
+	text := Unquote(quoted)
+	for _, k := range known {
+		if string(text) == k {
+			return k
+		}
+	}
+	return string(text)
+}
+
 // appendEscape decodes the escape at the start of in and tells its length.
 func appendEscape(out, in []byte) ([]byte, int) {
 	switch c := in[1]; c {

@@ -89,7 +89,7 @@ func text(raw json.RawMessage) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}
-	return string(jsonscan.Unquote(raw))
+	return jsonscan.Text(raw)
 }
 
 // missingResource translates the error of an older server for a missing resource, which

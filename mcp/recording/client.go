@@ -218,7 +218,7 @@ func text(raw json.RawMessage) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}
-	return string(jsonscan.Unquote(raw))
+	return jsonscan.Text(raw)
 }
 
 // await waits until a call is done.

@@ -65,7 +65,7 @@ func (id ID) Canonical() ID {
 		if !strings.Contains(id.token, `\`) {
 			return id
 		}
-		return StringID(string(jsonscan.Unquote([]byte(id.token))))
+		return StringID(jsonscan.Text([]byte(id.token)))
 	case id.token != "-0" && !strings.ContainsAny(id.token, ".eE"):
 		return id
 	}

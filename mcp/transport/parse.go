@@ -173,7 +173,7 @@ func (e *envelope) message() (Message, *MessageError) {
 	case e.id != nil && !ok:
 		return e.refuse(m, `the member "id" must be a string or an integer`)
 	}
-	m.Method, m.Params = string(jsonscan.Unquote(e.method)), e.params
+	m.Method, m.Params = jsonscan.Text(e.method, "tools/call"), e.params
 	return m, nil
 }
 
@@ -235,7 +235,7 @@ func (e *envelope) refuse(m Message, why string) (Message, *MessageError) {
 	switch {
 	case m.ID.IsZero():
 	case isMethod(e.method):
-		err.Message.Method = string(jsonscan.Unquote(e.method))
+		err.Message.Method = jsonscan.Text(e.method)
 	case e.result != nil || e.failure != nil:
 		err.Message.ID, err.Response = m.ID.Canonical(), true
 	}

@@ -43,7 +43,7 @@ func salvage(head, tail []byte) (m Message, isResponse bool) {
 	case id.IsZero() || found.twice:
 		return Message{}, false
 	case isMethod(found.method) && jsonscan.Valid(found.method, 0) == nil:
-		return Message{ID: id, Method: string(jsonscan.Unquote(found.method))}, false
+		return Message{ID: id, Method: jsonscan.Text(found.method)}, false
 	case found.method == nil && (found.answer || len(tail) > 0):
 		return Message{ID: id.Canonical()}, true
 	}
