@@ -34,8 +34,13 @@ func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 		case id != "" && len(id) != idLength: // of a server that is mounted
 			return elsewhere(next.ServeMCP(ctx, req))
 		}
-		serve := map[string]func(context.Context, *mcp.Request) (mcp.Result, error){MethodGet: m.get, MethodUpdate: m.update, MethodCancel: m.cancelTask}
-		return serve[req.Method](ctx, req)
+		switch req.Method {
+		case MethodUpdate:
+			return m.update(ctx, req)
+		case MethodCancel:
+			return m.cancelTask(ctx, req)
+		}
+		return m.get(ctx, req)
 	})
 }
 
