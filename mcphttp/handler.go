@@ -57,11 +57,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.Requests.Leave()
-	if r.Method != http.MethodPost {
-		h.legacy.ServeHTTP(w, r)
-		return
+	switch r.Method {
+	case http.MethodPost:
+		h.servePost(w, r, body)
+	case http.MethodGet:
+		h.legacy.ServeGet(w, r)
+	case http.MethodDelete:
+		h.legacy.ServeDelete(w, r)
+	case http.MethodOptions:
+		w.Header().Set("Allow", legacyhttp.Methods)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		endpoint.WriteNotAllowed(w, legacyhttp.Methods, "the endpoint takes POST, GET and DELETE")
 	}
-	h.servePost(w, r, body)
 }
 
 // servePost serves one message of either era, or a batch.

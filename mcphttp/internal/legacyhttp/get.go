@@ -17,10 +17,10 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// serveGet opens the standalone stream of a session, or resumes any of its streams.
-func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
+// ServeGet opens the standalone stream of a session, or resumes any of its streams.
+func (h *Handler) ServeGet(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(header.Session) == "" {
-		endpoint.WriteNotAllowed(w, methods, "there is no stream without a session; requests are sent with POST")
+		endpoint.WriteNotAllowed(w, Methods, "there is no stream without a session; requests are sent with POST")
 		return
 	}
 	if _, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{Stream: true}); !ok {

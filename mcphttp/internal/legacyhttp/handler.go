@@ -59,22 +59,8 @@ func (h *Handler) CloseSessions() { h.sessions.closeAll() }
 // CloseSessions.
 func (h *Handler) Leftovers() string { return h.sessions.leftovers() }
 
-const methods = "POST, GET, DELETE, OPTIONS"
-
-// ServeHTTP serves a request that has no message.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.Method {
-	case http.MethodGet:
-		h.serveGet(w, r)
-	case http.MethodDelete:
-		h.serveDelete(w, r)
-	case http.MethodOptions:
-		w.Header().Set("Allow", methods)
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		endpoint.WriteNotAllowed(w, methods, "the endpoint takes POST, GET and DELETE")
-	}
-}
+// Methods are those that the endpoint serves.
+const Methods = "POST, GET, DELETE, OPTIONS"
 
 // ServePost serves one message.
 func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, c *Call) {
@@ -162,10 +148,10 @@ func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte
 	h.answer(w, r, &Call{session: s, batch: body})
 }
 
-// serveDelete ends a session.
-func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request) {
+// ServeDelete ends a session.
+func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(header.Session) == "" {
-		endpoint.WriteNotAllowed(w, methods, "there is nothing to delete: the request names no session")
+		endpoint.WriteNotAllowed(w, Methods, "there is nothing to delete: the request names no session")
 		return
 	}
 	s := h.sessionOf(w, r)
