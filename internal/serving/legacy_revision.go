@@ -11,7 +11,7 @@ import (
 )
 
 // IsModern reports whether a request belongs to the newest revision: it names the
-// revision itself, or the header of its transport does, which is "" if there is none.
+// revision itself, or the header of its transport does, which is "" without one.
 // Outside of a session the methods of the newest revision do as well, so that their
 // errors say what is missing. This is the one place where that is decided.
 func IsModern(req *mcp.Request, header string, inSession bool) bool {

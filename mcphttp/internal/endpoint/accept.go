@@ -16,7 +16,7 @@ import (
 type Formats struct{ JSON, Stream bool }
 
 // ChooseFormats returns the formats that the client of r accepts and w can write, of those
-// that the response may have. If there are none, it writes the response and reports false.
+// that the response may have. If it can have no format, it writes the response and reports false.
 func ChooseFormats(w http.ResponseWriter, r *http.Request, may Formats) (chosen Formats, ok bool) {
 	accepted := accepted(r.Header)
 	chosen = Formats{JSON: may.JSON && accepted.JSON, Stream: may.Stream && accepted.Stream}

@@ -271,7 +271,7 @@ func (ss *sessions) closeAll() {
 	ss.stopIfEmptyLocked()
 }
 
-// leftovers names what there is, "" if nothing.
+// leftovers is [Handler.Leftovers].
 func (ss *sessions) leftovers() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
