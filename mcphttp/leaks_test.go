@@ -39,10 +39,8 @@ func watchContexts(t testing.TB) *contexts {
 	t.Helper()
 	c := new(contexts)
 	t.Cleanup(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		limit := time.After(time.Second)
-		for _, u := range c.open {
+		for _, u := range c.all() {
 			select {
 			case <-u.Done():
 			case <-limit:
@@ -52,6 +50,14 @@ func watchContexts(t testing.TB) *contexts {
 		}
 	})
 	return c
+}
+
+// all returns the contexts of this moment. No lock is held while they are waited for: in a
+// bubble of synctest, a goroutine that wants it would stop the clock.
+func (c *contexts) all() []use {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.open)
 }
 
 func (c *contexts) watch(ctx context.Context, of string) {

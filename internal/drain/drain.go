@@ -3,69 +3,59 @@
 
 package drain
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A Tracker counts work in flight. The zero Tracker is ready to use. Its methods are safe
 // for concurrent use.
 type Tracker struct {
-	mu      sync.Mutex
-	active  int
-	drained chan struct{} // nil before Drain; closed once when nothing is in flight after it
-	idle    bool          // drained is closed
+	active  atomic.Int64 // the work in flight, plus draining after Drain
+	once    sync.Once    // makes drained, before draining is added
+	idle    sync.Once    // closes drained
+	drained chan struct{}
 }
+
+// draining is more than all the work there can be.
+const draining = 1 << 62
 
 // Enter starts a piece of work, which Leave must end. It reports false after Drain.
 func (t *Tracker) Enter() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.drained != nil {
-		return false
+	if t.active.Add(1) < draining {
+		return true
 	}
-	t.active++
-	return true
+	t.Leave()
+	return false
 }
 
 // Leave ends a piece of work.
 func (t *Tracker) Leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.active--
-	t.closeIfDrainedLocked()
+	if t.active.Add(-1) == draining {
+		t.closeDrained()
+	}
 }
 
 // Count returns how much work is in flight.
-func (t *Tracker) Count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.active
-}
+func (t *Tracker) Count() int { return int(t.active.Load() % draining) }
 
 // Outside calls f, which the caller's piece of work is not waited for during: f may wait
 // for the work of others to end.
 func (t *Tracker) Outside(f func()) {
 	t.Leave()
-	defer func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.active++
-	}()
+	defer t.active.Add(1)
 	f()
 }
 
 // Drain lets no work start any more. The channel is closed when nothing is in flight.
 func (t *Tracker) Drain() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.drained == nil {
+	t.once.Do(func() {
 		t.drained = make(chan struct{})
-		t.closeIfDrainedLocked()
-	}
+		if t.active.Add(draining) == draining {
+			t.closeDrained()
+		}
+	})
 	return t.drained
 }
 
-func (t *Tracker) closeIfDrainedLocked() {
-	if t.drained != nil && t.active == 0 && !t.idle {
-		t.idle = true
-		close(t.drained)
-	}
-}
+func (t *Tracker) closeDrained() { t.idle.Do(func() { close(t.drained) }) }
