@@ -252,7 +252,7 @@ func TestFindingCL1(t *testing.T) {
 			runs++
 			return &mcp.InputRequired{RequestState: &state}, nil
 		}))
-		session := legacyserver.New(mux, &legacyserver.Options{MaxRounds: 100, Logger: quiet().Logger})
+		session := legacyserver.NewServer(mux, &legacyserver.Options{MaxRounds: 100, Logger: quiet().Logger}).NewSession(legacyserver.Details{}, nil)
 		for _, m := range []string{eras[1].open[0], eras[1].request("1", "tools/call", `"name":"again"`)} {
 			parsed, err := transport.ParseMessage([]byte(m))
 			if err != nil {

@@ -282,7 +282,7 @@ func FuzzLegacy(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
-			session := legacyserver.New(mux, &legacyserver.Options{Logger: logger})
+			session := legacyserver.NewServer(mux, &legacyserver.Options{Logger: logger}).NewSession(legacyserver.Details{}, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, session: session}

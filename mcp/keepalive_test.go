@@ -69,7 +69,8 @@ func TestKeepAlive(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log lockedBuffer
 				mux := mcp.NewMux("m", "v1", quiet())
-				l := legacyserver.New(mux, &legacyserver.Options{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				server := legacyserver.NewServer(mux, &legacyserver.Options{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				l := server.NewSession(legacyserver.Details{}, nil)
 				client := &pinged{session: l, answer: test.answer}
 				open, err := transport.ParseMessage([]byte(eras[1].open[0]))
 				if err != nil {

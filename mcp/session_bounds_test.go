@@ -29,7 +29,7 @@ func TestSubscriptionBounds(t *testing.T) {
 	for n := range 999 {
 		kept.Subscriptions = append(kept.Subscriptions, fmt.Sprintf("test://%d", n))
 	}
-	session := legacyserver.New(mux, &legacyserver.Options{State: &kept})
+	session := legacyserver.NewServer(mux, nil).NewSession(legacyserver.Details{}, &kept)
 	defer session.Close()
 	say := func(method string, n int) string {
 		m, err := transport.ParseMessage([]byte(eras[1].request("1", method, fmt.Sprintf(`"uri":"test://%d"`, n))))
@@ -139,7 +139,7 @@ func TestSubscribeWhileListenBegins(t *testing.T) {
 				return next.ServeMCP(ctx, req)
 			})
 		})
-		session := legacyserver.New(mux, &legacyserver.Options{State: &legacyserver.State{Version: "2025-11-25"}})
+		session := legacyserver.NewServer(mux, nil).NewSession(legacyserver.Details{}, &legacyserver.State{Version: "2025-11-25"})
 		defer session.Close()
 		events := make(eventSender, 4)
 		go session.Listen(t.Context(), serving.Origin{}, events, func() { events <- "ready" })

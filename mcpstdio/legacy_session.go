@@ -22,10 +22,11 @@ type legacySession struct {
 }
 
 func newLegacySession(s *streamServer) *legacySession {
-	return &legacySession{server: s, Session: legacyserver.New(s.handler, &legacyserver.Options{
-		Principal: s.opts.Principal, MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
+	server := legacyserver.NewServer(s.handler, &legacyserver.Options{
+		MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
 		AskTimeout: s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
-	})}
+	})
+	return &legacySession{server: s, Session: server.NewSession(legacyserver.Details{Principal: s.opts.Principal}, nil)}
 }
 
 // acceptBatch accepts a batch, which only one of the older revisions has.

@@ -26,8 +26,8 @@ import (
 // client of the newest revision would call it.
 func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
 	current := req
-	for round := range s.opts.MaxRounds {
-		res, err := core.Serve(ctx, s.handler, current, serving.NotifierTo(out), s.opts.Logger)
+	for round := range s.server.MaxRounds {
+		res, err := core.Serve(ctx, s.server.handler, current, serving.NotifierTo(out), s.server.Logger)
 		asked, ok := res.(*mcp.InputRequired)
 		if err != nil || !ok {
 			return res, err
@@ -40,7 +40,7 @@ func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Send
 			return nil, err
 		}
 	}
-	return nil, mcp.Errorf(mcp.CodeInternalError, "the handler asked in %d rounds without coming to an end", s.opts.MaxRounds)
+	return nil, mcp.Errorf(mcp.CodeInternalError, "the handler asked in %d rounds without coming to an end", s.server.MaxRounds)
 }
 
 // ask asks all questions at once, or none if the client cannot be asked one of them.
@@ -49,9 +49,9 @@ func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputReq
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if s.opts.AskTimeout > 0 {
+	if s.server.AskTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.opts.AskTimeout, mcp.Errorf(mcp.CodeInternalError, "no answer within %v", s.opts.AskTimeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, s.server.AskTimeout, mcp.Errorf(mcp.CodeInternalError, "no answer within %v", s.server.AskTimeout))
 		defer cancel()
 	}
 	if len(asked.InputRequests) == 0 {
@@ -165,7 +165,7 @@ func (s *Session) expect() (mcp.ID, chan transport.Message) {
 	s.asked++
 	// A part of the session's id keeps a late answer from answering what another
 	// session asks.
-	id := mcp.StringID(fmt.Sprintf("psi-%s%d", s.opts.ID[:min(len(s.opts.ID), 10)], s.asked))
+	id := mcp.StringID(fmt.Sprintf("psi-%s%d", s.details.ID[:min(len(s.details.ID), 10)], s.asked))
 	answer := make(chan transport.Message, 1)
 	if s.hungUp {
 		close(answer)

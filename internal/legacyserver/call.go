@@ -83,8 +83,8 @@ func (s *Session) begin(c *Call) error {
 	if s.inFlightLocked(c.req.ID) != nil {
 		return serving.DuplicateID(c.req.ID)
 	}
-	if len(s.inflight) >= s.opts.MaxInFlight {
-		return serving.TooMany(s.opts.MaxInFlight)
+	if len(s.inflight) >= s.server.MaxInFlight {
+		return serving.TooMany(s.server.MaxInFlight)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
 	if s.isClosed() {

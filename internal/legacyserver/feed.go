@@ -34,7 +34,7 @@ func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.S
 	f.replacing <- struct{}{}
 	s.attach(f)
 	defer s.detach(f)
-	if s.opts.KeepAlive > 0 {
+	if s.server.KeepAlive > 0 {
 		f.running.Go(func() { s.keepAlive(ctx) })
 	}
 	f.current = f.newRequest(nil)

@@ -52,13 +52,13 @@ func (r *feedRequest) run() {
 		if again {
 			core.SetAccepted(r.req, nil)
 		}
-		_, err := core.Serve(r.ctx, s.handler, r.req, r, s.opts.Logger)
+		_, err := core.Serve(r.ctx, s.server.handler, r.req, r, s.server.Logger)
 		refusal := err
 		if r.ctx.Err() != nil || mcp.CodeOf(err) == mcp.CodeMethodNotFound {
 			refusal = nil
 		}
 		if refusal != nil && !again {
-			s.opts.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.opts.ID), "error", err)
+			s.server.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.details.ID), "error", err)
 		}
 		r.respond(refusal)
 		return err
@@ -120,7 +120,7 @@ func (r *feedRequest) respond(err error) (isFirst bool) {
 	defer close(r.responded)
 	defer func() {
 		if v := recover(); v != nil {
-			_ = core.Panicked(r.ctx, r.req, v, r.feed.session.opts.Logger)
+			_ = core.Panicked(r.ctx, r.req, v, r.feed.session.server.Logger)
 		}
 	}()
 	r.err, isFirst = err, true

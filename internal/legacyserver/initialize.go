@@ -96,7 +96,7 @@ func (s *Session) discover(ctx context.Context, req *mcp.Request) (*mcp.Discover
 		return nil, info, err
 	}
 	discover.Method = mcp.MethodDiscover
-	res, err := core.Serve(ctx, s.handler, discover, nil, s.opts.Logger)
+	res, err := core.Serve(ctx, s.server.handler, discover, nil, s.server.Logger)
 	if err != nil {
 		return nil, info, err
 	}

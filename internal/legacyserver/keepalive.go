@@ -19,7 +19,7 @@ const maxMisses = 3
 // not answer maxMisses times in a row. An error response is an answer, too. A ping that
 // could not be sent counts neither way.
 func (s *Session) keepAlive(ctx context.Context) {
-	ticker := time.NewTicker(s.opts.KeepAlive)
+	ticker := time.NewTicker(s.server.KeepAlive)
 	defer ticker.Stop()
 	for misses := 0; misses < maxMisses; {
 		select {
@@ -27,7 +27,7 @@ func (s *Session) keepAlive(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		pingCtx, cancel := context.WithTimeout(ctx, s.opts.KeepAlive)
+		pingCtx, cancel := context.WithTimeout(ctx, s.server.KeepAlive)
 		err := s.Ping(pingCtx)
 		cancel()
 		switch {
@@ -37,6 +37,6 @@ func (s *Session) keepAlive(ctx context.Context) {
 			misses++
 		}
 	}
-	s.opts.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(s.opts.ID), "pings", maxMisses)
+	s.server.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(s.details.ID), "pings", maxMisses)
 	s.Close()
 }

@@ -22,15 +22,9 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// Options configure a [Session]. Nil means the zero Options.
+// Options configure a [Server]. Nil means the zero Options.
 type Options struct {
-	// ID is the id of the session, "" if the connection is the session.
-	ID string
-	// Principal is the caller who opens the session, nil if not authenticated. It is
-	// what [mcp.Session.Principal] returns. Requests have the principal of their own
-	// origin.
-	Principal *mcp.Principal
-	// MaxInFlight limits the requests that are served at once. 0 means 1024.
+	// MaxInFlight limits the requests of a session that are served at once. 0 means 1024.
 	MaxInFlight int
 	// MaxRounds limits how often one request may ask. 0 means 32.
 	MaxRounds int
@@ -41,12 +35,6 @@ type Options struct {
 	// request. After three in a row without an answer the session is closed. 0 means
 	// no pings.
 	KeepAlive time.Duration
-	// State continues the session that [Session.State] described. Nil means a new
-	// session.
-	State *State
-	// Closed is called once, in a goroutine of its own, when the session has ended. It
-	// may be nil.
-	Closed func()
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -71,11 +59,35 @@ func (o *Options) withDefaults() Options {
 	return opts
 }
 
+// A Server serves an [mcp.Handler] to clients of older revisions. Use [NewServer] to make one.
+// It is safe for concurrent use.
+type Server struct {
+	Options
+
+	handler mcp.Handler
+}
+
+// NewServer returns a server without sessions.
+func NewServer(h mcp.Handler, opts *Options) *Server { return &Server{opts.withDefaults(), h} }
+
+// Details are what is known of a session before its first message.
+type Details struct {
+	// ID is the id of the session, "" if the connection is the session.
+	ID string
+	// Principal is the caller who opens the session, nil if not authenticated. It is
+	// what [mcp.Session.Principal] returns. Requests have the principal of their own
+	// origin.
+	Principal *mcp.Principal
+	// Closed is called once, in a goroutine of its own, when the session has ended. It
+	// may be nil.
+	Closed func()
+}
+
 // A Session is the server's end of a conversation with a client of an older revision.
 // Transports give it the messages of one session. It is safe for concurrent use.
 type Session struct {
-	handler mcp.Handler
-	opts    Options
+	server  *Server
+	details Details
 	public  *mcp.Session
 	ctx     context.Context //nolint:containedctx // it is the lifetime of the session
 	cancel  context.CancelCauseFunc
@@ -95,13 +107,13 @@ type Session struct {
 	accepted      mcp.SubscriptionFilter // what the handler sends changes of
 }
 
-// New returns a session that waits for initialize, or one that goes on from
-// opts.State.
-func New(h mcp.Handler, opts *Options) *Session {
-	s := &Session{handler: h, opts: opts.withDefaults(), level: mcp.LoggingLevelInfo}
+// NewSession returns a session that waits for initialize or, if state is not nil, the one that
+// [Session.State] described.
+func (v *Server) NewSession(d Details, state *State) *Session {
+	s := &Session{server: v, details: d, level: mcp.LoggingLevelInfo}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	if s.opts.State != nil {
-		s.restore(s.opts.State)
+	if state != nil {
+		s.restore(state)
 	}
 	s.public = core.NewSession(s)
 	return s
@@ -124,8 +136,8 @@ func (s *Session) Close() {
 		return
 	}
 	s.cancel(mcp.ErrClosed)
-	if s.opts.Closed != nil {
-		go s.opts.Closed()
+	if s.details.Closed != nil {
+		go s.details.Closed()
 	}
 	for _, c := range s.inflight {
 		c.cancel(mcp.ErrClosed)
@@ -147,10 +159,10 @@ func (s *Session) HangUp() {
 }
 
 // ID returns the id of the session.
-func (s *Session) ID() string { return s.opts.ID }
+func (s *Session) ID() string { return s.details.ID }
 
 // Principal returns the caller who opened the session.
-func (s *Session) Principal() *mcp.Principal { return s.opts.Principal }
+func (s *Session) Principal() *mcp.Principal { return s.details.Principal }
 
 // Version returns the negotiated version, "" before initialize.
 func (s *Session) Version() string { return s.revision().String() }
@@ -249,7 +261,7 @@ func (s *Session) notified(ctx context.Context, req *mcp.Request) {
 		s.mu.Lock()
 		s.describeLocked(req)
 		s.mu.Unlock()
-		_, _ = core.Serve(ctx, s.handler, req, nil, s.opts.Logger) // a notification has no outcome
+		_, _ = core.Serve(ctx, s.server.handler, req, nil, s.server.Logger) // a notification has no outcome
 	}
 }
 

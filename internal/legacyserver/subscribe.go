@@ -91,7 +91,7 @@ func (s *Session) isAccepted(ctx context.Context, from serving.Origin, uri strin
 	defer cancel()
 	p := &probe{cancel: cancel}
 	req := s.listenRequest(from, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
-	_, err := core.Serve(ctx, s.handler, req, p, s.opts.Logger)
+	_, err := core.Serve(ctx, s.server.handler, req, p, s.server.Logger)
 	if p.acknowledged {
 		err = nil // the handler was cancelled
 	}

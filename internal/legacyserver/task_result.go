@@ -174,7 +174,7 @@ func (s *Session) watch(ctx context.Context, req *mcp.Request, id string) *taskW
 	filter := map[string]any{"notifications": map[string]any{tasking.TaskIDs: []string{id}}}
 	listen, err := s.extended(req, mcp.MethodListen, strictjson.MustMarshal(filter))
 	if err == nil {
-		listening.Go(func() { _, _ = core.Serve(ctx, s.handler, listen, w, s.opts.Logger) }) // without it, the task is polled
+		listening.Go(func() { _, _ = core.Serve(ctx, s.server.handler, listen, w, s.server.Logger) }) // without it, the task is polled
 	}
 	return w
 }

@@ -205,7 +205,7 @@ func (s *Session) requestTask(ctx context.Context, req *mcp.Request, method stri
 		return nil, err
 	}
 	core.SetTaskTerms(x, terms)
-	return core.Serve(ctx, s.handler, x, nil, s.opts.Logger)
+	return core.Serve(ctx, s.server.handler, x, nil, s.server.Logger)
 }
 
 // taskParams are the params of requests about one task.

@@ -84,6 +84,16 @@ func (o *EventWriter) SendComment() error {
 // Beat implements [Beater].
 func (o *EventWriter) Beat() { _ = o.SendComment() } // a client that has gone needs none
 
+// Finish writes the last event, which net/http sends when the handler returns, and marks the
+// response as complete.
+func (o *EventWriter) Finish(event *sse.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.writeLocked(event)
+	o.closed = true
+	return err
+}
+
 // Close marks the response as complete: nothing is written any more.
 func (o *EventWriter) Close() {
 	o.mu.Lock()

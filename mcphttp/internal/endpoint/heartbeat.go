@@ -14,7 +14,7 @@ type Beater interface{ Beat() }
 
 // A Heartbeat keeps a response alive: it sends something at regular intervals.
 type Heartbeat struct {
-	opts     *Options
+	endpoint *Endpoint
 	response Beater
 
 	mu    sync.Mutex  // held while fire calls Beat
@@ -25,11 +25,11 @@ type Heartbeat struct {
 // if that is not positive. Each call has a goroutine of its own, so that a client that does
 // not read holds up no other one.
 func (e *Endpoint) StartHeartbeat(response Beater) *Heartbeat {
-	h := &Heartbeat{opts: &e.Options, response: response}
-	if h.opts.Heartbeat > 0 {
+	h := &Heartbeat{endpoint: e, response: response}
+	if e.Heartbeat > 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.timer = time.AfterFunc(h.opts.Heartbeat, h.fire)
+		h.timer = time.AfterFunc(e.Heartbeat, h.fire)
 	}
 	return h
 }
@@ -37,31 +37,9 @@ func (e *Endpoint) StartHeartbeat(response Beater) *Heartbeat {
 func (h *Heartbeat) fire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.timer != nil && h.beat() {
-		h.timer.Reset(h.opts.Heartbeat)
+	if h.timer != nil && h.endpoint.beat(h.response) {
+		h.timer.Reset(h.endpoint.Heartbeat)
 	}
-}
-
-// beat calls Beat on a goroutine that is not that of the request: a panic of the response
-// writer, which may be that of a middleware, would end the process. It reports whether there
-// was none.
-func (h *Heartbeat) beat() (ok bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			h.opts.Logger.Error("mcphttp: the response writer panicked when a heartbeat was sent", "panic", fmt.Sprint(v))
-		}
-	}()
-	h.response.Beat()
-	return true
-}
-
-// Now calls Beat now, in a goroutine of its own, and waits for it. The stack that net/http
-// needs to send the head of a response goes with that goroutine: that of the request may
-// have to wait for a long time.
-func (h *Heartbeat) Now() {
-	var sending sync.WaitGroup
-	sending.Go(func() { h.beat() })
-	sending.Wait()
 }
 
 // Stop ends the heartbeat and waits for a call of Beat to return. It may be called more
@@ -73,4 +51,26 @@ func (h *Heartbeat) Stop() {
 		h.timer.Stop()
 		h.timer, h.response = nil, nil // the runtime may keep a stopped timer for a while, and what it refers to
 	}
+}
+
+// BeatNow calls Beat in a goroutine of its own, and waits for it. The stack that net/http
+// needs to send the head of a response goes with that goroutine: that of the request may
+// have to wait for a long time.
+func (e *Endpoint) BeatNow(response Beater) {
+	var sending sync.WaitGroup
+	sending.Go(func() { e.beat(response) })
+	sending.Wait()
+}
+
+// beat calls Beat on a goroutine that is not that of the request: a panic of the response
+// writer, which may be that of a middleware, would end the process. It reports whether there
+// was none.
+func (e *Endpoint) beat(response Beater) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.Logger.Error("mcphttp: the response writer panicked when a heartbeat was sent", "panic", fmt.Sprint(v))
+		}
+	}()
+	response.Beat()
+	return true
 }

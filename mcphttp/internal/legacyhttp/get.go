@@ -192,8 +192,8 @@ func (l *listener) ready() {
 		l.cancel(err)
 		return
 	case !l.isDetached:
+		l.handler.BeatNow(l.stream) // the head, with a comment: some proxies hold it back until there is a body
 		l.heartbeat = l.handler.StartHeartbeat(l.stream)
-		l.heartbeat.Now() // the head, with a comment: some proxies hold it back until there is a body
 	}
 	if before != nil {
 		before.cancel(mcp.ErrClosed)

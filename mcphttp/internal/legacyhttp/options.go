@@ -36,6 +36,6 @@ func (o *Options) questionLifetime() time.Duration {
 	return o.AskTimeout
 }
 
-func (o *Options) legacy(id string, p *mcp.Principal) *legacyserver.Options {
-	return &legacyserver.Options{ID: id, Principal: p, AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger}
+func (o *Options) server(h mcp.Handler) *legacyserver.Server {
+	return legacyserver.NewServer(h, &legacyserver.Options{AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger})
 }

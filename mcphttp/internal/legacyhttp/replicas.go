@@ -119,9 +119,7 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord) (*sess
 	if err := ss.makeRoomLocked(callerOf(r)); err != nil {
 		return nil, err
 	}
-	opts := ss.opts.legacy(id, endpoint.PrincipalOf(r))
-	opts.State = &rec.State
-	s := ss.addLocked(id, r, opts)
+	s := ss.addLocked(id, r, &rec.State)
 	s.lastStream = adoptedStreamBase()
 	return s, nil
 }

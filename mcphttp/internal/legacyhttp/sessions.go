@@ -51,7 +51,7 @@ func (s *session) logID() string { return digest.Session(s.id) }
 
 // sessions are the sessions that live in this process.
 type sessions struct {
-	mcp     mcp.Handler
+	server  *legacyserver.Server
 	opts    *Options
 	events  *eventLog
 	replica string // the name of this process
@@ -71,7 +71,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	}
 	replica := rand.Text()[:13] // unique among replicas, and short, because every event names it
 	return &sessions{
-		mcp: h, opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
+		server: opts.server(h), opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
 		events: &eventLog{
 			store: shared, retention: opts.Replay, perCaller: opts.ReplayPerCaller,
 			shared: opts.Store != nil, replica: replica, presence: newPresence(replica), askTimeout: opts.questionLifetime(),
@@ -88,15 +88,14 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 		return nil, err
 	}
 	id := rand.Text()
-	s := ss.addLocked(id, r, ss.opts.legacy(id, endpoint.PrincipalOf(r)))
+	s := ss.addLocked(id, r, nil)
 	s.isUsed = false // it is saved when it is initialized
 	return s, nil
 }
 
-func (ss *sessions) addLocked(id string, r *http.Request, opts *legacyserver.Options) *session {
+func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
 	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
-	opts.Closed = func() { ss.cleanUp(s) }
-	s.legacy = legacyserver.New(ss.mcp, opts)
+	s.legacy = ss.server.NewSession(legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }}, state)
 	s.addClientLocked(r)
 	ss.byID[id] = s
 	ss.startLocked()

@@ -22,7 +22,8 @@ import (
 type SSEHandler struct {
 	*endpoint.Endpoint
 
-	opts Options
+	opts   Options
+	server *legacyserver.Server
 
 	mu       sync.Mutex
 	sessions map[string]*sseSession
@@ -32,7 +33,7 @@ type SSEHandler struct {
 // NewSSEHandler returns an SSEHandler for the endpoint e. Options about sessions that outlive
 // a connection have no effect.
 func NewSSEHandler(e *endpoint.Endpoint, opts Options) *SSEHandler {
-	return &SSEHandler{Endpoint: e, opts: opts, sessions: map[string]*sseSession{}, callers: callers{}}
+	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: callers{}}
 }
 
 // sseSession is one event stream and the session on it.
@@ -129,7 +130,7 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	out := h.NewEventWriter(w, r)
 	defer out.Close()
-	s := newSSESession(legacyserver.New(h.MCP, h.opts.legacy(id, endpoint.PrincipalOf(r))), out, cancel)
+	s := newSSESession(h.server.NewSession(legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r)}, nil), out, cancel)
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	c := h.addSession(id, s, callerOf(r))
