@@ -248,7 +248,7 @@ func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
 	dropped, ok := s.caller.kept.add(s.events, st, size)
 	s.mu.Unlock()
 	for _, l := range dropped {
-		_ = s.events.drop(ctx, l.session.id, l.stream) // otherwise it expires
+		_ = s.events.drop(ctx, l.session.id(), l.stream) // otherwise it expires
 	}
 	return ok
 }
@@ -285,7 +285,7 @@ func (s *session) removeStream(ctx context.Context, st *stream) {
 	ended := s.ended
 	s.mu.Unlock()
 	if ended {
-		_ = s.events.drop(ctx, s.id, st.name) // otherwise they expire
+		_ = s.events.drop(ctx, s.id(), st.name) // otherwise they expire
 	}
 }
 

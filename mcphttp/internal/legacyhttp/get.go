@@ -76,7 +76,7 @@ const followInterval = time.Second
 // replica writes it. It sends the events in the store until the stream ends or none of
 // its events is kept any more.
 func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *endpoint.EventWriter, name string, position uint64) {
-	position, done, err := s.events.replay(ctx, s.id, name, position, out)
+	position, done, err := s.events.replay(ctx, s.id(), name, position, out)
 	h.finishReplay(out, err)
 	if err != nil || done || position == 0 || !s.events.shared { // 0: there never was such a stream
 		return
@@ -87,10 +87,10 @@ func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *sess
 	defer h.StartHeartbeat(out).Stop()
 	for err == nil && !done {
 		isAbandoned := s.events.isAbandoned(name) // then what is in the log now is all
-		switch position, done, err = s.events.replay(ctx, s.id, name, position, out); {
+		switch position, done, err = s.events.replay(ctx, s.id(), name, position, out); {
 		case err != nil || done:
 		case isAbandoned:
-			err, done = s.events.sendWill(ctx, s.id, name, out), true
+			err, done = s.events.sendWill(ctx, s.id(), name, out), true
 		default:
 			err = pause.For(ctx, followInterval)
 		}

@@ -93,7 +93,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
 		return
 	}
 	defer h.sessions.release(s, r)
-	w.Header().Set(header.Session, s.id)
+	w.Header().Set(header.Session, s.id())
 	c.session = s
 	h.answer(w, r, c)
 	if !s.legacy.Initialized() || w.Header().Get(header.Session) == "" { // the client does not know it

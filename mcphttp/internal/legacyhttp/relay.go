@@ -115,7 +115,7 @@ var (
 // that replica. It ignores an answer to a question that was not asked, or was answered
 // before.
 func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Message, isLocal bool) error {
-	key := askedKey(s.id, r.ID)
+	key := askedKey(s.id(), r.ID)
 	if store.CheckKey(key) != nil {
 		return nil //nolint:nilerr // no question has such an ID
 	}
@@ -142,7 +142,7 @@ func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Me
 	case err != nil && !errors.Is(err, errAnswered): // the client repeats an answer that was stored if the other replica was not told
 		return err
 	}
-	return ss.publish(ctx, &relayedMessage{From: ss.replica, To: rec.Replica, Session: s.id, Question: r.ID})
+	return ss.publish(ctx, &relayedMessage{From: ss.replica, To: rec.Replica, Session: s.id(), Question: r.ID})
 }
 
 func encodeAnswer(r *transport.Message) []byte {
@@ -164,7 +164,7 @@ func (ss *sessions) relayCancellation(ctx context.Context, s *session, m *transp
 		return nil //nolint:nilerr // it cancels nothing
 	}
 	reason := strings.ToValidUTF8(p.Reason[:min(len(p.Reason), maxRelayedReason)], "")
-	return ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id, Cancel: &cancellation{p.RequestID, reason}})
+	return ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id(), Cancel: &cancellation{p.RequestID, reason}})
 }
 
 // window counts events in a minute.
@@ -192,7 +192,7 @@ func (ss *sessions) announce(ctx context.Context, s *session) {
 	}
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	if err := ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id, Changed: true}); err != nil {
+	if err := ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id(), Changed: true}); err != nil {
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not relayed", "session", s.logID(), "error", err)
 	}
 }
@@ -202,7 +202,7 @@ func (ss *sessions) announce(ctx context.Context, s *session) {
 func (ss *sessions) reload(ctx context.Context, s *session) error {
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	data, _, err := ss.opts.Store.Get(ctx, sessionKey(s.id))
+	data, _, err := ss.opts.Store.Get(ctx, sessionKey(s.id()))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -332,7 +332,7 @@ func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) error {
 func (ss *sessions) takeAnswer(ctx context.Context, s *session, question mcp.ID) error {
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	key := askedKey(s.id, question)
+	key := askedKey(s.id(), question)
 	data, _, err := ss.opts.Store.Get(ctx, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err

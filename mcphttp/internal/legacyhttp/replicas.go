@@ -67,7 +67,7 @@ func (ss *sessions) save(ctx context.Context, s *session) error {
 	defer cancel()
 	data, err := json.Marshal(rec)
 	if err == nil {
-		err = store.Update(ctx, ss.opts.Store, sessionKey(s.id), ss.storedLifetime(), func([]byte) ([]byte, error) { return data, nil })
+		err = store.Update(ctx, ss.opts.Store, sessionKey(s.id()), ss.storedLifetime(), func([]byte) ([]byte, error) { return data, nil })
 	}
 	if err != nil {
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
@@ -137,7 +137,7 @@ func (ss *sessions) extendInStore(used []*session) {
 	ctx, cancel := context.WithTimeout(context.Background(), ss.opts.SessionIdle/2) // then it is called again
 	defer cancel()
 	for _, s := range used {
-		err := store.Update(ctx, ss.opts.Store, sessionKey(s.id), ss.storedLifetime(), func(old []byte) ([]byte, error) {
+		err := store.Update(ctx, ss.opts.Store, sessionKey(s.id()), ss.storedLifetime(), func(old []byte) ([]byte, error) {
 			if old == nil {
 				return nil, store.ErrNotFound
 			}
@@ -177,12 +177,12 @@ func (ss *sessions) discard(ctx context.Context, s *session) {
 	defer cancel()
 	s.discardOnce.Do(func() {
 		if ss.opts.Store != nil {
-			if _, err := ss.opts.Store.Take(ctx, sessionKey(s.id)); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if _, err := ss.opts.Store.Take(ctx, sessionKey(s.id())); err != nil && !errors.Is(err, store.ErrNotFound) {
 				ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logID(), "error", err)
 			}
 		}
 		for _, stream := range s.stopKeeping() {
-			if err := ss.events.drop(ctx, s.id, stream); err != nil {
+			if err := ss.events.drop(ctx, s.id(), stream); err != nil {
 				ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", "session", s.logID(), "error", err)
 				return // they expire
 			}

@@ -23,7 +23,6 @@ import (
 
 // session is a session of the legacy era and its streams.
 type session struct {
-	id     string
 	legacy *legacyserver.Session
 	events *eventLog
 	caller *caller
@@ -45,9 +44,11 @@ type session struct {
 	discardOnce sync.Once
 }
 
+func (s *session) id() string { return s.legacy.ID() }
+
 // logID returns the name of the session in log lines, which does not reveal its ID: with
 // that, anyone could use the session.
-func (s *session) logID() string { return digest.Session(s.id) }
+func (s *session) logID() string { return digest.Session(s.id()) }
 
 // sessions are the sessions that live in this process.
 type sessions struct {
@@ -94,7 +95,7 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 }
 
 func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
-	s := &session{id: id, events: ss.events, caller: ss.callers.add(callerOf(r))}
+	s := &session{events: ss.events, caller: ss.callers.add(callerOf(r))}
 	s.legacy = ss.server.NewSession(legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }}, state)
 	s.addClientLocked(r)
 	ss.byID[id] = s
@@ -174,7 +175,7 @@ func (ss *sessions) release(s *session, r *http.Request) {
 func (ss *sessions) remove(s *session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.byID[s.id] != s {
+	if ss.byID[s.id()] != s {
 		return
 	}
 	ss.removeLocked(s)
@@ -190,7 +191,7 @@ func (ss *sessions) stopIfEmptyLocked() {
 }
 
 func (ss *sessions) removeLocked(s *session) {
-	delete(ss.byID, s.id)
+	delete(ss.byID, s.id())
 	ss.callers.remove(s.caller)
 }
 

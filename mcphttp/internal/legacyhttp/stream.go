@@ -57,7 +57,7 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 		return mcp.ErrNotDelivered
 	}
 	st.registerLocked()
-	if err := st.session.events.noteQuestion(ctx, st.session.id, message); err != nil {
+	if err := st.session.events.noteQuestion(ctx, st.session.id(), message); err != nil {
 		st.opts.Logger.WarnContext(ctx, "mcphttp: a question was not asked, because other replicas could not relay the answer", "session", st.session.logID(), "error", err)
 		return errNotNoted
 	}
@@ -108,7 +108,7 @@ func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id
 	if !st.session.mayKeep(ctx, st, len(message)) {
 		return "", errNotKept
 	}
-	position, err := st.session.events.append(ctx, st.session.id, st.name, kind, message)
+	position, err := st.session.events.append(ctx, st.session.id(), st.name, kind, message)
 	if err != nil {
 		return "", err
 	}
@@ -237,11 +237,11 @@ func (st *stream) attach(ctx context.Context, out *endpoint.EventWriter, positio
 func (st *stream) replayLocked(ctx context.Context, out *endpoint.EventWriter, position uint64) error {
 	e := st.session.events
 	if position == 0 && !e.shared {
-		if ok, err := e.isComplete(ctx, st.session.id, st.name, st.firstKept); !ok {
+		if ok, err := e.isComplete(ctx, st.session.id(), st.name, st.firstKept); !ok {
 			return cmp.Or(err, store.ErrTrimmed)
 		}
 	}
-	_, _, err := e.replay(ctx, st.session.id, st.name, position, out)
+	_, _, err := e.replay(ctx, st.session.id(), st.name, position, out)
 	return err
 }
 
