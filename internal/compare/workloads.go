@@ -26,20 +26,30 @@ func overHTTP() []workload {
 		if conns == 16 {
 			rows = append(rows, row{measure: allocations}, row{measure: allocated})
 		}
-		all = append(all, workload{name: fmt.Sprintf("HTTP modern, JSON, %d at once", conns), begin: calls(modern, conns, false), rows: rows})
+		all = append(all, workload{name: fmt.Sprintf("HTTP modern, JSON, %d at once", conns), begin: calls(modern, conns, false, false), rows: rows})
+	}
+	for _, w := range []struct {
+		name   string
+		era    era
+		stream bool
+	}{
+		{"HTTP modern, event stream, 16 at once", modern, true},
+		{"HTTP legacy session, JSON, 16 at once", legacy, false},
+		{"HTTP legacy session, event stream, 16 at once", legacy, true},
+	} {
+		all = append(all,
+			workload{name: w.name, begin: calls(w.era, 16, w.stream, false), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}, {measure: allocated}}},
+			workload{name: w.name + ", raw with limits", begin: calls(w.era, 16, w.stream, true), rows: []row{{measure: cpu, ratio: 1.1}}, only: []string{floorName, ownName}})
 	}
 	return append(all,
-		workload{name: "HTTP modern, event stream, 16 at once", begin: calls(modern, 16, true), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}}},
-		workload{name: "HTTP legacy session, JSON, 16 at once", begin: calls(legacy, 16, false), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}, {measure: allocated}}},
-		workload{name: "HTTP legacy session, event stream, 16 at once", begin: calls(legacy, 16, true), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}}},
 		workload{name: "HTTP legacy session among 9,000, JSON, 16 at once", begin: crowded(9000), rows: []row{{measure: cpu, ratio: 1.1}}, only: []string{floorName, ownName}},
 		workload{name: "HTTP modern, echo of 1 MB", begin: echoes(1 << 20), rows: []row{{measure: cpu, ratio: 0.9}, {measure: allocated}}},
 	)
 }
 
 // calls are calls of add over HTTP.
-func calls(e era, conns int, stream bool) func(context.Context, string) (session, error) {
-	s := spec{Role: "http", Options: side.Options{Modern: e == modern, Stream: stream}}
+func calls(e era, conns int, stream, limits bool) func(context.Context, string) (session, error) {
+	s := spec{Role: "http", Options: side.Options{Modern: e == modern, Stream: stream, Limits: limits}}
 	return func(ctx context.Context, sideName string) (session, error) {
 		return under(s, func(ctx context.Context, p *process) (load, error) {
 			return newHTTPLoad(ctx, p.addr, e, conns, accepting(sideName, stream), "add", e.add(), checkAdd)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/go-psi/psi/internal/compare/floor"
 	"github.com/go-psi/psi/internal/compare/side"
@@ -26,10 +27,26 @@ func newServer(o side.Options) side.Server {
 }
 
 func (s *server) HTTP() http.Handler {
+	var h http.Handler = &sessions{server: s, open: map[string]*session{}}
 	if s.o.Modern {
-		return http.HandlerFunc(s.serveModern)
+		h = http.HandlerFunc(s.serveModern)
 	}
-	return &sessions{server: s, open: map[string]*session{}}
+	if s.o.Limits {
+		h = limited(h)
+	}
+	return h
+}
+
+// limited bounds the time that a client may take to send a request and to read the response,
+// and would send something while it waits.
+func limited(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(time.Minute)) // the connection has deadlines
+		defer time.AfterFunc(15*time.Second, func() { _ = control.Flush() }).Stop()
+		h.ServeHTTP(w, r)
+		_ = control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // net/http sends the response when the handler returns
+	})
 }
 
 func (s *server) Stdio(ctx context.Context) error { return s.Serve(ctx, os.Stdin, os.Stdout) }

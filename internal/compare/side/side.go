@@ -27,6 +27,9 @@ type Options struct {
 	Modern bool
 	// Stream answers HTTP with event streams.
 	Stream bool
+	// Limits gives the floor what psi has for each request over HTTP: a deadline for the
+	// body, one for the response, and a timer for a heartbeat.
+	Limits bool
 	// Middleware wraps recovery, logging and a rate limit around everything. Only
 	// psi has it.
 	Middleware bool
