@@ -26,7 +26,7 @@ import (
 // that is attached: the one that started it, or that of a client which resumes it.
 //
 // Locks are taken in this order: stream.mu, session.mu, sessions.mu. The locks of
-// eventWriter, keptLogs and tracker come last. The store is called with stream.mu held,
+// EventWriter and keptLogs come last. The store is called with stream.mu held,
 // so that events are kept in the order in which they are written.
 type stream struct {
 	session *session
