@@ -65,11 +65,11 @@ type Options struct {
 	// sessions are never idle. 0 means 10,000, and for each caller a tenth of
 	// MaxSessions, but at least 100.
 	MaxSessions, MaxSessionsPerCaller int
-	// KeepAlive is the interval between pings on the standalone stream of a session, as in
-	// [legacyserver.Options]. 0 means no pings.
+	// KeepAlive is the interval between pings on the standalone stream of a session, which is
+	// closed after three in a row without an answer. 0 means no pings.
 	KeepAlive time.Duration
-	// AskTimeout bounds the time in which a client must answer a question, as in
-	// [legacyserver.Options]. 0 means one hour.
+	// AskTimeout bounds the time in which a client must answer a question. 0 means one hour,
+	// negative no limit.
 	AskTimeout time.Duration
 
 	// Store keeps sessions and the events of their streams where other replicas can
