@@ -109,8 +109,8 @@ type Session struct {
 
 // NewSession returns a session that waits for initialize or, if state is not nil, the one that
 // [Session.State] described.
-func (v *Server) NewSession(d Details, state *State) *Session {
-	s := &Session{server: v, details: d, level: mcp.LoggingLevelInfo}
+func (srv *Server) NewSession(d Details, state *State) *Session {
+	s := &Session{server: srv, details: d, level: mcp.LoggingLevelInfo}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if state != nil {
 		s.restore(state)
