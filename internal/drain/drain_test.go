@@ -1,0 +1,77 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package drain_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-psi/psi/internal/drain"
+)
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestTracker(t *testing.T) {
+	var tracker drain.Tracker
+	if !tracker.Enter() || !tracker.Enter() || tracker.Count() != 2 {
+		t.Fatalf("%d are in flight, want 2", tracker.Count())
+	}
+	drained := tracker.Drain()
+	if tracker.Enter() {
+		t.Error("work started after Drain")
+	}
+	tracker.Leave()
+	if isClosed(drained) || tracker.Count() != 1 {
+		t.Errorf("drained with %d in flight", tracker.Count())
+	}
+	tracker.Outside(func() {
+		if !isClosed(drained) {
+			t.Error("work outside is waited for")
+		}
+	})
+	if tracker.Count() != 1 {
+		t.Errorf("after Outside, %d are in flight, want 1", tracker.Count())
+	}
+	tracker.Leave()
+	if !isClosed(tracker.Drain()) {
+		t.Error("not drained after a second Drain")
+	}
+}
+
+func TestTrackerWithoutWork(t *testing.T) {
+	if !isClosed(new(drain.Tracker).Drain()) {
+		t.Error("not drained, although there was no work")
+	}
+}
+
+// Nothing is in flight when the channel is closed, nor later, whatever starts and ends meanwhile.
+func TestTrackerRace(t *testing.T) {
+	for range 200 {
+		var tracker drain.Tracker
+		var inFlight atomic.Int64
+		var workers sync.WaitGroup
+		for range 8 {
+			workers.Go(func() {
+				for tracker.Enter() {
+					inFlight.Add(1)
+					inFlight.Add(-1)
+					tracker.Leave()
+				}
+			})
+		}
+		<-tracker.Drain()
+		if n := inFlight.Load(); n != 0 {
+			t.Fatalf("%d were in flight after it was drained", n)
+		}
+		workers.Wait()
+	}
+}
