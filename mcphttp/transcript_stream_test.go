@@ -134,6 +134,7 @@ func playStreams(t *testing.T, isCall bool, plan string) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		_, err := l.Call(ctx, toolCall(7, "2025-11-25", "a"))
 		cancel()
+		synctest.Wait() // what came before is received in another goroutine
 		server.notef("call: %v", err)
 	} else {
 		pass(90 * time.Minute)
