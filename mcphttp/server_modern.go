@@ -112,7 +112,7 @@ func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
 			return
 		}
 	}
-	_ = c.Finish(endpoint.MessageEvent("", buf.B)) // a client that has gone needs no response
+	c.Finish(endpoint.MessageEvent("", buf.B))
 }
 
 // writeResponse writes the response to a modern request as JSON.

@@ -26,7 +26,7 @@ func overHTTP() []workload {
 		if conns == 16 {
 			rows = append(rows, row{measure: allocations}, row{measure: allocated})
 		}
-		all = append(all, workload{name: fmt.Sprintf("HTTP modern, JSON, %d at once", conns), begin: calls(modern, conns, false, false), rows: rows})
+		all = append(all, workload{name: fmt.Sprintf("HTTP modern, JSON, %d at once", conns), begin: calls(modern, conns, side.Options{}), rows: rows})
 	}
 	for _, w := range []struct {
 		name   string
@@ -38,8 +38,8 @@ func overHTTP() []workload {
 		{"HTTP legacy session, event stream, 16 at once", legacy, true},
 	} {
 		all = append(all,
-			workload{name: w.name, begin: calls(w.era, 16, w.stream, false), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}, {measure: allocated}}},
-			workload{name: w.name + ", raw with limits", begin: calls(w.era, 16, w.stream, true), rows: []row{{measure: cpu, ratio: 1.1}}, only: []string{floorName, ownName}})
+			workload{name: w.name, begin: calls(w.era, 16, side.Options{Stream: w.stream}), rows: []row{{measure: cpu, ratio: 1.1}, {measure: allocations}, {measure: allocated}}},
+			workload{name: w.name + ", raw with limits", begin: calls(w.era, 16, side.Options{Stream: w.stream, Limits: true}), rows: []row{{measure: cpu, ratio: 1.1}}, only: []string{floorName, ownName}})
 	}
 	return append(all,
 		workload{name: "HTTP legacy session among 9,000, JSON, 16 at once", begin: crowded(9000), rows: []row{{measure: cpu, ratio: 1.1}}, only: []string{floorName, ownName}},
@@ -48,11 +48,12 @@ func overHTTP() []workload {
 }
 
 // calls are calls of add over HTTP.
-func calls(e era, conns int, stream, limits bool) func(context.Context, string) (session, error) {
-	s := spec{Role: "http", Options: side.Options{Modern: e == modern, Stream: stream, Limits: limits}}
+func calls(e era, conns int, o side.Options) func(context.Context, string) (session, error) {
+	o.Modern = e == modern
+	s := spec{Role: "http", Options: o}
 	return func(ctx context.Context, sideName string) (session, error) {
 		return under(s, func(ctx context.Context, p *process) (load, error) {
-			return newHTTPLoad(ctx, p.addr, e, conns, accepting(sideName, stream), "add", e.add(), checkAdd)
+			return newHTTPLoad(ctx, p.addr, e, conns, accepting(sideName, o.Stream), "add", e.add(), checkAdd)
 		})(ctx, sideName)
 	}
 }

@@ -53,7 +53,7 @@ func TestTrackerWithoutWork(t *testing.T) {
 	}
 }
 
-// Nothing is in flight when the channel is closed, nor later, whatever starts and ends meanwhile.
+// Nothing is in flight when the channel is closed, whatever starts and ends meanwhile.
 func TestTrackerRace(t *testing.T) {
 	for range 200 {
 		var tracker drain.Tracker

@@ -85,13 +85,12 @@ func (o *EventWriter) SendComment() error {
 func (o *EventWriter) Beat() { _ = o.SendComment() } // a client that has gone needs none
 
 // Finish writes the last event, which net/http sends when the handler returns, and marks the
-// response as complete.
-func (o *EventWriter) Finish(event *sse.Message) error {
+// response as complete: no heartbeat comes between the two.
+func (o *EventWriter) Finish(event *sse.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	err := o.writeLocked(event)
+	_ = o.writeLocked(event) // a client that has gone needs no response
 	o.closed = true
-	return err
 }
 
 // Close marks the response as complete: nothing is written any more.
