@@ -22,8 +22,10 @@ func isClosed(c <-chan struct{}) bool {
 
 func TestTracker(t *testing.T) {
 	var tracker drain.Tracker
-	if !tracker.Enter() || !tracker.Enter() || tracker.Count() != 2 {
-		t.Fatalf("%d are in flight, want 2", tracker.Count())
+	for n := range 2 {
+		if !tracker.Enter() || tracker.Count() != n+1 {
+			t.Fatalf("%d are in flight, want %d", tracker.Count(), n+1)
+		}
 	}
 	drained := tracker.Drain()
 	if tracker.Enter() {
