@@ -104,7 +104,7 @@ func verifyAny(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, e
 // error if the issuer cannot be asked.
 func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, error) {
 	if keys := s.match(kid, alg); len(keys) > 0 {
-		if s.age() > keyRefresh {
+		if s.isOld() {
 			s.fetches.Start(ctx, struct{}{}, s.fetch)
 		}
 		return keys, nil
@@ -124,11 +124,12 @@ func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, 
 	return nil, nil
 }
 
-// match returns the current keys with an ID, or with any ID if kid is empty.
+// match returns the current keys with an ID, or with any ID if kid is empty. It returns none
+// if keys have not been fetched for so long that the issuer must be asked first.
 func (s *keySet) match(kid, alg string) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.load != nil && time.Since(s.fetched) > maxKeyAge {
+	if s.load != nil && (time.Since(s.fetched) > maxKeyAge || time.Since(s.tried) > 2*keyRefresh) {
 		return nil
 	}
 	var found []jose.JSONWebKey
@@ -140,14 +141,11 @@ func (s *keySet) match(kid, alg string) []jose.JSONWebKey {
 	return found
 }
 
-// age returns the age of the keys, 0 if they were given.
-func (s *keySet) age() time.Duration {
+// isOld reports whether it is time to fetch the keys again.
+func (s *keySet) isOld() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.load == nil {
-		return 0
-	}
-	return time.Since(s.fetched)
+	return s.load != nil && time.Since(s.fetched) > keyRefresh
 }
 
 // update waits for the fetch in flight, or fetches the keys. It returns an error only if

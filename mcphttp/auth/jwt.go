@@ -45,9 +45,10 @@ type JWTOptions struct {
 	// signature is not verified with every request. A token is forgotten earlier if it
 	// expires or if the issuer's keys change. 0 means 5 minutes, negative not at all.
 	//
-	// A JWT cannot be revoked. If its key is withdrawn, it is rejected after at most 15
-	// minutes, when keys are fetched again. If Check changes its mind, it is rejected
-	// after at most CacheAge. If that is too late, use an [Introspection].
+	// A JWT cannot be revoked. If its key is withdrawn, it is rejected after at most half
+	// an hour, when keys have been fetched again. While the issuer cannot be asked, its
+	// keys are used for up to a day. If Check changes its mind, a token is rejected after
+	// at most CacheAge. If that is too late, use an [Introspection].
 	CacheAge time.Duration
 
 	// Client fetches the keys. It does not follow redirects to other origins. Nil means a
@@ -169,7 +170,7 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 	}
 	key, now := digestOf(token), time.Now()
 	generation := j.keys.generation.Load()
-	if v, ok := j.cache.get(key, now); ok && v.generation == generation {
+	if v, ok := j.cache.get(key, now); ok && v.generation == generation && !j.keys.isOld() {
 		return v.principal, nil
 	}
 	claims, err := j.claims(ctx, token)

@@ -1,0 +1,74 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package auth_test
+
+import (
+	"crypto"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// A key that its issuer has withdrawn verifies no token for longer than half an hour, however
+// seldom tokens come and however long they are remembered.
+func TestWithdrawnKeys(t *testing.T) {
+	for name, test := range map[string]struct {
+		cacheAge time.Duration
+		every    time.Duration // between two requests
+	}{
+		"a quiet server":                    {0, 31 * time.Minute},
+		"a quiet server with a long memory": {24 * time.Hour, 31 * time.Minute},
+		"a busy server with a long memory":  {24 * time.Hour, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork()
+				publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+				j := remote(n, auth.JWTOptions{CacheAge: test.cacheAge})
+				tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
+				if _, err := verify(t, j, tok); err != nil {
+					t.Fatal(err)
+				}
+				publish(n, map[string]crypto.PublicKey{"new": otherKey().Public()})
+				for withdrawn := time.Now(); time.Since(withdrawn) <= time.Hour; {
+					pass(test.every)
+					_, err := verify(t, j, tok)
+					if time.Since(withdrawn) > 30*time.Minute && !isRefusal(err) {
+						t.Errorf("after %v: %v", time.Since(withdrawn), err)
+					}
+					synctest.Wait()
+				}
+			})
+		})
+	}
+}
+
+// The first token after a long time is not verified with keys that may have been withdrawn,
+// unless the issuer cannot be asked. Then only that token waits for it.
+func TestOldKeysOfAnIssuerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+		j := remote(n, auth.JWTOptions{CacheAge: -1})
+		tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
+		if _, err := verify(t, j, tok); err != nil {
+			t.Fatal(err)
+		}
+		n.handle(keysURL, func(r *http.Request) *http.Response {
+			<-r.Context().Done()
+			return respond(http.StatusGatewayTimeout, "")
+		})
+		pass(10 * time.Hour)
+		for i, want := range []time.Duration{10 * time.Second, 0, 0} {
+			began := time.Now()
+			if _, err := verify(t, j, tok); err != nil || time.Since(began) != want {
+				t.Errorf("token %d: %v after %v, want it after %v", i, err, time.Since(began), want)
+			}
+			pass(11 * time.Second)
+		}
+	})
+}
