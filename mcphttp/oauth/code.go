@@ -36,12 +36,11 @@ type AuthorizationCode struct {
 	Registration Registration
 	// NoRegistration disables registration.
 	NoRegistration bool
-	// RequireIssuer rejects a redirect without the issuer of the authorization server
-	// (iss, RFC 9207), unless the user was sent to the origin of the issuer or of the
-	// token endpoint. Otherwise a hostile authorization server can send users to an
-	// honest one, and gets the code that they come back with. By default the client logs
-	// a warning and continues, because some authorization servers send no iss and have
-	// their pages on another host.
+	// RequireIssuer rejects a redirect without the issuer of the authorization server (iss,
+	// RFC 9207). Otherwise a hostile authorization server can send users to an honest one
+	// that sends no iss, and gets the code that they come back with. By default the client
+	// continues, because many authorization servers send none, and logs a warning if their
+	// pages are on another host.
 	RequireIssuer bool
 }
 
@@ -127,7 +126,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token
 		return nil, err
 	}
 	code, err := r.code(params)
-	if err == nil && !r.isFrom(params, to) {
+	if err == nil && !params.Has("iss") {
 		err = a.acceptUnnamed(ctx, g, to)
 	}
 	if err != nil {
@@ -209,25 +208,22 @@ func (r *authRequest) code(params url.Values) (string, error) {
 	return "", fmt.Errorf("%w: it has no code", ErrState)
 }
 
-// isFrom reports whether a redirect certainly comes from the server that its code will be
-// sent to: it says so, or the page that the user was sent to has the same origin.
-func (r *authRequest) isFrom(params url.Values, page *url.URL) bool {
-	return params.Has("iss") || isAtOrigin(page, r.as.Issuer) || isAtOrigin(page, r.as.TokenEndpoint)
-}
-
 func isAtOrigin(page *url.URL, of string) bool {
 	u, err := parseURL(of)
 	return err == nil && origin(page) == origin(u)
 }
 
-// acceptUnnamed decides about a redirect that may come from another authorization server
-// than the one that its code will be sent to.
+// acceptUnnamed decides about a redirect that does not name its authorization server. It may
+// come from another one than its code will be sent to: also if page, to which the user was
+// sent, is of the right one, because that can send the user on.
 func (a *AuthorizationCode) acceptUnnamed(ctx context.Context, g *tokenRequest, page *url.URL) error {
 	as := g.site.as
-	if a.RequireIssuer {
+	switch {
+	case a.RequireIssuer:
 		return fmt.Errorf("%w: the redirect has no iss, and users of %q are sent to %s", ErrIssuer, as.Issuer, origin(page))
+	case !isAtOrigin(page, as.Issuer) && !isAtOrigin(page, as.TokenEndpoint):
+		g.t.opts.Logger.WarnContext(ctx, "oauth: the redirect does not name the authorization server, whose pages are on another origin; see AuthorizationCode.RequireIssuer",
+			"issuer", as.Issuer, "pages", origin(page), "token_endpoint", as.TokenEndpoint)
 	}
-	g.t.opts.Logger.WarnContext(ctx, "oauth: the redirect does not name the authorization server, whose pages are on another origin; see AuthorizationCode.RequireIssuer",
-		"issuer", as.Issuer, "pages", origin(page), "token_endpoint", as.TokenEndpoint)
 	return nil
 }

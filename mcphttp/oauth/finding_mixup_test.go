@@ -4,6 +4,8 @@
 package oauth_test
 
 import (
+	"context"
+	"net/http"
 	"net/url"
 	"testing"
 
@@ -44,6 +46,7 @@ func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 
 // Real authorization servers still work: with pages at the origin of the token endpoint but
 // not of the issuer, with tokens of another host, and with an iss that was not announced.
+// Those without iss do so unless it is required.
 func TestFindingS38RealServers(t *testing.T) {
 	for name, arrange := range map[string]func(w *world){
 		"no iss, all on one origin": func(w *world) { w.login.noIss = true },
@@ -67,7 +70,12 @@ func TestFindingS38RealServers(t *testing.T) {
 			w := newWorld(t)
 			w.login.metadata["authorization_response_iss_parameter_supported"] = false
 			arrange(w)
-			got, err := post(t.Context(), w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: w.receiver, RequireIssuer: strict}}), "", "hello")
+			rt := w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: w.receiver, RequireIssuer: strict}})
+			if strict && w.login.noIss {
+				w.mustFail(rt, oauth.ErrIssuer)
+				continue
+			}
+			got, err := post(t.Context(), rt, "", "hello")
 			if err != nil || got != served {
 				t.Errorf("%s, RequireIssuer %v: %q, %v", name, strict, got, err)
 			}
@@ -80,4 +88,38 @@ func TestFindingS38RealServers(t *testing.T) {
 	w.login.redirect = func(params url.Values) { params.Del("iss") }
 	w.hosts["https://pages.example"] = w.login
 	w.mustPost(w.transport(nil), "", served)
+}
+
+// The page of a hostile authorization server can send the user on to an honest one. That the
+// client has sent the user to the right origin says nothing about where the code is from.
+func TestMixUpByRedirectingPage(t *testing.T) {
+	w, evil := mixUp(t)
+	evil.metadata["authorization_endpoint"] = "https://evil.example/authorize"
+	w.hosts["https://evil.example"] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/authorize" {
+			http.Redirect(rw, r, loginURL+"/authorize?"+r.URL.RawQuery, http.StatusFound)
+			return
+		}
+		evil.ServeHTTP(rw, r)
+	})
+	user := oauth.NewRedirector("https://app.example/callback", func(ctx context.Context, to string) (url.Values, error) {
+		page, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+		if err != nil {
+			return nil, err
+		}
+		res, err := w.RoundTrip(page)
+		if err != nil {
+			return nil, err
+		}
+		next, err := res.Location()
+		if err != nil {
+			return nil, err
+		}
+		return w.visit(ctx, next.String())
+	})
+	w.mustFail(w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: user, RequireIssuer: true}}), oauth.ErrIssuer)
+	w.wantAuthorizations(1)
+	if n := w.asked("POST https://evil.example/token"); n != 0 {
+		t.Errorf("the hostile one got %d codes", n)
+	}
 }
