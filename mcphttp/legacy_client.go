@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -176,12 +177,28 @@ func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 	switch {
 	case e.isUnauthorized():
 		return nil, e.withKind(transport.ErrUnauthorized)
-	case inSession && e.Status == http.StatusNotFound && !e.isModern():
+	case inSession && e.isSessionUnknown():
 		return nil, e.withKind(transport.ErrSessionLost)
 	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	}
 	return nil, e
+}
+
+// isSessionUnknown reports whether the server does not know the session of a message. The
+// specification wants status 404 then, but after a restart many servers answer 400 instead,
+// those made with the official Python and TypeScript SDKs among them: only the text shows
+// that it is about the session. An error about params may mention a session of a tool.
+func (e *StatusError) isSessionUnknown() bool {
+	switch e.Status {
+	case http.StatusNotFound:
+		return !e.isModern()
+	case http.StatusBadRequest:
+		isAboutParams := e.answer != nil && e.answer.Code == mcp.CodeInvalidParams
+		text := strings.ToLower(e.Body)
+		return !e.isModern() && !isAboutParams && (strings.Contains(text, "session") || strings.Contains(text, "not initialized"))
+	}
+	return false
 }
 
 // initialize opens a session. It takes the place of the one before at the end of the

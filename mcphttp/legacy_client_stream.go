@@ -51,7 +51,7 @@ func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want m
 	case isStandalone && pos.lastID != "" && refusal.Status/100 == 4:
 		pos.lastID = "" // it cannot be resumed, but may start anew
 		return brokenOff(refusal)
-	case isStandalone && refusal.Status == http.StatusNotFound && s.hasID():
+	case isStandalone && refusal.isSessionUnknown() && s.hasID():
 		return fmt.Errorf("mcphttp: there is no stream: %w: %w", transport.ErrSessionLost, refusal)
 	}
 	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)

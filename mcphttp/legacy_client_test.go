@@ -161,12 +161,92 @@ func TestConnSessionLost(t *testing.T) {
 	})
 }
 
+// T19, at servers that answer 400 for a session that they do not know, as those on the
+// official Python and TypeScript SDKs do after a restart.
+func TestUnknownSessionAnswered400(t *testing.T) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":1}`,
+		`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`,
+		"Bad Request: No valid session ID provided",
+		"Invalid or missing session ID",
+	} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var server atomic.Pointer[mcphttp.Handler]
+				server.Store(newHandler(t, tools(), nil))
+				v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					server.Load().ServeHTTP(&unknownSession{ResponseWriter: w, text: text}, r)
+				})}
+				s := serve(t, v)
+				conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: "2025-11-25", Logger: quiet}).
+					Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				changed := make(chan mcp.Change, 10)
+				if _, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { changed <- c }); err != nil {
+					t.Fatal(err)
+				}
+				server.Store(newHandler(t, tools(), nil))
+				if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "hello"}); err != nil {
+					t.Errorf("after a restart: %v", err)
+				}
+				if n := len(v.of(http.MethodPost, `"initialize"`)); n != 2 {
+					t.Errorf("%d handshakes", n)
+				}
+				hears := func(of string) {
+					t.Helper()
+					select {
+					case <-changed:
+					case <-time.After(5 * time.Minute):
+						t.Error("the subscription hears nothing after " + of)
+					}
+				}
+				hears("a call")
+				last := server.Swap(newHandler(t, tools(), nil))
+				synctest.Wait()
+				for len(changed) > 0 {
+					<-changed
+				}
+				_ = last.Shutdown(t.Context()) // which ends the stream, and nothing else tells the client
+				hears("the end of its stream")
+			})
+		})
+	}
+}
+
+// An unknownSession writes a text with status 400 in place of a response with status 404.
+type unknownSession struct {
+	http.ResponseWriter
+	text    string
+	unknown bool
+}
+
+func (w *unknownSession) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *unknownSession) WriteHeader(status int) {
+	if w.unknown = status == http.StatusNotFound; w.unknown {
+		http.Error(w.ResponseWriter, w.text, http.StatusBadRequest)
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *unknownSession) Write(b []byte) (int, error) {
+	if w.unknown {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
 // T20: no other error makes the client forget its session.
 func TestTransportKeepsSession(t *testing.T) {
+	const badArgument = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"session_id must be a string"}}`
 	var status atomic.Int64
 	v := &visits{Handler: script{session: "s", post: func(w http.ResponseWriter, r *http.Request) {
 		if code := int(status.Load()); code != 0 {
-			w.WriteHeader(code)
+			http.Error(w, badArgument, code)
 			return
 		}
 		say(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -175,7 +255,7 @@ func TestTransportKeepsSession(t *testing.T) {
 	l.handshake("2025-11-25")
 	for _, code := range []int64{400, 401, 403, 405, 429, 500, 502, 503} {
 		status.Store(code)
-		if _, err := l.Call(t.Context(), toolCall(1, "2025-11-25", "a")); err == nil || errors.Is(err, mcp.ErrSessionLost) {
+		if _, err := l.Call(t.Context(), toolCall(1, "2025-11-25", "a")); errors.Is(err, mcp.ErrSessionLost) {
 			t.Errorf("after %d: %v", code, err)
 		}
 	}
