@@ -6,10 +6,13 @@ package mcphttp_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -301,6 +304,104 @@ func TestLostSessionKeepAlive(t *testing.T) {
 		}
 		if err := echoes(t, c); err != nil {
 			t.Errorf("after 5 minutes: %v", err)
+		}
+	})
+}
+
+// numbering is a server that numbers its questions from 0 in each session, as the official
+// SDKs do. A call of its tool returns the answer to its question.
+type numbering struct {
+	mu       sync.Mutex
+	opened   int
+	sessions map[string]map[string]chan string // the answers, by question
+}
+
+// forget ends all sessions, and their calls.
+func (n *numbering) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, questions := range n.sessions {
+		for _, answer := range questions {
+			close(answer)
+		}
+	}
+	n.sessions = nil
+}
+
+func (n *numbering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	m, _ := transport.ParseMessage(body)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	questions := n.sessions[r.Header.Get("Mcp-Session-Id")]
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case m.Method == "initialize":
+		n.opened++
+		id := fmt.Sprint("session", n.opened)
+		n.sessions = map[string]map[string]chan string{id: {}}
+		w.Header().Set("Mcp-Session-Id", id)
+		say(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID))
+	case questions == nil:
+		w.WriteHeader(http.StatusNotFound)
+	case m.Method == "tools/call":
+		id, answer := len(questions), make(chan string, 1)
+		questions[fmt.Sprint(id)] = answer
+		stream(w, fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"elicitation/create\",\"params\":{\"message\":\"Who?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n", id))
+		n.mu.Unlock()
+		text, ok := <-answer
+		n.mu.Lock()
+		if ok {
+			stream(w, fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%v,\"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", m.ID, text))
+		}
+	default:
+		if answer := questions[m.ID.String()]; m.IsResponse() && answer != nil {
+			answer <- string(m.Result)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// A gateway passes no answer on to a question of another session than the one that it
+// answers: that may be a question to another user.
+func TestLostSessionForwardedAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := new(numbering)
+		f := &forgetful{site: serve(t, server)}
+		declared := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}}}
+		c := f.dial(t, &mcp.ClientOptions{Capabilities: declared, Forward: true})
+		ask := func() *mcp.InputRequiredError {
+			var asked *mcp.InputRequiredError
+			if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}); !errors.As(err, &asked) {
+				t.Fatalf("the call returned %v", err)
+			}
+			return asked
+		}
+		answer := func(asked *mcp.InputRequiredError, text string) (string, error) {
+			retry := mcp.Retry{InputResponses: map[string]json.RawMessage{}, RequestState: asked.RequestState}
+			for key := range asked.InputRequests {
+				retry.InputResponses[key] = json.RawMessage(text)
+			}
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Retry: retry})
+			if err != nil {
+				return "", err
+			}
+			return res.Content[0].(*mcp.TextContent).Text, nil
+		}
+		late, unnoticed := ask(), ask()
+		server.forget()
+		go answer(unnoticed, `{"unnoticed":true}`) //nolint:errcheck // the call has failed
+		synctest.Wait()
+		second, third := ask(), ask()
+		if got, err := answer(late, `{"late":true}`); err == nil {
+			t.Errorf("the call in the lost session returned %q", got)
+		}
+		<-time.After(time.Minute)
+		for text, asked := range map[string]*mcp.InputRequiredError{`{"second":true}`: second, `{"third":true}`: third} {
+			if got, err := answer(asked, text); got != text {
+				t.Errorf("the answer %s arrived as %s, %v", text, got, err)
+			}
 		}
 	})
 }

@@ -32,9 +32,9 @@ type pendingCall struct {
 	expiry    *time.Timer
 
 	mu      sync.Mutex
-	latest  *transport.Outgoing     // the latest request for the call
-	waiting int                     // requests that wait for the call; a proxy may repeat a request
-	asked   map[string]transport.ID // the server's questions that were passed on, by key
+	latest  *transport.Outgoing          // the latest request for the call
+	waiting int                          // requests that wait for the call; a proxy may repeat a request
+	asked   map[string]forwardedQuestion // that were passed on, by key
 }
 
 type outcome struct {
@@ -43,9 +43,10 @@ type outcome struct {
 }
 
 type forwardedQuestion struct {
-	id     transport.ID
-	method string
-	params json.RawMessage
+	id         transport.ID
+	generation int // of the session
+	method     string
+	params     json.RawMessage
 }
 
 // Bounds on pending calls: how long they wait for the next request, and their number. The
@@ -112,13 +113,13 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 	}
 	p.mu.Lock()
 	asked := p.asked
-	p.latest, p.asked = m, map[string]transport.ID{}
+	p.latest, p.asked = m, map[string]forwardedQuestion{}
 	p.mu.Unlock()
-	for key, id := range asked {
+	for key, q := range asked {
 		if answer, ok := answers[key]; ok {
-			s.reply(ctx, id, answer, nil)
+			s.replyInSession(ctx, q.generation, q.id, answer, nil)
 		} else {
-			s.reply(ctx, id, nil, &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
+			s.replyInSession(ctx, q.generation, q.id, nil, &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
 		}
 	}
 	return nil
@@ -128,7 +129,7 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pendingCall, *transport.Error) {
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &pendingCall{
-		id: m.ID, handle: rand.Text(), caller: inflight.CallerFromContext(ctx), cancel: cancel, latest: m, asked: map[string]transport.ID{},
+		id: m.ID, handle: rand.Text(), caller: inflight.CallerFromContext(ctx), cancel: cancel, latest: m, asked: map[string]forwardedQuestion{},
 		done: make(chan struct{}), questions: make(chan forwardedQuestion, s.conn.opts.MaxQuestions),
 	}
 	p.expiry = time.AfterFunc(pendingTime, func() {
@@ -200,7 +201,7 @@ func (s *session) passOn(m *transport.Message, about transport.ID) bool {
 		if p == nil {
 			return false
 		}
-		refused = s.addForwarded(p, forwardedQuestion{m.ID, m.Method, m.Params})
+		refused = s.addForwarded(p, forwardedQuestion{m.ID, s.currentGeneration(), m.Method, m.Params})
 	} else {
 		refused = &transport.Error{Message: err.Error()}
 	}
@@ -245,7 +246,7 @@ func (p *pendingCall) inputRequired(id transport.ID, first forwardedQuestion) *t
 	defer p.mu.Unlock()
 	for next := first; ; {
 		key := "q" + next.id.String()
-		p.asked[key] = next.id
+		p.asked[key] = next
 		if next.params == nil {
 			next.params = json.RawMessage("{}")
 		}

@@ -37,7 +37,7 @@ type question struct {
 // respond responds to a request in a goroutine: with an error if it is refused, otherwise by
 // calling answer. Requests other than pings wait for the handshake.
 func (s *session) respond(m *transport.Message, refused *transport.Error, answer func(context.Context)) {
-	ctx, own := s.addQuestion(m.ID)
+	ctx, own := s.addQuestion(s.ctx, m.ID)
 	if own == nil {
 		s.conn.client.LogDropped("it asks too much", "method", m.Method)
 		return
@@ -72,10 +72,11 @@ func isOpen(ctx context.Context, closed <-chan struct{}) bool {
 	}
 }
 
-// addQuestion registers a question. If there are maxInFlight already, the question is to be
+// addQuestion registers a question. The context that it returns ends when the question is
+// withdrawn or the session is lost. If there are maxInFlight already, the question is to be
 // refused. If there are twice as many, the server does not read the refusals either, and
 // addQuestion returns nil: the question is dropped.
-func (s *session) addQuestion(id transport.ID) (context.Context, *question) {
+func (s *session) addQuestion(ctx context.Context, id transport.ID) (context.Context, *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answering >= 2*maxInFlight {
@@ -86,8 +87,7 @@ func (s *session) addQuestion(id transport.ID) (context.Context, *question) {
 		own.refused = tooMany(maxInFlight)
 	}
 	s.answering++
-	var ctx context.Context
-	ctx, own.cancel = context.WithCancelCause(s.ctx)
+	ctx, own.cancel = context.WithCancelCause(ctx)
 	s.questions[id.Canonical()] = own
 	return ctx, own
 }
@@ -110,6 +110,19 @@ func (s *session) answer(ctx context.Context, m *transport.Message) {
 	}
 	if withdrawn := errors.Is(context.Cause(ctx), context.Canceled); !withdrawn {
 		s.reply(ctx, m.ID, result, refused)
+	}
+}
+
+// replyInSession sends the response to a question that was passed on, unless the session in
+// which it was asked is lost: in the next one, another question may have the same ID.
+func (s *session) replyInSession(ctx context.Context, generation int, id transport.ID, result json.RawMessage, refused *transport.Error) {
+	ctx, own := s.addQuestion(ctx, id)
+	if own == nil {
+		return
+	}
+	defer s.removeQuestion(id, own)
+	if s.isCurrent(generation) { // if it is lost after that, ctx ends
+		s.reply(ctx, id, result, refused)
 	}
 }
 

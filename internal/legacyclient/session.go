@@ -394,6 +394,20 @@ func (s *session) setLost(generation int) {
 	}
 }
 
+// currentGeneration returns the generation of the session that goes on, or was lost last.
+func (s *session) currentGeneration() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.generation
+}
+
+// isCurrent reports whether a session goes on.
+func (s *session) isCurrent(generation int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.generation == generation && !s.lost
+}
+
 // reopen makes a new handshake and subscribes again. Anything may have changed meanwhile.
 func (s *session) reopen(ctx context.Context, done chan struct{}) (err error) {
 	defer func() {

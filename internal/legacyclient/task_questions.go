@@ -185,9 +185,10 @@ func (s *session) updateTask(ctx context.Context, m *transport.Outgoing) (*trans
 		s.mu.Lock()
 		q, ok := stream.open[key]
 		delete(stream.open, key)
+		generation := s.generation
 		s.mu.Unlock()
 		if ok {
-			s.reply(ctx, q.id, answer, nil)
+			s.replyInSession(ctx, generation, q.id, answer, nil)
 		}
 	}
 	return acknowledgement(m.ID), nil
