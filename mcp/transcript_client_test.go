@@ -279,7 +279,7 @@ func answerIn(message string) string {
 	if err := json.Unmarshal([]byte(message), &m); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("answer %s %s %s %s", m.Params.InputResponses, m.Params.RequestState, m.Result, m.Error)
+	return fmt.Sprintf("answer %s %s %s %s", []byte(m.Params.InputResponses), []byte(m.Params.RequestState), []byte(m.Result), []byte(m.Error))
 }
 
 // playNotes sends notifications while a tool is called.

@@ -237,7 +237,7 @@ func TestFindingS11SlowBody(t *testing.T) {
 			if want := http.StatusRequestTimeout; name != "not to be read" && res.StatusCode != want {
 				t.Errorf("status %d, want %d", res.StatusCode, want)
 			}
-			_ = conn.Close()
+			_, _ = io.Copy(io.Discard, conn) // until the server closes the connection
 			sending.Wait()
 		})
 	}

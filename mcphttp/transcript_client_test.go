@@ -65,9 +65,9 @@ var sentinels = map[string]error{
 func describe(m *transport.Message, err error) string {
 	var text strings.Builder
 	if m != nil {
-		fmt.Fprintf(&text, "id %s result %s", m.ID, m.Result)
+		fmt.Fprintf(&text, "id %s result %s", m.ID, []byte(m.Result))
 		if m.Error != nil {
-			fmt.Fprintf(&text, " error %d %s %s", m.Error.Code, m.Error.Message, m.Error.Data)
+			fmt.Fprintf(&text, " error %d %s %s", m.Error.Code, m.Error.Message, []byte(m.Error.Data))
 		}
 	}
 	if err == nil {

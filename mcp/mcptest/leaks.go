@@ -92,5 +92,7 @@ func isIdleConnection(stack string) bool {
 	return reads && strings.Contains(stack, "\nbufio.(*Reader).Peek(") || containsAny(stack, []string{
 		"\nnet/http.(*persistConn).writeLoop(",
 		"\nnet/http.(*http2ClientConn).readLoop(", "\nnet/http.(*http2serverConn).serve(", "\nnet/http.(*http2serverConn).readFrames(",
+		// The same since Go 1.27.
+		"\nnet/http/internal/http2.(*ClientConn).readLoop(", "\nnet/http/internal/http2.(*serverConn).serve(", "\nnet/http/internal/http2.(*serverConn).readFrames(",
 	})
 }
