@@ -29,7 +29,7 @@ func TestHeaderAnnotations(t *testing.T) {
 		`{"type":"object","$defs":{"default":` + region + `}}`:                                                                                   `at / is below "$defs"`,
 		`{"type":"object","allOf":[{"properties":{"const":{"prefixItems":[true,` + region + `]}}}]}`:                                             `at / is below "allOf"`,
 		`{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"a"}}}`:                                                              `at /a is on a property of type "number"`,
-		`{"type":"object","properties":{"a":{"x-mcp-header":"a"}}}`:                                                                              `at /a is on a property of type `,
+		`{"type":"object","properties":{"a":{"x-mcp-header":"a"}}}`:                                                                              `at /a is on a property of type (not given): it must be string`,
 		`{"type":"object","properties":{"a":{"type":["string"],"x-mcp-header":"a"}}}`:                                                            `at /a is on a property of type ["string"]`,
 		`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":""}}}`:                                                               `at /a is "": it must be a header token`,
 		`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"a b"}}}`:                                                            `at /a is "a b": it must be a header token`,

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -139,7 +140,7 @@ func (c *headerCollector) add(raw, kind json.RawMessage) {
 		return
 	}
 	if _ = unmarshal(kind, &typ); typ != "string" && typ != "integer" && typ != "boolean" {
-		c.fail(fmt.Sprintf("is on a property of type %s: it must be string, integer or boolean", kind))
+		c.fail(fmt.Sprintf("is on a property of type %s: it must be string, integer or boolean", cmp.Or(string(kind), "(not given)")))
 		return
 	}
 	c.found = append(c.found, paramHeader{canonicalHeader("Mcp-Param-" + name), slices.Clone(c.path), typ})
