@@ -5,6 +5,7 @@ package mcphttp_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
@@ -276,6 +278,37 @@ func TestFindingS11SlowBodyElsewhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// S11: middleware may read the body before, for example to log or to verify it. The time
+// for the body does not end the request then.
+func TestFindingS11BodyReadByMiddleware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			return "in the end", pause.For(ctx, time.Hour)
+		}, nil))
+		h := newHandler(t, mux, nil)
+		l := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.ServeHTTP(w, r)
+		}))
+		one := &site{t: t, client: l.Client()}
+		t.Cleanup(one.client.CloseIdleConnections)
+		for _, s := range []*site{one, http2Client(t, l)} {
+			for _, accept := range []string{"application/json", "text/event-stream"} {
+				body, head := callModern("slow")
+				res := s.post(body, with(head, header{"Accept": accept}))
+				if got, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(got), "in the end") {
+					t.Errorf("%s, %s: %v, %q", res.Proto, accept, err, got)
+				}
+			}
+		}
+	})
 }
 
 // S11: a body may also come slowly, as long as it comes in time.

@@ -37,8 +37,8 @@ func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	e.deadlines.check(w, r, e.Logger)
 	control := http.NewResponseController(w)
-	if r.ContentLength != 0 && e.BodyTimeout > 0 {
-		_ = control.SetReadDeadline(time.Now().Add(e.BodyTimeout)) // net/http removes it at the end of the body
+	if e.limitsBody(r) {
+		_ = control.SetReadDeadline(time.Now().Add(e.BodyTimeout))
 	}
 	switch {
 	case r.ProtoMajor > 1:
@@ -47,6 +47,18 @@ func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.Respon
 		_ = control.SetWriteDeadline(time.Now().Add(e.WriteTimeout)) // net/http sends 100 Continue when the body is read
 	}
 	return &deadlineWriter{w, e.WriteTimeout}
+}
+
+func (e *Endpoint) limitsBody(r *http.Request) bool { return r.ContentLength != 0 && e.BodyTimeout > 0 }
+
+// endBodyTime ends the time for the body, which has arrived. net/http does that when it
+// reads the end of the body, but middleware may have read it before LimitTime was called.
+// Then net/http reads the connection already, to find out whether the client disconnects,
+// and would take the deadline for that. On HTTP/2 the deadline is that of the body alone.
+func (e *Endpoint) endBodyTime(w http.ResponseWriter, r *http.Request) {
+	if e.limitsBody(r) && r.ProtoMajor < 2 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not all writers support deadlines
+	}
 }
 
 // deadlineCheck warns if WriteTimeout cannot replace that of http.Server, because

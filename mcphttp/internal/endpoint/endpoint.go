@@ -110,6 +110,7 @@ func (e *Endpoint) Receive(w http.ResponseWriter, r *http.Request) (body []byte,
 		e.writeBodyError(w, err)
 		return nil, false
 	}
+	e.endBodyTime(w, r)
 	return body, true
 }
 
