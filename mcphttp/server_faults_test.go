@@ -22,7 +22,7 @@ import (
 type faulty struct {
 	store.Store
 
-	read, write atomic.Pointer[func(context.Context) error] // nil if it works
+	read, write, drop atomic.Pointer[func(context.Context) error] // nil if it works
 }
 
 func fail(err error) *func(context.Context) error {
@@ -51,6 +51,20 @@ func (s *faulty) Put(ctx context.Context, key string, value []byte, version uint
 		return 0, err
 	}
 	return s.Store.Put(ctx, key, value, version, ttl)
+}
+
+func (s *faulty) Take(ctx context.Context, key string) ([]byte, error) {
+	if err := check(ctx, &s.write); err != nil {
+		return nil, err
+	}
+	return s.Store.Take(ctx, key)
+}
+
+func (s *faulty) Drop(ctx context.Context, log string) error {
+	if err := check(ctx, &s.drop); err != nil {
+		return err
+	}
+	return s.Store.Drop(ctx, log)
 }
 
 func (s *faulty) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
@@ -119,4 +133,54 @@ func TestFaultyStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client is told that its session has ended only when the store does not have it any more.
+// Until then it may try again.
+func TestFaultyStoreEndsSession(t *testing.T) {
+	for name, fault := range map[string]*func(context.Context) error{"down": fail(errors.New("no connection")), "slow": &answersNothing} {
+		bubble(t, name, func(t *testing.T) {
+			shared := &faulty{Store: store.NewMemory(nil)}
+			s := serve(t, newHandler(t, tools(), optionsWith(shared)))
+			h := s.open("2025-11-25")
+			for _, test := range []struct {
+				fault  *func(context.Context) error
+				status int
+				call   int // the status of one after it
+			}{
+				{fault, http.StatusServiceUnavailable, http.StatusOK},
+				{nil, http.StatusNoContent, http.StatusNotFound},
+			} {
+				shared.write.Store(test.fault)
+				began := time.Now()
+				got := whole(t, s.do(s.request(t.Context(), http.MethodDelete, "", h)))
+				if took := time.Since(began); got.status != test.status || took > 10*time.Second {
+					t.Errorf("DELETE: %d %s after %v, want %d", got.status, got.body, took, test.status)
+				}
+				if got := answersHello(t, s, h); got != test.call {
+					t.Errorf("then a call: %d, want %d", got, test.call)
+				}
+			}
+		})
+	}
+}
+
+// Events that the store does not remove hold nothing up: they expire there.
+func TestFaultyStoreKeepsEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &faulty{Store: store.NewMemory(nil)}
+		s := serve(t, newHandler(t, chatty(tools(), 100), &mcphttp.Options{Store: shared, ReplayPerCaller: 2000}))
+		h := s.open("2025-11-25")
+		shared.drop.Store(&answersNothing)
+		for i := range 5 {
+			if got := whole(t, s.post(call(i, "steps"), h)); !strings.Contains(got.body, "done") {
+				t.Errorf("a call: %+v", got)
+			}
+		}
+		deleted := make(chan int, 1)
+		go func() { deleted <- s.do(s.request(t.Context(), http.MethodDelete, "", h)).StatusCode }()
+		if got := within(t, time.Hour, "the end of the session", deleted); got != http.StatusNoContent {
+			t.Errorf("DELETE: %d", got)
+		}
+	})
 }

@@ -95,8 +95,19 @@ func (e *eventLog) read(ctx context.Context, session, stream string, position ui
 	return e.store.Read(ctx, logName(session, stream), position, limit)
 }
 
-func (e *eventLog) drop(ctx context.Context, session, stream string) error {
-	return e.store.Drop(context.WithoutCancel(ctx), logName(session, stream))
+// drop removes logs from the store. Those that remain after an error expire.
+func (e *eventLog) drop(ctx context.Context, logs ...*keptLog) error {
+	if len(logs) == 0 {
+		return nil
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	for _, l := range logs {
+		if err := e.store.Drop(ctx, logName(l.session.id(), l.stream)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isComplete reports whether the record at a position, the first one of a stream, is
@@ -222,19 +233,19 @@ func (k *keptLogs) removeExpiredLocked(before time.Time) {
 	}
 }
 
-// removeSession removes the logs of a session and returns the numbers of their streams.
-func (k *keptLogs) removeSession(s *session) (streams []string) {
+// removeSession removes and returns the logs of a session.
+func (k *keptLogs) removeSession(s *session) (removed []*keptLog) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for e := k.logs.Front(); e != nil; {
 		next := e.Next()
 		if l := keptLogOf(e); l.session == s {
-			streams = append(streams, l.stream)
+			removed = append(removed, l)
 			k.removeLocked(e)
 		}
 		e = next
 	}
-	return streams
+	return removed
 }
 
 // mayKeep counts an event of a stream and reports whether it may be kept. No events are
@@ -247,15 +258,12 @@ func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
 	}
 	dropped, ok := s.caller.kept.add(s.events, st, size)
 	s.mu.Unlock()
-	for _, l := range dropped {
-		_ = s.events.drop(ctx, l.session.id(), l.stream) // otherwise it expires
-	}
+	_ = s.events.drop(ctx, dropped...) // otherwise they expire
 	return ok
 }
 
-// stopKeeping returns the numbers of the streams with kept events. No events are kept after
-// it.
-func (s *session) stopKeeping() (streams []string) {
+// stopKeeping returns the logs of the session. No events are kept after it.
+func (s *session) stopKeeping() []*keptLog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -285,7 +293,7 @@ func (s *session) removeStream(ctx context.Context, st *stream) {
 	ended := s.ended
 	s.mu.Unlock()
 	if ended {
-		_ = s.events.drop(ctx, s.id(), st.name) // otherwise they expire
+		_ = s.events.drop(ctx, &keptLog{session: s, stream: st.name}) // otherwise they expire
 	}
 }
 

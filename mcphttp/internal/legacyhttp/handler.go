@@ -159,7 +159,10 @@ func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.sessions.release(s, r)
-	h.sessions.end(r.Context(), s)
+	if err := h.sessions.end(r.Context(), s); err != nil {
+		writeUnavailable(w, mcp.ID{}, err)
+		return
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -152,40 +152,54 @@ func (ss *sessions) extendInStore(used []*session) {
 	}
 }
 
-// end ends a session in all replicas.
-func (ss *sessions) end(ctx context.Context, s *session) {
+var errNotRemoved = mcp.Errorf(mcp.CodeInternalError, "the session could not be removed; try again later")
+
+// end ends a session in all replicas. An error means that another replica may still find the
+// session, so the client should try again.
+func (ss *sessions) end(ctx context.Context, s *session) error {
+	ss.mu.Lock()
+	s.isDeleted = true
+	ss.mu.Unlock()
 	s.legacy.Close()
 	ss.remove(s)
-	ss.discard(ctx, s)
+	return ss.discard(ctx, s)
 }
 
 // cleanUp is called in a goroutine of its own when a session has ended.
 func (ss *sessions) cleanUp(s *session) {
 	ss.remove(s)
 	ss.mu.Lock()
-	isMovable := s.isMovable
+	isKept := s.isMovable || s.isDeleted
 	ss.mu.Unlock()
-	if !isMovable {
-		ss.discard(context.Background(), s)
+	if !isKept {
+		_ = ss.discard(context.Background(), s) // it has logged why
 	}
 }
 
 // discard removes a session that has ended in all replicas, and its events, from the
-// store.
-func (ss *sessions) discard(ctx context.Context, s *session) {
+// store. It logs errors, and returns one if the session is still there. It may be called
+// again.
+func (ss *sessions) discard(ctx context.Context, s *session) error {
+	err := ss.removeFromStore(ctx, s)
+	if err != nil {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logID(), "error", err)
+		err = errNotRemoved
+	}
+	if err := ss.events.drop(ctx, s.stopKeeping()...); err != nil {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", "session", s.logID(), "error", err)
+	}
+	return err
+}
+
+func (ss *sessions) removeFromStore(ctx context.Context, s *session) error {
+	if ss.opts.Store == nil {
+		return nil
+	}
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	s.discardOnce.Do(func() {
-		if ss.opts.Store != nil {
-			if _, err := ss.opts.Store.Take(ctx, sessionKey(s.id())); err != nil && !errors.Is(err, store.ErrNotFound) {
-				ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logID(), "error", err)
-			}
-		}
-		for _, stream := range s.stopKeeping() {
-			if err := ss.events.drop(ctx, s.id(), stream); err != nil {
-				ss.opts.Logger.WarnContext(ctx, "mcphttp: events were not removed", "session", s.logID(), "error", err)
-				return // they expire
-			}
-		}
-	})
+	_, err := ss.opts.Store.Take(ctx, sessionKey(s.id()))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }

@@ -40,8 +40,7 @@ type session struct {
 	idleSince time.Time       // when active became 0
 	isUsed    bool            // since the session was last extended in the store
 	isMovable bool            // it ends in this process, and may go on in another one
-
-	discardOnce sync.Once
+	isDeleted bool            // by end, which discards it
 }
 
 func (s *session) id() string { return s.legacy.ID() }
