@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -217,6 +219,98 @@ func TestSharedSubscriptionsAreKept(t *testing.T) {
 			})
 		})
 	}
+}
+
+func subscribe(uri string) string {
+	return `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"` + uri + `"}}`
+}
+
+// What a client changes at one replica is not undone by a change at another one that has not
+// heard of the first: the stream sends the updates of both subscriptions.
+func TestSharedChangesAreMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &deafStore{Memory: store.NewMemory(nil), hears: make(chan struct{})}
+		mux := tools()
+		for _, uri := range []string{"test://one", "test://two"} {
+			mux.Resource(uri, mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "text", nil }, nil))
+		}
+		one, two, _ := twins(t, shared, func() *mcp.Mux { return mux })
+		h := one.open("2025-11-25")
+		answersHello(t, two, h) // from now on, both have the session
+		for _, change := range []struct {
+			at   *site
+			body string
+		}{
+			{one, subscribe("test://doc")},
+			{two, subscribe("test://one")},
+			{one, subscribe("test://two")},
+			{two, strings.Replace(subscribe("test://doc"), "subscribe", "unsubscribe", 1)},
+		} {
+			if got := whole(t, change.at.post(change.body, h)); got.status != http.StatusOK || got.code(t) != 0 {
+				t.Errorf("%s: %+v", change.body, got)
+			}
+		}
+		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+		close(shared.hears)
+		synctest.Wait()
+		for len(own.events) > 0 { // what the stream may have missed before
+			own.next()
+		}
+		var updates []string
+		for _, uri := range []string{"test://doc", "test://one", "test://two"} {
+			mux.ResourceUpdated(uri)
+			synctest.Wait()
+			for len(own.events) > 0 {
+				updates = append(updates, uri)
+				own.next()
+			}
+		}
+		if want := []string{"test://one", "test://two"}; !slices.Equal(updates, want) {
+			t.Errorf("the stream sends the updates of %v, want %v", updates, want)
+		}
+	})
+}
+
+// Two replicas may change a session at the same time: one of them hears of the other's
+// change before it has stored its own.
+func TestSharedChangesOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux, hold := tools(), make(chan struct{})
+		mux.Resource("test://one", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "text", nil }, nil))
+		var listens atomic.Int32
+		mux.Use(mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method == mcp.MethodListen && listens.Add(1) == 3 { // of the stream, of resources/subscribe, and then of the stream
+					<-hold
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		}))
+		shared := store.NewMemory(nil)
+		one, two := serve(t, newHandler(t, mux, optionsWith(shared))), serve(t, newHandler(t, tools(), optionsWith(shared)))
+		h := one.open("2025-11-25")
+		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+		own.next()
+		var subscribing sync.WaitGroup
+		subscribing.Go(func() { one.post(subscribe("test://one"), h) })
+		synctest.Wait()
+		two.post(subscribe("test://doc"), h)
+		synctest.Wait()
+		close(hold)
+		subscribing.Wait()
+		synctest.Wait()
+		for len(own.events) > 0 { // what the stream may have missed before
+			own.next()
+		}
+		for _, uri := range []string{"test://doc", "test://one"} {
+			mux.ResourceUpdated(uri)
+			if got := within(t, time.Minute, "an update of "+uri, messages(own)); !strings.Contains(got, uri) {
+				t.Errorf("got %s", got)
+			}
+		}
+		one.close()
+		two.close()
+	})
 }
 
 // garbledStore has values that are others than were put, once it has one for all.

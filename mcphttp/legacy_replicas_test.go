@@ -226,6 +226,39 @@ func TestSharedStoreDown(t *testing.T) {
 	}
 }
 
+// A session that ends while one of its requests is being served is not saved again by that
+// request.
+func TestSharedSessionStaysEnded(t *testing.T) {
+	for _, body := range []string{subscribe("test://doc"), "[" + subscribe("test://doc") + "]"} {
+		bubble(t, body[:1], func(t *testing.T) {
+			mux, hold := tools(), make(chan struct{})
+			mux.Use(mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+					if req.Method == mcp.MethodListen {
+						<-hold
+					}
+					return next.ServeMCP(ctx, req)
+				})
+			}))
+			one, two, _ := twins(t, store.NewMemory(nil), func() *mcp.Mux { return mux })
+			h := one.open("2025-03-26")
+			var subscribing sync.WaitGroup
+			subscribing.Go(func() { one.post(body, h) })
+			synctest.Wait()
+			if got := one.do(one.request(t.Context(), http.MethodDelete, "", h)).StatusCode; got != http.StatusNoContent {
+				t.Errorf("DELETE: %d", got)
+			}
+			close(hold)
+			subscribing.Wait()
+			for _, s := range []*site{one, two} {
+				if got := answersHello(t, s, h); got != http.StatusNotFound {
+					t.Errorf("a call of a session that has ended: %d", got)
+				}
+			}
+		})
+	}
+}
+
 // heldAppend takes records only after hold is closed.
 type heldAppend struct {
 	*watched

@@ -68,6 +68,33 @@ func (s *Session) Adopt(ctx context.Context, state *State) error {
 	return nil
 }
 
+// ApplyTo changes a state of the session, such as the one that another process has stored,
+// as the call has changed that of this process. It is called after Serve.
+func (c *Call) ApplyTo(state *State) {
+	for _, item := range c.batch {
+		item.ApplyTo(state)
+	}
+	if c.req == nil || c.err != nil {
+		return
+	}
+	uri, _ := core.Target(c.req)
+	i, known := slices.BinarySearch(state.Subscriptions, uri)
+	switch c.req.Method {
+	case revision.Initialize:
+		*state = c.session.State()
+	case revision.SetLevel:
+		state.Level = c.session.State().Level
+	case mcp.MethodSubscribe:
+		if !known {
+			state.Subscriptions = slices.Insert(state.Subscriptions, i, uri)
+		}
+	case revision.Unsubscribe:
+		if known {
+			state.Subscriptions = slices.Delete(state.Subscriptions, i, i+1)
+		}
+	}
+}
+
 // ChangesSession reports whether m can change the [State] of its session.
 func ChangesSession(m *transport.Message) bool {
 	switch m.Method {

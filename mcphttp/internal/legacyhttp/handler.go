@@ -235,19 +235,18 @@ func (c *Call) serve(dst []byte, out serving.Sender) []byte {
 	return c.call.Append(dst)
 }
 
-// finishCall saves the session if the call may have changed it, before the client
+// finishCall saves what the call may have changed in its session, before the client
 // knows: its next request may go to another replica. If that fails, a single request is to
 // be repeated, which does no harm. A handshake that has failed gives the client no session.
 func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call) error {
 	var err error
-	isHandshake := c.Message.Method == revision.Initialize
-	if c.session.legacy.Initialized() && (c.batch != nil || legacyserver.ChangesSession(&c.Message)) {
-		err = h.sessions.save(ctx, c.session)
-		if err == nil && !isHandshake {
+	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
+		err = h.sessions.save(ctx, c)
+		if err == nil && !c.isHandshake() {
 			h.sessions.announce(ctx, c.session)
 		}
 	}
-	if !c.session.legacy.Initialized() || isHandshake && err != nil {
+	if !c.session.legacy.Initialized() || c.isHandshake() && err != nil {
 		w.Header().Del(header.Session)
 	}
 	if c.batch != nil {
@@ -255,6 +254,8 @@ func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call
 	}
 	return err
 }
+
+func (c *Call) isHandshake() bool { return c.Message.Method == revision.Initialize }
 
 // writeJSON writes the response to a call, or none if the call was cancelled.
 func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte) {

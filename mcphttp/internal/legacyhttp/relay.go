@@ -279,10 +279,11 @@ func (ss *sessions) receiveOnce(ctx context.Context, topic string, missed func(c
 	return err
 }
 
-// receiveRelayed serves what another replica relays.
+// receiveRelayed serves what another replica relays, and takes over the changes of sessions
+// in the order in which the store has them, also those that this replica has made.
 func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) error {
 	var m relayedMessage
-	if json.Unmarshal(note, &m) == nil && m.From != ss.replica && (m.To == "" || m.To == ss.replica) {
+	if json.Unmarshal(note, &m) == nil && (m.Changed || m.From != ss.replica) && (m.To == "" || m.To == ss.replica) {
 		return ss.serveRelayed(ctx, &m)
 	}
 	return nil

@@ -53,27 +53,46 @@ func storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
 
 var errNotSaved = mcp.Errorf(mcp.CodeInternalError, "the session could not be saved; try again later")
 
-// save writes the state of a session to a shared store. It is called after a request that
-// may have changed the state. An error means that the client should try again.
-func (ss *sessions) save(ctx context.Context, s *session) error {
+// save writes what a call has changed in the state of its session to a shared store, or all
+// of it if the call is a handshake. An error means that the client should try again. A session
+// that another request has ended meanwhile stays ended.
+func (ss *sessions) save(ctx context.Context, c *Call) error {
 	if ss.opts.Store == nil {
 		return nil
 	}
-	rec := sessionRecord{State: s.legacy.State()}
-	if p := s.legacy.Public().Principal(); p != nil {
-		rec.Known, rec.Issuer, rec.Subject = true, p.Issuer, p.Subject
-	}
+	s := c.session
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	data, err := json.Marshal(rec)
-	if err == nil {
-		err = store.Update(ctx, ss.opts.Store, sessionKey(s.id()), ss.storedLifetime(), func([]byte) ([]byte, error) { return data, nil })
-	}
-	if err != nil {
+	err := store.Update(ctx, ss.opts.Store, sessionKey(s.id()), ss.storedLifetime(), func(old []byte) ([]byte, error) {
+		if old == nil && !c.isHandshake() {
+			return nil, store.ErrNotFound
+		}
+		return changeRecord(old, c)
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		s.legacy.Close()
+	case err != nil:
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
 		return errNotSaved
 	}
 	return nil
+}
+
+// changeRecord returns a record of a session, nil if there is none yet, with the changes of a
+// call.
+func changeRecord(old []byte, c *Call) ([]byte, error) {
+	var rec sessionRecord
+	if p := c.session.legacy.Public().Principal(); p != nil {
+		rec.Known, rec.Issuer, rec.Subject = true, p.Issuer, p.Subject
+	}
+	if old != nil {
+		if err := json.Unmarshal(old, &rec); err != nil {
+			return nil, err
+		}
+	}
+	c.call.ApplyTo(&rec.State)
+	return json.Marshal(rec)
 }
 
 var errStore = mcp.Errorf(mcp.CodeInternalError, "the session could not be looked up; try again later")
