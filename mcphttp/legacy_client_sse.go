@@ -132,14 +132,20 @@ func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader
 }
 
 // handleMessage passes a response to its call and delivers other messages. A response
-// that cannot be read is delivered as well, so that it is reported.
+// that cannot be read is delivered as well, so that it is reported. An error without an ID,
+// which a server sends that cannot read a request, belongs to the pending call if there is
+// only one.
 func (w *sseWire) handleMessage(m transport.Message) {
 	if !m.IsResponse() || m.Err != nil {
 		w.deliver(m, mcp.ID{})
 	}
-	if m.IsResponse() {
-		w.calls.Deliver(m.ID, &m)
+	if !m.IsResponse() {
+		return
 	}
+	if id, ok := w.calls.Only(); ok && m.ID.IsZero() && m.Error != nil {
+		m.ID = id
+	}
+	w.calls.Deliver(m.ID, &m)
 }
 
 // Call implements [transport.Conn].

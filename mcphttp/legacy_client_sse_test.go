@@ -324,6 +324,34 @@ func TestSSETransportStream(t *testing.T) {
 	})
 }
 
+// An error without an ID is that of the only call that waits, as on every stream: a server
+// that could not read the request does not know its ID.
+func TestSSETransportErrorWithoutID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := make(chan string, 1)
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				said <- `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot read this"}}`
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			stream(w, "event: endpoint\ndata: /messages\n\n")
+			stream(w, "data: "+<-said+"\n\n")
+			<-r.Context().Done()
+		}))
+		l, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if r, err := l.Call(ctx, toolCall(7, "2024-11-05", "a")); err != nil || r.Error == nil || r.Error.Code != -32700 || r.ID != mcp.IntID(7) {
+			t.Errorf("the call returned %+v, %v", r, err)
+		}
+		_ = l.Close()
+	})
+}
+
 // Connecting ends with its context, and fails with ErrUnauthorized without authentication.
 func TestSSETransportConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
