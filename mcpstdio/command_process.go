@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -243,16 +244,19 @@ func looksLikeMessage(line []byte) bool {
 // An output is our end of a pipe that a process writes to. It ends soon after the process,
 // even if another process still holds the pipe.
 type output struct {
-	file *os.File
-	gone <-chan struct{} // closed when the process has ended
+	file   *os.File
+	gone   <-chan struct{} // closed when the process has ended
+	waited atomic.Int64    // nanoseconds in Read since then
 }
 
 // Read implements [io.Reader]. What a process wrote before it ended is returned however
-// late it is read.
+// late it is read: only the waiting for more counts.
 func (o *output) Read(b []byte) (int, error) {
 	select {
 	case <-o.gone:
 		o.limitWait()
+		start := time.Now()
+		defer func() { o.waited.Add(int64(time.Since(start))) }()
 	default:
 	}
 	n, err := o.file.Read(b)
@@ -264,7 +268,10 @@ func (o *output) Read(b []byte) (int, error) {
 
 // limitWait bounds the wait for more output after the process has ended. Pipes on Windows
 // have no deadlines: there, the job of the process ends everything that holds them.
-func (o *output) limitWait() { _ = o.file.SetReadDeadline(time.Now().Add(pipeTimeout)) }
+func (o *output) limitWait() {
+	left := pipeTimeout - time.Duration(o.waited.Load())
+	_ = o.file.SetReadDeadline(time.Now().Add(left))
+}
 
 // interrupt ends reading.
 func (o *output) interrupt() { _ = o.file.SetReadDeadline(time.Now()) }

@@ -22,7 +22,10 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-var systemBehaviours = map[string]func() int{"host": host, "logging": logging, "escape": escape}
+var systemBehaviours = map[string]func() int{
+	"host": host, "logging": logging, "escape": func() int { return escape("serve") },
+	"escape talking": func() int { return escape("talk") }, "talk": talk,
+}
 
 // host is a client that is killed before it closes anything.
 func host() int {
@@ -70,14 +73,27 @@ func (l *lastLogger) Read(b []byte) (int, error) {
 
 // escape is a server that leaves a process behind that holds its pipes but is not in its
 // group.
-func escape() int {
-	cmd := program("serve")
+func escape(behaviour string) int {
+	cmd := program(behaviour)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.NewFile(3, "leash"), os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
 	return serve()
+}
+
+// talk writes until its input ends.
+func talk() int {
+	go func() {
+		for {
+			fmt.Fprintln(os.Stdout, "still here")
+			fmt.Fprintln(os.Stderr, "still here")
+			<-time.After(20 * time.Millisecond)
+		}
+	}()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
 }
 
 // T9b: the host is killed. Its server reads the end of its input and exits, although its log
@@ -99,12 +115,15 @@ func TestCommandHostKilled(t *testing.T) {
 }
 
 // A process that left the group and holds the pipes delays neither Close nor the error after
-// an exit.
+// an exit, even if it goes on writing.
 func TestCommandEscaped(t *testing.T) {
-	for _, how := range []string{"close", "exit"} {
-		t.Run(how, func(t *testing.T) {
+	for _, test := range []struct{ name, behaviour, how string }{
+		{"close", "escape", "close"}, {"exit", "escape", "exit"},
+		{"close while it talks", "escape talking", "close"}, {"exit while it talks", "escape talking", "exit"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
 			mcptest.NoLeaks(t)
-			cmd := program("escape")
+			how, cmd := test.how, program(test.behaviour)
 			leashed, leash, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
