@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcp"
@@ -35,9 +36,13 @@ const (
 	exitInterrupted  = 130
 )
 
+// oneSignal is the time in which a signal that comes again is the same one: timeout(1) and npm
+// send it twice, and ending at once would leave servers behind.
+const oneSignal = time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	context.AfterFunc(ctx, func() { time.AfterFunc(oneSignal, stop) }) // a second interrupt then ends the program at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

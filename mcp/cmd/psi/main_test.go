@@ -22,8 +22,14 @@ import (
 // standard input and output.
 const isServer = "PSI_TEST_SERVER"
 
+// isPsi is the environment variable that makes the program of the test psi.
+const isPsi = "PSI_TEST_PSI"
+
 func TestMain(m *testing.M) {
-	if os.Getenv(isServer) == "" {
+	switch {
+	case os.Getenv(isPsi) != "":
+		main()
+	case os.Getenv(isServer) == "":
 		os.Exit(m.Run())
 	}
 	if err := mcpstdio.Serve(context.Background(), newServer()); err != nil {
