@@ -13,7 +13,7 @@ import (
 )
 
 func callCommand() *command {
-	var dir string
+	dir := "."
 	c := &command{
 		name: "call", usage: "SERVER TOOL [ARGUMENT ...]", summary: "call a tool", connects: true,
 		help: `call calls a tool and shows its result. Images, audio and other data are written to files, and
@@ -29,7 +29,7 @@ $ psi call http://127.0.0.1:8080/mcp add '{"a": 2, "b": 3}'
 $ psi call report title=Tides pages:=2 -- ./server
 Tides, 2 pages
 `,
-		flags: func(f *flag.FlagSet) { f.StringVar(&dir, "dir", ".", "write files to this `directory`") },
+		flags: func(f *flag.FlagSet) { dirFlag(f, &dir) },
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {
 		conn, words, err := e.connect(ctx, c, words)

@@ -13,7 +13,7 @@ import (
 )
 
 func promptCommand() *command {
-	var dir string
+	dir := "."
 	c := &command{
 		name: "prompt", usage: "SERVER PROMPT [ARGUMENT ...]", summary: "get a prompt", connects: true,
 		help: `prompt gets a prompt and shows its messages, each below the role that it is of. Arguments are
@@ -22,7 +22,7 @@ name=text, or one JSON object of strings.`,
 user:
 Explain tides.
 `,
-		flags: func(f *flag.FlagSet) { f.StringVar(&dir, "dir", ".", "write files to this `directory`") },
+		flags: func(f *flag.FlagSet) { dirFlag(f, &dir) },
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {
 		conn, words, err := e.connect(ctx, c, words)

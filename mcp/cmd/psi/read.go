@@ -11,7 +11,7 @@ import (
 )
 
 func readCommand() *command {
-	var dir string
+	dir := "."
 	c := &command{
 		name: "read", usage: "SERVER URI", summary: "read a resource", connects: true,
 		help: `read reads a resource and shows its contents. Contents that are not text are written to files,
@@ -19,7 +19,7 @@ and their names are shown.`,
 		example: `$ psi read http://127.0.0.1:8080/mcp test://menu
 soup, bread
 `,
-		flags: func(f *flag.FlagSet) { f.StringVar(&dir, "dir", ".", "write files to this `directory`") },
+		flags: func(f *flag.FlagSet) { dirFlag(f, &dir) },
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {
 		conn, words, err := e.connect(ctx, c, words)

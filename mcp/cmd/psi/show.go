@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -36,6 +37,19 @@ func writeJSON(w io.Writer, v any) error {
 type shower struct {
 	out io.Writer
 	dir string
+}
+
+// dirFlag adds the flag for the directory of a shower. It is checked before a tool is called
+// whose result could not be written then.
+func dirFlag(f *flag.FlagSet, dir *string) {
+	f.Func("dir", "write files to this `directory` (default \".\")", func(name string) error {
+		*dir = name
+		info, err := os.Stat(name)
+		if err == nil && !info.IsDir() {
+			err = errors.New("it is not a directory")
+		}
+		return err
+	})
 }
 
 // contents writes blocks of content.

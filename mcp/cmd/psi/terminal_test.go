@@ -43,8 +43,10 @@ func TestFiles(t *testing.T) {
 	if err != nil || string(data) != "png" {
 		t.Errorf("the image is %q, %v", data, err)
 	}
-	if got := psi(t, "", "call", url, "media", "-dir", dir+"/none"); got.code != exitFailed {
-		t.Errorf("without a directory: exit code %d", got.code)
+	for _, none := range []string{dir + "/none", dir + "/psi-image-1.png"} { // the tool is not called
+		if got := psi(t, "", "call", url, "media", "-dir", none); got.code != exitUsage || got.out != "" {
+			t.Errorf("without a directory: exit code %d, wrote %q", got.code, got.out)
+		}
 	}
 }
 
