@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -116,4 +117,27 @@ func TestHeartbeatWriterPanics(t *testing.T) {
 			})
 		})
 	}
+}
+
+// closedWriter is one of a middleware that notices at once that its client has gone.
+type closedWriter struct{ *httptest.ResponseRecorder }
+
+func (closedWriter) Write([]byte) (int, error) { return 0, net.ErrClosed }
+
+// The first heartbeat of a stream writes two events. It does not write the second one if
+// the client is gone when it writes the first one.
+func TestHeartbeatWriterBreaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux, log := tools(), new(logged)
+		mux.Tool("long", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			<-time.After(time.Hour)
+			return "", nil
+		}, nil))
+		handler := newHandler(t, mux, &mcphttp.Options{Heartbeat: time.Minute, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		s := serve(t, handler)
+		handler.ServeHTTP(closedWriter{httptest.NewRecorder()}, s.request(t.Context(), http.MethodPost, call(1, "long"), s.open("2025-11-25")))
+		if got := log.String(); got != "" {
+			t.Errorf("the log is %s", got)
+		}
+	})
 }

@@ -210,7 +210,7 @@ func (st *stream) Beat() {
 	}
 	st.registerLocked()
 	_ = st.primeLocked(context.Background()) // the next event tries again
-	if st.out.SendComment() != nil {
+	if st.out != nil && st.out.SendComment() != nil {
 		st.dropClientLocked()
 	}
 }
