@@ -108,6 +108,51 @@ func TestOwnStreamBegins(t *testing.T) {
 	}
 }
 
+// T53: a client whose standalone stream has broken cannot be pinged, and is not taken for
+// dead: not by the replica that goes on to listen for it, and not if it has come back to
+// another one.
+func TestKeepAliveWithoutClient(t *testing.T) {
+	for name, comesBack := range map[string]bool{"it stays away": false, "it comes back to another replica": true} {
+		bubble(t, name, func(t *testing.T) {
+			var muxes [2]*mcp.Mux
+			var sites [2]*site
+			shared := store.NewMemory(nil)
+			for i := range muxes {
+				muxes[i] = tools()
+				sites[i] = serve(t, newHandler(t, muxes[i], &mcphttp.Options{Store: shared, KeepAlive: 10 * time.Second, Heartbeat: -1}))
+			}
+			began, ended := waiting(muxes[0])
+			h := sites[0].open("2025-11-25")
+			ctx, leave := context.WithCancel(t.Context())
+			own := read(t, sites[0].do(sites[0].request(ctx, http.MethodGet, "", h)))
+			first, _ := own.next()
+			send := func(s *site, body string) { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, body, h)) } // it may fail at the end
+			go send(sites[0], call(1, "wait"))
+			<-began
+			leave()
+			synctest.Wait()
+			if comesBack {
+				back := sites[1].comeBack(h, first.LastEventID)
+				go func() {
+					for e, ok := back.next(); ok; e, ok = back.next() {
+						if strings.Contains(e.Data, `"ping"`) {
+							send(sites[1], answer(questionID(t, e.Data), "{}"))
+						}
+					}
+				}()
+			}
+			select {
+			case err := <-ended:
+				t.Errorf("its call has ended: %v", err)
+			case <-time.After(10 * time.Minute):
+			}
+			for _, s := range sites {
+				s.close()
+			}
+		})
+	}
+}
+
 // panickingWriter is one of a middleware that gives up.
 type panickingWriter struct{ *httptest.ResponseRecorder }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
@@ -49,11 +50,12 @@ type stream struct {
 // closed. Such a stream starts with an event that has nothing but an ID.
 func (st *stream) isResumable() bool { return st.session.legacy.Resumes() }
 
-// Send implements [serving.Sender]. While no client is attached, the message is only kept.
+// Send implements [serving.Sender]. While no client is attached, the message is only kept,
+// unless it is a ping, which asks for one.
 func (st *stream) Send(ctx context.Context, message []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.done {
+	if st.done || st.out == nil && st.call == nil && isRequest(message) {
 		return mcp.ErrNotDelivered
 	}
 	st.registerLocked()
@@ -65,6 +67,11 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 }
 
 var errNotNoted = &mcp.Error{Code: mcp.CodeInternalError, Message: "the client cannot be asked now; try again later", Cause: mcp.ErrNotDelivered}
+
+func isRequest(message []byte) bool {
+	m, err := transport.ParseMessage(message)
+	return err == nil && m.IsRequest()
+}
 
 // registerLocked makes the stream one that clients can resume, unless it is.
 func (st *stream) registerLocked() {
