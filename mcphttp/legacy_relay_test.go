@@ -6,6 +6,7 @@ package mcphttp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -42,30 +43,25 @@ func TestSharedQuestionIDs(t *testing.T) {
 }
 
 // The answer to a question, and a cancellation, find the call at the replica that
-// serves it, wherever they arrive.
+// serves it, wherever they arrive, and also in a batch.
 func TestSharedAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		one, two, _ := twins(t, store.NewMemory(nil), tools)
-		h := one.open("2025-11-25")
-		asking := read(t, one.post(call(1, "ask"), h))
-		for _, name := range []string{"Ada", "Lovelace"} {
-			var question struct{ ID string }
-			if err := json.Unmarshal([]byte(asking.message()), &question); err != nil {
-				t.Fatal(err)
-			}
-			two.post(`{"jsonrpc":"2.0","id":"`+question.ID+`","result":{"action":"accept","content":{"name":"`+name+`"}}}`, h)
-		}
-		answered := make(chan string, 1)
-		go func() { answered <- asking.message() }()
-		select {
-		case got := <-answered:
-			if !strings.Contains(got, "Ada Lovelace") {
-				t.Errorf("the answer is %s", got)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("the answers were lost")
-		}
-	})
+	for version, form := range map[string]string{"2025-11-25": "%s", "2025-03-26": `[{"jsonrpc":"2.0","method":"notifications/progress"},%s]`} {
+		bubble(t, version, func(t *testing.T) { testSharedAnswers(t, version, form) })
+	}
+}
+
+func testSharedAnswers(t *testing.T, version, form string) {
+	t.Helper()
+	one, two, _ := twins(t, store.NewMemory(nil), tools)
+	h := one.open(version)
+	asking := read(t, one.post(call(1, "ask"), h))
+	for _, name := range []string{"Ada", "Lovelace"} {
+		id := questionID(t, within(t, time.Minute, "a question", messages(asking)))
+		two.post(fmt.Sprintf(form, answer(id, `{"action":"accept","content":{"name":"`+name+`"}}`)), h)
+	}
+	if got := within(t, time.Minute, "the result", messages(asking)); !strings.Contains(got, "Ada Lovelace") {
+		t.Errorf("the answer is %s", got)
+	}
 }
 
 // A call that asks can be finished while its replica shuts down: the answers to its

@@ -168,14 +168,14 @@ func (c *Call) AppendError(dst []byte, err error) []byte {
 	return core.AppendError(dst, c.req.ID, err)
 }
 
-// maxBatch limits the messages of a batch.
-const maxBatch = 100
+// MaxBatch limits the messages of a batch.
+const MaxBatch = 100
 
 // AcceptBatch accepts an array of messages, all with the same origin.
 func (s *Session) AcceptBatch(ctx context.Context, data []byte, from serving.Origin) *Call {
 	items, err := transport.SplitBatch(data)
-	if err == nil && len(items) > maxBatch {
-		err = mcp.Errorf(mcp.CodeInvalidRequest, "a batch of %d messages is over the limit of %d", len(items), maxBatch)
+	if err == nil && len(items) > MaxBatch {
+		err = mcp.Errorf(mcp.CodeInvalidRequest, "a batch of %d messages is over the limit of %d", len(items), MaxBatch)
 	}
 	c := &Call{session: s, ctx: ctx}
 	if err != nil {

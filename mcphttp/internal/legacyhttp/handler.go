@@ -145,6 +145,10 @@ func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 		return
 	}
+	if err := h.sessions.relayBatch(r.Context(), s, body); err != nil {
+		writeUnavailable(w, mcp.ID{}, err)
+		return
+	}
 	h.answer(w, r, &Call{session: s, batch: body})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
@@ -100,6 +101,27 @@ func (ss *sessions) relay(ctx context.Context, s *session, m *transport.Message)
 	case m.Method == mcp.NotificationCancelled && !isLocal:
 		if err := ss.relayCancellation(ctx, s, m); err != nil {
 			ss.opts.Logger.WarnContext(ctx, "mcphttp: a cancellation was not relayed", "session", s.logID(), "error", err)
+		}
+	}
+	return nil
+}
+
+// relayBatch relays the messages of a batch.
+func (ss *sessions) relayBatch(ctx context.Context, s *session, batch []byte) error {
+	if ss.opts.Store == nil {
+		return nil
+	}
+	items, err := transport.SplitBatch(batch)
+	if err != nil || len(items) > legacyserver.MaxBatch {
+		return nil //nolint:nilerr // the session refuses the batch
+	}
+	for _, item := range items {
+		m, err := transport.ParseMessage(item)
+		if err != nil {
+			continue // the session refuses the message
+		}
+		if err := ss.relay(ctx, s, &m); err != nil {
+			return err
 		}
 	}
 	return nil
