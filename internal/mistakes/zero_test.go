@@ -154,6 +154,9 @@ func checkResults(t *testing.T, name string, results []reflect.Value) {
 		if err, ok := reflect.TypeAssert[error](v); ok && strings.Contains(err.Error(), "nil pointer dereference") {
 			t.Errorf("%s returns %q", name, err)
 		}
+		if end, ok := reflect.TypeAssert[func()](v); ok && end != nil {
+			end() // such as the one that unlocks
+		}
 	}
 }
 

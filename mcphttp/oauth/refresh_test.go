@@ -216,10 +216,10 @@ func TestLateRefusal(t *testing.T) {
 	})
 }
 
-// Another process has just used the refresh token.
+// Another process has just used the refresh token, whose store has no locks.
 func TestLostRace(t *testing.T) {
 	w := newWorld(t)
-	w.login.refresh = "r"
+	w.login.refresh, w.store = "r", struct{ oauth.Store }{w.store}
 	first, second := w.transport(nil), w.transport(nil)
 	w.mustPost(first, "", served)
 	w.mustPost(second, "", served)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,39 +26,54 @@ func newShared(values store.Values) *oauth.SharedStore {
 	return oauth.NewSharedStore(values, sharedKey)
 }
 
-// Processes that share a store never use a refresh token twice.
+// Transports that share a store never use a refresh token twice, in one process or in several.
 func TestProcessesRefreshOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, values := newWorld(t), store.NewMemory(nil)
-		w.login.refresh = "r"
-		var processes []*oauth.Transport
-		for range 3 {
-			rt := w.transport(&oauth.Options{Store: newShared(values)})
-			w.mustPost(rt, "", served)
-			processes = append(processes, rt)
-		}
-		w.wantAuthorizations(1)
-		w.login.revoke()
-		var attempts atomic.Int32
-		w.login.token = func(http.ResponseWriter, *http.Request) bool {
-			attempts.Add(1)
-			<-time.After(time.Second)
-			return false
-		}
-		var group sync.WaitGroup
-		for _, rt := range processes {
-			group.Go(func() {
-				if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
-					t.Errorf("%q, %v", got, err)
-				}
-			})
-		}
-		group.Wait()
-		if n := attempts.Load(); n != 1 {
-			t.Errorf("%d processes used the refresh token, want 1", n)
-		}
-		w.wantAuthorizations(1)
-	})
+	values, memory, dir := store.NewMemory(nil), oauth.NewMemoryStore(), t.TempDir()
+	for name, open := range map[string]func() oauth.Store{
+		"shared": func() oauth.Store { return newShared(values) },
+		"memory": func() oauth.Store { return memory },
+		"file":   func() oauth.Store { return oauth.NewFileStore(dir) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "file" && runtime.GOOS == "windows" {
+				t.Skip("there are no locks of files here")
+			}
+			synctest.Test(t, func(t *testing.T) { refreshAtOnce(t, open) })
+		})
+	}
+}
+
+// refreshAtOnce has three transports refresh one token.
+func refreshAtOnce(t *testing.T, open func() oauth.Store) {
+	w := newWorld(t)
+	w.login.refresh = "r"
+	var processes []*oauth.Transport
+	for range 3 {
+		rt := w.transport(&oauth.Options{Store: open()})
+		w.mustPost(rt, "", served)
+		processes = append(processes, rt)
+	}
+	w.wantAuthorizations(1)
+	w.login.revoke()
+	var attempts atomic.Int32
+	w.login.token = func(http.ResponseWriter, *http.Request) bool {
+		attempts.Add(1)
+		<-time.After(time.Second)
+		return false
+	}
+	var group sync.WaitGroup
+	for _, rt := range processes {
+		group.Go(func() {
+			if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	group.Wait()
+	if n := attempts.Load(); n != 1 {
+		t.Errorf("the refresh token was used %d times, want 1", n)
+	}
+	w.wantAuthorizations(1)
 }
 
 // A lock whose owner has died is free after a minute, and the owner knows that it may have

@@ -24,8 +24,8 @@ type StoreKey struct {
 
 // A Store keeps tokens and registrations across restarts. Its values are secret. Its
 // methods are called concurrently, also by several transports that share it, and must not
-// keep or change the slices passed to them. A store that several processes use at a time
-// should be a [Locker]. Package storetest tests implementations.
+// keep or change the slices passed to them. A store that several transports or processes use
+// at a time should be a [Locker], as all stores of this package are. Package storetest tests implementations.
 type Store interface {
 	// Load returns the value saved last under the key, or nil if there is none.
 	Load(ctx context.Context, key StoreKey) ([]byte, error)
@@ -33,11 +33,11 @@ type Store interface {
 	Save(ctx context.Context, key StoreKey, value []byte) error
 }
 
-// A Locker is a [Store] that several processes share. Without locks, two of them may use the
-// same refresh token at once, which authorization servers treat as theft.
+// A Locker is a [Store] that several transports or processes share. Without locks, two of them
+// may use the same refresh token at once, which authorization servers treat as theft.
 type Locker interface {
 	Store
-	// Lock waits until no other process has the lock of key, and takes it. The context that
+	// Lock waits until nothing else has the lock of key, and takes it. The context that
 	// it returns ends with ctx, with unlock, or when the lock may be lost because it was held
 	// for long. The caller must call unlock.
 	Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error)
@@ -48,7 +48,10 @@ type Locker interface {
 type MemoryStore struct {
 	mu     sync.Mutex
 	values map[StoreKey][]byte
+	locked map[StoreKey]chan struct{} // closed when the key is unlocked
 }
+
+var _ Locker = (*MemoryStore)(nil)
 
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
@@ -82,6 +85,45 @@ func (s *MemoryStore) Save(_ context.Context, key StoreKey, value []byte) error 
 	}
 	s.values[key] = bytes.Clone(value)
 	return nil
+}
+
+// Lock implements [Locker].
+func (s *MemoryStore) Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error) {
+	mine := make(chan struct{})
+	for {
+		other := s.tryLock(key, mine)
+		if other == mine {
+			break
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+	held, cancel := context.WithCancel(ctx)
+	return held, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.locked, key)
+		close(mine)
+	}, nil
+}
+
+// tryLock locks a key with a channel, if it is not locked. It returns the channel that it is
+// locked with.
+func (s *MemoryStore) tryLock(key StoreKey, mine chan struct{}) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.locked[key]; other != nil {
+		return other
+	}
+	if s.locked == nil {
+		s.locked = map[StoreKey]chan struct{}{}
+	}
+	s.locked[key] = mine
+	return mine
 }
 
 // A token is an access token with its properties. It must not be changed once it is

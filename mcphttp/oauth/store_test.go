@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/oauth"
@@ -93,4 +95,63 @@ func TestBrokenStore(t *testing.T) {
 			t.Errorf("%v: the token was used", store)
 		}
 	}
+}
+
+// A caller stops waiting for a lock when its context ends. That of a file is not waited for
+// longer than a minute, whatever the process does that has it.
+func TestLocks(t *testing.T) {
+	for name, open := range map[string]func() oauth.Locker{
+		"memory": func() oauth.Locker { return oauth.NewMemoryStore() },
+		"file":   func() oauth.Locker { return oauth.NewFileStore(t.TempDir()) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, key := open(), oauth.StoreKey{Issuer: "i"}
+			held, unlock, err := store.Lock(t.Context(), key)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.ErrUnsupported)
+			defer cancel()
+			if name == "file" && runtime.GOOS == "windows" {
+				return // there are no locks of files here
+			}
+			if _, _, err := store.Lock(ctx, key); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s: the second Lock returned %v", name, err)
+			}
+			if _, unlock, err := store.Lock(t.Context(), oauth.StoreKey{Issuer: "j"}); err != nil {
+				t.Errorf("%s: another key: %v", name, err)
+			} else {
+				unlock()
+			}
+			if name == "file" {
+				began := time.Now()
+				_, unlock, err := store.Lock(t.Context(), key)
+				if err != nil || time.Since(began) < time.Minute {
+					t.Fatalf("a lock that is held was had after %v, %v", time.Since(began), err)
+				}
+				unlock()
+			}
+			unlock()
+			if held.Err() == nil {
+				t.Errorf("%s: the context of a lock outlives it", name)
+			}
+			if _, unlock, err = store.Lock(t.Context(), key); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			unlock()
+		})
+	}
+}
+
+// A token is refreshed also where no file can be locked.
+func TestNoPlaceForLocks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held, unlock, err := oauth.NewFileStore(file).Lock(t.Context(), oauth.StoreKey{Issuer: "i"})
+	if err != nil || held.Err() != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
