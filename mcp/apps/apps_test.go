@@ -9,6 +9,8 @@ import (
 	"errors"
 	"html/template"
 	"log/slog"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -297,4 +299,38 @@ func TestVisibilityWithoutList(t *testing.T) {
 	if err := call(t.Context(), c, "c"); mcp.CodeOf(err) != mcp.CodeInvalidParams || lists != 4 {
 		t.Errorf("%v, %d lists", err, lists)
 	}
+}
+
+// What a caller names is not remembered: a tool that is added later, or that only other callers
+// have in their lists, is hidden nevertheless, and callers cannot fill the memory.
+func TestNamesOfCallersAreNotRemembered(t *testing.T) {
+	mux := airline(nil)
+	mux.Use(apps.HideAppTools())
+	client := &mcptest.Client{}
+	c := client.Connect(t, mux)
+	if err := call(t.Context(), c, "upgrade"); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+		t.Error(err)
+	}
+	mux.Tool("upgrade", mcp.ToolFunc(text("upgraded"), apps.Tool(nil, seats, apps.ForApp)))
+	if err := call(t.Context(), c, "upgrade"); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+		t.Errorf("the tool for apps was called: %v", err)
+	}
+	const calls, size = 100, 100 << 10
+	before := heap()
+	for i := range calls {
+		if err := call(t.Context(), c, strings.Repeat("x", size)+strconv.Itoa(i)); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Fatal(err)
+		}
+	}
+	if grown := heap() - before; grown > calls*size/2 {
+		t.Errorf("%d names of %d bytes took %d bytes", calls, size, grown)
+	}
+	runtime.KeepAlive(mux)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

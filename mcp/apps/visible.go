@@ -158,7 +158,8 @@ func (s *separator) knows(name string) (*ToolMeta, bool) {
 }
 
 // check returns an error if the caller must not call a tool. If no list had the tool yet, the
-// lists are read. A tool that is in none is not one with a page.
+// lists are read. A tool that is in none is not one with a page. It is not remembered: it may
+// be added, or be in the lists of another caller, and its name can be anything.
 func (s *separator) check(ctx context.Context, req *mcp.Request, caller Visibility) error {
 	name := req.Name()
 	m, ok := s.knows(name)
@@ -175,9 +176,6 @@ func (s *separator) check(ctx context.Context, req *mcp.Request, caller Visibili
 			break
 		}
 		p.Cursor = list.NextCursor
-	}
-	if !ok {
-		s.learn([]*mcp.Tool{{Name: name}})
 	}
 	if !m.IsFor(caller) {
 		return &VisibilityError{name, caller}
