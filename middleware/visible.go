@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/skills"
 )
 
 // A Kind is a kind of item that can be hidden.
@@ -27,7 +28,7 @@ const (
 // getting, reading, completing or subscribing to a hidden item fails as if it did not
 // exist. Hidden items are also left out of:
 //
-//   - lists;
+//   - lists, also those of skills, of the files of a skill, and of directories of skills;
 //   - the contents of a resource that has several, each with a URI;
 //   - completions of a template's variables: a value is judged by the URI that the
 //     template makes of it and of the arguments chosen before; variables without a value
@@ -77,6 +78,9 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 			if err != nil {
 				return nil, err
 			}
+			if directory, ok := res.(*skills.ReadDirectoryResult); ok {
+				return v.filterDirectory(req, directory)
+			}
 			return v.filter(req, res), nil
 		})
 	})
@@ -112,6 +116,8 @@ func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 		return v.checkCompletion(req)
 	case mcp.MethodListen:
 		return v.filterSubscription(req)
+	case skills.MethodGet:
+		return v.checkSkill(req)
 	}
 	return req, nil
 }
@@ -196,6 +202,14 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 		return &c
 	case *mcp.CompleteResult:
 		return v.filterCompletion(req, r)
+	case *skills.ListResult:
+		c := *r
+		c.Skills, c.CacheScope = v.keepSkills(r.Skills), v.scope(r.CacheScope)
+		return &c
+	case *skills.GetResult:
+		c := *r
+		c.Skill, c.CacheScope = v.skill(r.Skill), v.scope(r.CacheScope)
+		return &c
 	}
 	return res
 }

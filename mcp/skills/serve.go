@@ -105,7 +105,7 @@ func (c *Catalog) get(ctx context.Context, req *mcp.Request) (mcp.Result, error)
 	}
 	skill := c.load(ctx).skills[p.URI]
 	if skill == nil {
-		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri: no skill is served at %q", p.URI)
+		return nil, mcp.NewResourceNotFoundError(p.URI) // as for a skill that middleware hides
 	}
 	return &GetResult{Cacheable: c.opts.Cache, Skill: skill}, nil
 }
@@ -121,7 +121,7 @@ func (c *Catalog) readDirectory(ctx context.Context, req *mcp.Request) (mcp.Resu
 	case s.files[p.URI] != nil:
 		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri: %q is a file, not a directory", p.URI)
 	case !ok:
-		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri: no directory is served at %q", p.URI)
+		return nil, mcp.NewResourceNotFoundError(p.URI)
 	}
 	page, next := pageOf(children, func(c child) string { return c.name }, p.Cursor, c.opts.PageSize)
 	res := &ReadDirectoryResult{Page: mcp.Page{NextCursor: next}, Resources: make([]*mcp.Resource, len(page))}

@@ -1,0 +1,57 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware
+
+import (
+	"slices"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/skills"
+)
+
+// checkSkill rejects a request for the entry of a hidden skill.
+func (v viewer) checkSkill(req *mcp.Request) (*mcp.Request, error) {
+	var p skills.GetParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	if !v.readable(p.URI) {
+		return nil, v.refusal(req, Resource, p.URI)
+	}
+	return req, nil
+}
+
+// keepSkills returns the skills that are visible, without their hidden files.
+func (v viewer) keepSkills(list []*skills.Skill) []*skills.Skill {
+	kept := keepVisible(list, func(s *skills.Skill) bool { return v.readable(s.URI) })
+	for i, s := range kept {
+		kept[i] = v.skill(s)
+	}
+	return kept
+}
+
+// skill returns a skill without its hidden files.
+func (v viewer) skill(s *skills.Skill) *skills.Skill {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f skills.File) bool { return !v.readable(f.URI) })
+	return &c
+}
+
+// filterDirectory removes hidden files from a directory of a skill. One that has no others
+// does not exist.
+func (v viewer) filterDirectory(req *mcp.Request, r *skills.ReadDirectoryResult) (mcp.Result, error) {
+	c := *r
+	c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
+	if len(c.Resources) > 0 || len(r.Resources) == 0 || r.NextCursor != nil {
+		return &c, nil
+	}
+	var p skills.ReadDirectoryParams
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	return nil, v.refusal(req, Resource, p.URI)
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/skills"
+	"github.com/go-psi/psi/middleware"
+)
+
+// withSkills returns a server with two skills, one of which is hidden, as is a file of the
+// other.
+func withSkills(t *testing.T, cache mcp.Cacheable, mw func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
+	catalog, err := skills.FS(fstest.MapFS{
+		"refunds/SKILL.md":           {Data: []byte("---\nname: refunds\ndescription: d\n---\n")},
+		"refunds/secret.md":          {Data: []byte("s")},
+		"refunds/notes/secret.md":    {Data: []byte("s")},
+		"hr/salaries/SKILL.md":       {Data: []byte("---\nname: salaries\ndescription: d\n---\n")},
+		"hr/salaries/tables/2026.md": {Data: []byte("s")},
+	}, &skills.Options{Cache: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := mcp.NewMux("skills", "v1.0.0", nil)
+	mux.Use(mw(func(kind middleware.Kind, name string) bool {
+		return kind == middleware.Resource && (strings.HasPrefix(name, "skill://hr/") || strings.HasSuffix(name, "/secret.md"))
+	}))
+	catalog.Register(mux)
+	return mux
+}
+
+// directory returns the names in a directory of a skill.
+func directory(ctx context.Context, c *mcp.Conn, uri string) (string, error) {
+	req, err := mcp.NewRequest(skills.MethodReadDirectory, &skills.ReadDirectoryParams{URI: uri})
+	if err != nil {
+		return "", err
+	}
+	res, err := c.ServeMCP(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	raw, err := json.Marshal(res)
+	return string(raw), err
+}
+
+// What is hidden by its URI is hidden in the methods of skills, too.
+func TestVisibleSkills(t *testing.T) {
+	for name, mw := range map[string]func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware{
+		"Visible": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
+			return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool { return !isHidden(kind, name) })
+		},
+		"RequireScopesFor": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
+			return middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
+				if isHidden(kind, name) {
+					return []string{"hr"}
+				}
+				return nil
+			}, nil)
+		},
+		"Deny": func(func(kind middleware.Kind, name string) bool) mcp.Middleware {
+			return middleware.Deny(middleware.Resource, "skill://hr/*", "*/secret.md")
+		},
+		"Allow": func(func(kind middleware.Kind, name string) bool) mcp.Middleware {
+			return middleware.Allow(middleware.Resource, "skill://refunds/SKILL.md", "skill://nothing*")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := (&mcptest.Client{}).Connect(t, withSkills(t, mcp.Cacheable{}, mw))
+			for s, err := range skills.List(t.Context(), c) {
+				if err != nil || s.URI != "skill://refunds/SKILL.md" || len(s.Files) != 1 {
+					t.Errorf("skills/list has %+v, %v", s, err)
+				}
+			}
+			if s, err := skills.Get(t.Context(), c, "skill://refunds/SKILL.md"); err != nil || len(s.Files) != 1 {
+				t.Errorf("skills/get: %+v, %v", s, err)
+			}
+			if names, err := directory(t.Context(), c, "skill://refunds"); err != nil || strings.Contains(names, "secret") {
+				t.Errorf("the directory: %s, %v", names, err)
+			}
+			_, unknown := skills.Get(t.Context(), c, "skill://nothing/SKILL.md")
+			_, hidden := skills.Get(t.Context(), c, "skill://hr/salaries/SKILL.md")
+			wantSameRefusal(t, name, unknown, hidden, "nothing", "hr/salaries")
+			_, unknown = directory(t.Context(), c, "skill://nothing")
+			for _, uri := range []string{"skill://hr", "skill://hr/salaries", "skill://hr/salaries/tables"} {
+				_, hidden = directory(t.Context(), c, uri)
+				wantSameRefusal(t, name, unknown, hidden, "nothing", strings.TrimPrefix(uri, "skill://"))
+			}
+		})
+	}
+}
+
+// wantSameRefusal wants the error for what is hidden to be that for what does not exist, or
+// one about scopes.
+func wantSameRefusal(t *testing.T, how string, unknown, hidden error, unknownName, hiddenName string) {
+	t.Helper()
+	if hidden == nil {
+		t.Errorf("%s is not hidden", hiddenName)
+		return
+	}
+	if how == "RequireScopesFor" {
+		if _, ok := errors.AsType[*mcp.Error](hidden); !ok || !strings.Contains(hidden.Error(), "scope") {
+			t.Errorf("%s: %v", hiddenName, hidden)
+		}
+		return
+	}
+	if unknown == nil || strings.ReplaceAll(unknown.Error(), unknownName, "") != strings.ReplaceAll(hidden.Error(), hiddenName, "") {
+		t.Errorf("%s: %v; but what does not exist: %v", hiddenName, hidden, unknown)
+	}
+}
+
+// Entries of skills that depend on the caller are not shared.
+func TestVisibleSkillsArePrivate(t *testing.T) {
+	ttl := int64(1000)
+	mux := withSkills(t, mcp.Cacheable{TTLMs: &ttl, CacheScope: mcp.CachePublic}, func(func(middleware.Kind, string) bool) mcp.Middleware {
+		return middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })
+	})
+	c := (&mcptest.Client{}).Connect(t, mux)
+	for _, method := range []string{skills.MethodList, skills.MethodGet} {
+		req, err := mcp.NewRequest(method, &skills.GetParams{URI: "skill://refunds/SKILL.md"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := c.ServeMCP(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := json.Marshal(res); err != nil || !strings.Contains(string(raw), `"cacheScope":"private"`) {
+			t.Errorf("%s: %s, %v", method, raw, err)
+		}
+	}
+}
