@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/network"
@@ -57,6 +58,7 @@ $ psi gateway -stdio http://127.0.0.1:8080/mcp
 			return err
 		}
 		e.stdinServes = g.stdio
+		e.onClose(g.close)
 		handler, err := g.handler(ctx, e, c, words)
 		if err != nil {
 			return err
@@ -74,6 +76,18 @@ type gateway struct {
 	addr   string
 	stdio  bool
 	hidden listFlag
+
+	upstreams []*mcp.Upstream
+}
+
+// close ends all servers that are commands at the same time: each may take some seconds, and a
+// host does not wait for long.
+func (g *gateway) close() {
+	var closing sync.WaitGroup
+	for _, up := range g.upstreams {
+		closing.Go(func() { _ = up.Close() })
+	}
+	closing.Wait()
 }
 
 // check checks the flags and the token.
@@ -199,7 +213,7 @@ func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport
 	client := e.newClient(&mcp.ClientOptions{Forward: true, KeepAlive: 30 * time.Second})
 	// Requests in flight need the server until the end.
 	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.ReconnectOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
-	e.onClose(func() { _ = up.Close() }) // ends the server if it is a command
+	g.upstreams = append(g.upstreams, up)
 	return up
 }
 

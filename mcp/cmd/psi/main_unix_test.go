@@ -7,6 +7,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // A signal that is sent twice, as timeout(1) does, does not end psi before it has ended its
@@ -53,5 +57,45 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 	if err := psi.Wait(); psi.ProcessState.ExitCode() != exitInterrupted {
 		t.Errorf("psi ended with %v", err)
+	}
+}
+
+// A gateway ends its commands at the same time. One after the other, some would be left behind
+// if the host kills it before it is done. Each of these waits until the other is to end, too.
+func TestGatewayEndsCommandsTogether(t *testing.T) {
+	dir := t.TempDir()
+	const script = `trap ': > "$0/$1.terminated"; exit' TERM; exec 3>"$0/$1.fifo"; cat >/dev/null; : > "$0/$1"
+		while ! [ -e "$0/a" ] || ! [ -e "$0/b" ]; do sleep 0.05; done`
+	servers := map[string]any{}
+	for _, name := range []string{"a", "b"} {
+		servers[name] = map[string]any{"command": "sh", "args": []string{"-c", script, dir, name}}
+		if err := syscall.Mkfifo(filepath.Join(dir, name+".fifo"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "servers.json")
+	if err := os.WriteFile(file, strictjson.MustMarshal(map[string]any{"mcpServers": servers}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"gateway", "-http", "127.0.0.1:0", file}, strings.NewReader(""), io.Discard, io.Discard)
+	}()
+	for name := range servers {
+		f, err := os.Open(filepath.Join(dir, name+".fifo")) // waits for the server
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+	}
+	stop()
+	if code := <-ended; code != exitOK {
+		t.Errorf("psi ended with %d", code)
+	}
+	for name := range servers {
+		if _, err := os.Stat(filepath.Join(dir, name+".terminated")); err == nil {
+			t.Errorf("the server %s was told to end before the other, and was terminated", name)
+		}
 	}
 }
