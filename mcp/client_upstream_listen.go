@@ -47,10 +47,13 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 	}
 	for {
 		conn, err := u.await(ctx, true)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = l.listen(ctx, conn)
 		}
-		if err := l.listen(ctx, conn); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return req.listenResult(ctx)
+		case err != nil:
 			return nil, err
 		}
 		l.pause(ctx, conn)
@@ -78,8 +81,6 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	}
 	_, refused := errors.AsType[*Error](err)
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	case !refused || l.isAcknowledged():
 		return nil
 	case CodeOf(err) == CodeMethodNotFound: // the server may be replaced by one that has it

@@ -410,6 +410,38 @@ func TestUpstreamListenIsKept(t *testing.T) {
 	}
 }
 
+// A program that serves an Upstream, and stops, ends its subscriptions as any server does: with
+// a result.
+func TestUpstreamListenEndsWithItsServer(t *testing.T) {
+	for _, connected := range []bool{true, false} { // when it stops
+		for _, version := range bothEras {
+			synctest.Test(t, func(t *testing.T) {
+				server := &restless{handler: withTools("t")}
+				u := maintain(t, server, version, nil)
+				near, far := transport.Pipe()
+				ctx, stop := context.WithCancel(t.Context())
+				go mcpstdio.ServeStream(ctx, u, far, nil) //nolint:errcheck // it is stopped
+				to := transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil })
+				c := connectTo(t, to, &mcp.ClientOptions{Version: mcp.LatestVersion})
+				s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !connected {
+					server.become(nil, errors.New("gone"))
+					server.crash()
+					synctest.Wait()
+				}
+				stop()
+				<-s.Done()
+				if err := s.Err(); err != nil {
+					t.Errorf("%s, connected %v: the subscription ended with %v", version, connected, err)
+				}
+			})
+		}
+	}
+}
+
 // A program at the same address that speaks another revision is found out.
 func TestUpstreamOfAnotherRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
