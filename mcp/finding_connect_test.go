@@ -395,3 +395,53 @@ func TestFindingCH1NoQuestionsBeforeTheHandshake(t *testing.T) {
 		}
 	})
 }
+
+// A server that refuses every version but its own as invalid, instead of answering with its
+// own, is offered the others (INIT-13). Its first refusal is the error if it accepts none.
+func TestServerOfOneVersion(t *testing.T) {
+	for _, only := range append(mcp.LegacyVersions(), "2024-10-07") {
+		t.Run(only, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				to := transport.FromStream(func(context.Context) (transport.Stream, error) {
+					near, far := transport.Pipe()
+					go serveVersion(far, only)
+					return near, nil
+				})
+				c, err := mcp.NewClient("c", "v1", quietClient("")).Connect(t.Context(), to)
+				switch {
+				case only == "2024-10-07":
+					wantCode(t, err, mcp.CodeInvalidParams)
+				case err != nil:
+					t.Fatal(err)
+				case c.Version() != only:
+					t.Errorf("it speaks %s", c.Version())
+				}
+				if err == nil {
+					_ = c.Close()
+				}
+			})
+		})
+	}
+}
+
+// serveVersion serves the handshake of one version until its client closes the stream.
+func serveVersion(stream transport.Stream, only string) {
+	for {
+		data, err := stream.Read(context.Background())
+		if err != nil {
+			return
+		}
+		m, _ := transport.ParseMessage(data)
+		if !m.IsRequest() {
+			continue
+		}
+		answer := resultFor(m.ID.String(), strings.Replace(openedLegacy, "2025-11-25", only, 1))
+		switch {
+		case m.Method == mcp.MethodDiscover:
+			answer = refusalFor(m.ID.String(), -32601, "")
+		case !strings.Contains(string(m.Params), only):
+			answer = refusalFor(m.ID.String(), -32602, fmt.Sprintf(`{"supported":[%q]}`, only))
+		}
+		_ = stream.Write(context.Background(), []byte(answer))
+	}
+}

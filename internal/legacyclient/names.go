@@ -3,8 +3,6 @@
 
 package legacyclient
 
-import "github.com/go-psi/psi/internal/revision"
-
 // Names of the newest revision. Package mcp, which imports this package, exports them.
 const (
 	methodDiscover      = "server/discover"
@@ -58,6 +56,3 @@ func isQuestion(method string) bool {
 func mayAsk(method string) bool {
 	return method == methodCallTool || method == methodGetPrompt || method == methodReadResource
 }
-
-// newest is the newest of the older revisions, which a handshake proposes.
-var newest = revision.Newest.String()

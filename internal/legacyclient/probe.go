@@ -219,11 +219,24 @@ func (p *prober) sendInitialize(ctx context.Context) {
 	}
 	responses := make(chan handshake, 1)
 	p.handshake, p.initializeSent = responses, true
-	p.conn.client.ProbeSent(ctx, revision.Initialize)
-	go func(s *session) {
-		server, err := s.sendInitialize(ctx, newest)
-		responses <- handshake{server, err}
-	}(p.session)
+	go func(s *session) { responses <- s.proposeVersions(ctx) }(p.session)
+}
+
+// proposeVersions sends initialize with the newest of the older revisions. A server ought to
+// answer with the version that it speaks; to one that refuses any other as invalid, they are
+// proposed one after the other. If it accepts none, the first refusal is returned.
+func (s *session) proposeVersions(ctx context.Context) (h handshake) {
+	for i, version := range revision.Names() {
+		s.conn.client.ProbeSent(ctx, revision.Initialize)
+		server, err := s.sendInitialize(ctx, version)
+		if i == 0 || err == nil {
+			h = handshake{server, err}
+		}
+		if r, refused := errors.AsType[*refusal](err); !refused || r.response.Code != codeInvalidParams {
+			break
+		}
+	}
+	return h
 }
 
 // handleDiscovery handles the response to server/discover.
