@@ -6,6 +6,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -105,18 +106,23 @@ func (t *topic) run(ctx context.Context) {
 	}
 }
 
-// receive receives messages until the connection breaks or ctx is done.
+// receive receives messages until the connection breaks, the server ends the subscription, as
+// one of a cluster does that no longer has the channel, or ctx is done.
 func (t *topic) receive(ctx context.Context) {
 	client, _ := t.store.client.Dedicate()
 	defer client.Close() // a connection with subscriptions is of no use to others
+	moved := make(chan struct{}, 1)
 	broken := client.SetPubSubHooks(rueidis.PubSubHooks{
 		OnMessage: func(m rueidis.PubSubMessage) {
 			t.each(func(q *hints.Queue) { q.Add([]byte(m.Message)) })
 		},
-		OnSubscription: func(rueidis.PubSubSubscription) {
-			if !isClosed(t.subscribed) {
+		OnSubscription: func(s rueidis.PubSubSubscription) {
+			switch {
+			case strings.HasSuffix(s.Kind, "unsubscribe"):
+				wake(moved)
+			case !isClosed(t.subscribed):
 				close(t.subscribed)
-			} else {
+			default:
 				t.each((*hints.Queue).Lose) // until now
 			}
 		},
@@ -129,7 +135,16 @@ func (t *topic) receive(ctx context.Context) {
 	select {
 	case <-broken: //nolint:errcheck // whatever the reason
 		t.each((*hints.Queue).Lose)
+	case <-moved:
+		t.each((*hints.Queue).Lose)
 	case <-ctx.Done():
+	}
+}
+
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
