@@ -27,7 +27,7 @@
 //
 // [Check] checks the messages of any transport, [Faulty] delays, drops or duplicates
 // them, and [NoLeaks] fails a test that leaves goroutines behind, as [Run] does. To send what no client
-// sends, such as malformed messages, serve one end of an [transport.Pipe] and write to the
+// sends, such as malformed messages, serve one end of a [transport.Pipe] and write to the
 // other.
 //
 // Everything that this package starts ends with the test.
