@@ -62,8 +62,10 @@ func (c *cluster) run(ctx context.Context, addr string) error {
 	for _, r := range c.replicas {
 		replicas = append(replicas, r.Addr)
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
+	defer cancel()
 	defer func() {
 		c.client.stop()
 		for _, m := range append(c.replicas[:size:size], c.nodes...) {
@@ -76,8 +78,6 @@ func (c *cluster) run(ctx context.Context, addr string) error {
 		}
 		watching.Go(func() { m.watch(ctx) })
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	srv := &http.Server{Addr: addr, Handler: newBalancer(replicas), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
