@@ -219,9 +219,12 @@ func (ss *sessions) announce(ctx context.Context, s *session) {
 	}
 }
 
-// reload takes over the state of a session that another replica has changed. It returns an
-// error if the store does not answer.
+// reload takes over the state of a session that another replica may have changed. It returns
+// an error if the store does not answer.
 func (ss *sessions) reload(ctx context.Context, s *session) error {
+	if ss.opts.Store == nil {
+		return nil
+	}
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
 	data, _, err := ss.opts.Store.Get(ctx, sessionKey(s.id()))

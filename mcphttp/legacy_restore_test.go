@@ -1,0 +1,90 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// lateStore is a store whose next answer is late: it is of the time when it was asked.
+type lateStore struct {
+	*store.Memory
+	late atomic.Pointer[chan struct{}]
+}
+
+func (s *lateStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	data, version, err := s.Memory.Get(ctx, key)
+	if late := s.late.Swap(nil); late != nil {
+		<-*late
+	}
+	return data, version, err
+}
+
+// What a client changes at one replica while its first request at another one is looked up
+// in the store holds there, too: subscriptions and the log level.
+func TestSharedSessionChangesWhileItIsRestored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		slow, mux := &lateStore{Memory: shared}, tools()
+		mux.Tool("report", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			mcp.ClientLogger(ctx).Info("detail")
+			return "reported", nil
+		}, nil))
+		one := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: quiet}))
+		two := serve(t, newHandler(t, mux, &mcphttp.Options{Store: slow, Heartbeat: -1, Logger: quiet}))
+		h := one.open("2025-11-25")
+		found := make(chan struct{})
+		slow.late.Store(&found)
+		streams := make(chan *http.Response, 1)
+		go func() { streams <- two.do(two.request(t.Context(), http.MethodGet, "", h)) }()
+		synctest.Wait()
+		whole(t, one.post(subscribe("test://doc"), h))
+		whole(t, one.post(`{"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"error"}}`, h))
+		close(found)
+		own := read(t, <-streams)
+		own.next()
+		mux.ResourceUpdated("test://doc")
+		if got := within(t, time.Minute, "an update", messages(own)); !strings.Contains(got, "test://doc") {
+			t.Errorf("got %s", got)
+		}
+		if got := whole(t, two.post(call(5, "report"), h)); strings.Contains(got.body, "detail") {
+			t.Errorf("logged below the level of the session: %s", got.body)
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// A replica that hears of nothing yet when a client changes its session elsewhere knows of
+// that when it gets the stream.
+func TestSharedSessionChangesBeforeItIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deaf, mux := &deafStore{Memory: store.NewMemory(nil), hears: make(chan struct{})}, tools()
+		one := serve(t, newHandler(t, tools(), optionsWith(deaf.Memory)))
+		two := serve(t, newHandler(t, mux, optionsWith(deaf)))
+		h := one.open("2025-11-25")
+		answersHello(t, two, h) // from now on, it has the session
+		whole(t, one.post(subscribe("test://doc"), h))
+		close(deaf.hears)
+		synctest.Wait()
+		own := read(t, two.do(two.request(t.Context(), http.MethodGet, "", h)))
+		own.next()
+		mux.ResourceUpdated("test://doc")
+		if got := within(t, time.Minute, "an update", messages(own)); !strings.Contains(got, "test://doc") {
+			t.Errorf("got %s", got)
+		}
+		one.close()
+		two.close()
+	})
+}
