@@ -203,3 +203,40 @@ func TestNegativeOptions(t *testing.T) {
 		})
 	}
 }
+
+// A call that ends without a task, because its client has gone or because its outcome is too
+// large to be stored, does not count as one of the caller.
+func TestCallsWithoutTaskDoNotCount(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		opts := &tasks.Options{MaxPerCaller: 1, TTL: time.Hour}
+		r := newReplica(t, store.NewMemory(nil), opts, nil)
+		r.tool("wait", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		r.tool("work", func(context.Context) (string, error) { return "done", nil })
+		c := r.connectAs(t, &mcp.Principal{Subject: "ada"})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, _, err := tasks.Start(ctx, c, &mcp.CallToolParams{Name: "wait"}); err == nil {
+			t.Fatal("the call was answered")
+		}
+		<-time.After(time.Second)
+		start(t, c, "work")
+	})
+	inBubble(t, func(t *testing.T) {
+		opts := &tasks.Options{MaxRunning: 1, MaxPerCaller: 2, TTL: time.Hour}
+		r := newReplica(t, store.NewMemory(&store.MemoryOptions{MaxValue: 64 << 10}), opts, nil)
+		r.tool("wait", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		c := r.connectAs(t, &mcp.Principal{Subject: "ada"})
+		start(t, c, "wait")
+		large := json.RawMessage(`{"x":"` + strings.Repeat("x", 100<<10) + `"}`)
+		if _, _, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: "wait", Arguments: large}); mcp.CodeOf(err) != mcp.CodeTooLarge {
+			t.Errorf("a large request: %v", err)
+		}
+		start(t, c, "wait")
+	})
+}

@@ -38,7 +38,7 @@ func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Dura
 // it fails, it takes back what was written, as far as the store allows.
 func (m *Manager) insert(ctx context.Context, rec *record, request json.RawMessage) error {
 	err := m.tryInsert(ctx, rec, request)
-	if err != nil && !errors.Is(err, store.ErrTooLarge) {
+	if err != nil {
 		m.abandon(context.WithoutCancel(ctx), rec)
 	}
 	return err

@@ -90,11 +90,12 @@ func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, 
 	if err := fn(&first); err != nil {
 		return nil, false, err
 	}
-	err = r.manager.insert(ctx, &first, requestOf(r.original))
+	err = r.manager.tryInsert(ctx, &first, requestOf(r.original))
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
 		return nil, false, err // it can be stored without what fn has added
 	case err != nil:
+		r.manager.abandon(context.WithoutCancel(ctx), &first)
 		r.unstored = fmt.Errorf("%w: %w", errUnstored, err)
 		close(r.decided)
 		return nil, false, r.unstored
@@ -117,6 +118,8 @@ func (r *run) giveUp(cause error) {
 	r.unstored = errors.Join(errUnstored, cause)
 	close(r.decided)
 	r.cancel(cause)
+	// If it fails, the task is counted until its TTL would have passed.
+	_ = r.manager.leave(context.WithoutCancel(r.ctx), r.record.Caller, r.record.Task.ID)
 }
 
 // attend renews the lease of the task from now on, and ends the run when the process shuts
