@@ -4,8 +4,10 @@
 package mcp_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -203,5 +205,55 @@ func TestResultHead(t *testing.T) {
 	old := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2024-11-05"}}).Connect(t, mux)
 	if res, err = old.CallTool(t.Context(), tool("t", "")); err != nil || res.ResultType != "" || res.Meta != nil {
 		t.Errorf("the legacy era got %+v, %v", res, err)
+	}
+}
+
+// T40, behind a gateway: a server that repeats its cursor does not make the list of the gateway
+// endless. The parts of the servers after it follow.
+func TestMountRepeatsCursor(t *testing.T) {
+	for _, cursor := range []string{"", "again"} {
+		endless := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListTools {
+				return nil, mcp.NewMethodNotFoundError(req.Method)
+			}
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a"}}, Page: mcp.Page{NextCursor: &cursor}}, nil
+		})
+		gw := mcp.NewMux("gw", "v1", quiet())
+		gw.Mount("a_", endless)
+		gw.Mount("b_", withTools("b"))
+		c := connect(t, gw, nil)
+		var names []string
+		for tool, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, tool.Name)
+		}
+		if got := strings.Join(names, " "); got != "a_a a_a b_b" {
+			t.Errorf("cursor %q: listed %.100s", cursor, got)
+		}
+	}
+}
+
+// An older server that sends an empty cursor means that there is none: to the newest revision
+// only, it is a cursor like any other (PAGE-04).
+func TestEmptyCursorOfAnOlderServer(t *testing.T) {
+	server := newOldServer(func(s *oldServer, m oldMessage) {
+		if m.Method == mcp.MethodListTools {
+			s.sayf(`"id":%s,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":""}`, m.ID)
+			return
+		}
+		s.sayf(`"id":%s,"error":{"code":-32601,"message":"no"}`, m.ID)
+	})
+	c := connectTo(t, server, nil)
+	n := 0
+	for _, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("listed %d tools", n)
 	}
 }

@@ -93,6 +93,19 @@ func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cu
 // after it.
 const maxInnerCursor = 64 << 10
 
+// checkInnerCursor returns an error if a list must not go on with the cursor of a source.
+// Clients cannot notice that a source repeats its cursor, because each cursor of the mux
+// differs.
+func checkInnerCursor(next string, before *string) error {
+	switch {
+	case len(next) > maxInnerCursor:
+		return Errorf(CodeInternalError, "its cursor has %d bytes, and the limit is %d", len(next), maxInnerCursor)
+	case before != nil && next == *before:
+		return Errorf(CodeInternalError, "it repeats a cursor: its list has no end")
+	}
+	return nil
+}
+
 // addSources adds pages of the sources until the page is full. A page of a source is not
 // divided.
 func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *page[D], sources []source[D], at *cursor) (*cursor, error) {
@@ -136,8 +149,8 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 		if part.next == nil {
 			continue
 		}
-		if n := len(*part.next); n > maxInnerCursor {
-			logSkipped(ctx, g, req, src.key, src.site, Errorf(CodeInternalError, "its cursor has %d bytes, and the limit is %d", n, maxInnerCursor))
+		if err := checkInnerCursor(*part.next, inner); err != nil {
+			logSkipped(ctx, g, req, src.key, src.site, err)
 			continue
 		}
 		return &cursor{Source: &src.key, Inner: part.next}, nil

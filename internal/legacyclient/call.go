@@ -52,10 +52,23 @@ func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *
 		r, err = s.callOnce(ctx, older)
 		return err
 	})
-	if err == nil && r.Error != nil && r.Error.Code == revision.CodeResourceNotFound {
+	switch {
+	case err != nil:
+	case r.Error != nil && r.Error.Code == revision.CodeResourceNotFound:
 		r = missingResource(r, m)
+	case r.Error == nil && isList(m.Method):
+		r = withoutEmptyCursor(r)
 	}
 	return r, err
+}
+
+// withoutEmptyCursor returns a page of a list without a cursor that is empty. Older servers
+// that always send one mean by it that the list has ended.
+func withoutEmptyCursor(r *transport.Message) *transport.Message {
+	if string(jsonscan.Member(r.Result, "nextCursor")) != `""` {
+		return r
+	}
+	return &transport.Message{ID: r.ID, Result: jsonscan.AppendMembers([]byte{'{'}, r.Result, "nextCursor")}
 }
 
 func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transport.Message, error) {

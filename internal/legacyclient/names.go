@@ -8,6 +8,9 @@ const (
 	methodDiscover      = "server/discover"
 	methodListen        = "subscriptions/listen"
 	methodListTools     = "tools/list"
+	methodListPrompts   = "prompts/list"
+	methodListResources = "resources/list"
+	methodListTemplates = "resources/templates/list"
 	methodCallTool      = "tools/call"
 	methodGetPrompt     = "prompts/get"
 	methodReadResource  = "resources/read"
@@ -49,6 +52,15 @@ var levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 // isQuestion reports whether a method is a question of a server to its client.
 func isQuestion(method string) bool {
 	return method == methodElicit || method == methodCreateMessage || method == methodListRoots
+}
+
+// isList reports whether a method asks for a page of a list.
+func isList(method string) bool {
+	switch method {
+	case methodListTools, methodListPrompts, methodListResources, methodListTemplates:
+		return true
+	}
+	return false
 }
 
 // mayAsk reports whether a server of the newest revision may ask questions about a request
