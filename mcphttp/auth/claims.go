@@ -36,7 +36,7 @@ func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal,
 	if err := c.checkAudience(claims["aud"]); err != nil {
 		return nil, err
 	}
-	expiry, err := c.checkTimes(claims, now)
+	expiry, err := c.expiryOf(claims, now)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,9 @@ func (c *rules) checkAudience(claim any) error {
 
 func withoutSlash(s string) string { return strings.TrimSuffix(s, "/") }
 
-func (c *rules) checkTimes(claims map[string]any, now time.Time) (expiry time.Time, err error) {
+// expiryOf checks the times of a token, and returns until when it is accepted: with the
+// leeway, or streams that it opens within that would end at once. Zero means for ever.
+func (c *rules) expiryOf(claims map[string]any, now time.Time) (expiry time.Time, err error) {
 	var times [3]time.Time
 	for i, name := range []string{"exp", "nbf", "iat"} {
 		if times[i], err = instant(claims, name); err != nil {
@@ -94,10 +96,13 @@ func (c *rules) checkTimes(claims map[string]any, now time.Time) (expiry time.Ti
 		}
 	}
 	expiry, notBefore, issued := times[0], times[1], times[2]
+	if !expiry.IsZero() {
+		expiry = expiry.Add(c.leeway)
+	}
 	switch {
 	case expiry.IsZero() && c.mustExpire:
 		return expiry, Invalid("the token has no exp")
-	case !expiry.IsZero() && !now.Before(expiry.Add(c.leeway)):
+	case !expiry.IsZero() && !now.Before(expiry):
 		return expiry, Invalid("the token has expired")
 	case notBefore.After(now.Add(c.leeway)):
 		return expiry, Invalid("the token is not valid yet")

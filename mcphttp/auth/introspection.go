@@ -203,8 +203,8 @@ func (i *Introspection) look(ctx context.Context, key digest, source, token stri
 	}
 	i.proven.put(key, struct{}{}, now.Add(provenAge))
 	until := now.Add(i.opts.CacheAge)
-	if end := p.Expiry.Add(i.rules.leeway); !p.Expiry.IsZero() && end.Before(until) {
-		until = end
+	if !p.Expiry.IsZero() && p.Expiry.Before(until) {
+		until = p.Expiry
 	}
 	i.good.put(key, p, until)
 	return p, nil

@@ -32,7 +32,8 @@ type JWTOptions struct {
 	// Algorithms are the accepted signature algorithms. All must be asymmetric. Nil means
 	// RS, PS and ES with 256, 384 and 512 bits, and EdDSA.
 	Algorithms []string
-	// Leeway is the tolerated clock difference. 0 means one minute, negative none.
+	// Leeway is the tolerated clock difference. 0 means one minute, negative none. It is
+	// part of [mcp.Principal.Expiry].
 	Leeway time.Duration
 	// Subject returns the [mcp.Principal.Subject] for the claims. It must be unique at
 	// the issuer. An empty one is rejected. Nil means the claim sub.
@@ -181,7 +182,7 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 	if err != nil {
 		return nil, err
 	}
-	until := p.Expiry.Add(j.rules.leeway)
+	until := p.Expiry
 	if soon := now.Add(j.cacheAge); soon.Before(until) {
 		until = soon
 	}
