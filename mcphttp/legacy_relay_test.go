@@ -355,6 +355,7 @@ func TestSharedSessionIsGarbled(t *testing.T) {
 		h := one.open("2025-11-25")
 		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
 		own.next()
+		synctest.Wait() // the session is read again for its stream
 		garbled.value.Store(new("{"))
 		whole(t, two.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"test://doc"}}`, h))
 		synctest.Wait()

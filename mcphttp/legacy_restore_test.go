@@ -58,6 +58,7 @@ func TestSharedSessionChangesWhileItIsRestored(t *testing.T) {
 		if got := within(t, time.Minute, "an update", messages(own)); !strings.Contains(got, "test://doc") {
 			t.Errorf("got %s", got)
 		}
+		synctest.Wait()
 		if got := whole(t, two.post(call(5, "report"), h)); strings.Contains(got.body, "detail") {
 			t.Errorf("logged below the level of the session: %s", got.body)
 		}

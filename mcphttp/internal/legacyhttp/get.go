@@ -164,7 +164,7 @@ func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter,
 	s.addListener(l)
 	defer s.removeListener(l)
 	defer l.finish()
-	_ = h.sessions.reload(r.Context(), s) // if the store does not answer, catchUp follows
+	h.sessions.announce(r.Context(), s, h.sessions.replica)
 	stopConnection := context.AfterFunc(r.Context(), l.leave)
 	defer stopConnection()
 	defer endpoint.AfterExpiry(r, l.leave)()

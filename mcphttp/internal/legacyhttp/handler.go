@@ -247,7 +247,7 @@ func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call
 	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
 		err = h.sessions.save(ctx, c)
 		if err == nil && !c.isHandshake() {
-			h.sessions.announce(ctx, c.session)
+			h.sessions.announce(ctx, c.session, "")
 		}
 	}
 	if !c.session.legacy.Initialized() || c.isHandshake() && err != nil {

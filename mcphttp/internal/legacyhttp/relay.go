@@ -29,7 +29,7 @@ const relayTopic = "psi/said"
 // look into the store: a replica that has missed it looks by itself.
 type relayedMessage struct {
 	From     string        `json:"from"`         // the sending replica
-	To       string        `json:"to,omitempty"` // the replica that asked; empty for a cancellation
+	To       string        `json:"to,omitempty"` // the replica that asked; empty for all
 	Session  string        `json:"session"`
 	Question mcp.ID        `json:"question,omitzero"` // that is answered
 	Cancel   *cancellation `json:"cancel,omitempty"`  // instead of Question
@@ -206,25 +206,24 @@ func (s *session) mayRelayCancel(now time.Time) bool {
 	return s.cancels.count <= maxRelayedCancels
 }
 
-// announce tells the other replicas that the state of a session in the store has changed:
-// one of them may have its stream.
-func (ss *sessions) announce(ctx context.Context, s *session) {
+// announce tells a replica, or all if to is empty, that the state of a session in the store
+// may have changed: one of them may have its stream. A replica tells itself when it needs a
+// state that it may have missed.
+func (ss *sessions) announce(ctx context.Context, s *session, to string) {
 	if ss.opts.Store == nil {
 		return
 	}
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
-	if err := ss.publish(ctx, &relayedMessage{From: ss.replica, Session: s.id(), Changed: true}); err != nil {
+	if err := ss.publish(ctx, &relayedMessage{From: ss.replica, To: to, Session: s.id(), Changed: true}); err != nil {
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not relayed", "session", s.logID(), "error", err)
 	}
 }
 
 // reload takes over the state of a session that another replica may have changed. It returns
-// an error if the store does not answer.
+// an error if the store does not answer. Only the goroutine that receives what is relayed
+// calls it, so that the last state wins.
 func (ss *sessions) reload(ctx context.Context, s *session) error {
-	if ss.opts.Store == nil {
-		return nil
-	}
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
 	data, _, err := ss.opts.Store.Get(ctx, sessionKey(s.id()))

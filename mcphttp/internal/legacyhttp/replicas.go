@@ -124,11 +124,7 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	if !rec.principal().Is(endpoint.PrincipalOf(r)) {
 		return nil, nil
 	}
-	s, err := ss.adopt(r, id, &rec)
-	if s != nil {
-		_ = ss.reload(ctx, s) // this replica hears of changes from now on, and may have missed one
-	}
-	return s, err
+	return ss.adopt(r, id, &rec)
 }
 
 // adopt adds a session that another replica has opened, unless another request has done so
