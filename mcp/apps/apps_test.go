@@ -334,3 +334,32 @@ func heap() int64 {
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
+
+// All files that an element or a style names become part of the page, or are reported.
+func TestFilesOfElements(t *testing.T) {
+	const logo = "data:image/png;base64,iVBORw0KGgo="
+	for body, want := range map[string]string{
+		`<video src="logo.png" poster="logo.png">`:                        `<video src="` + logo + `" poster="` + logo + `">`,
+		`<video src="logo.png" poster="https://elsewhere.example/p.png">`: "",
+		`<style>h1 { background: url(logo.png) }</style>`:                 `<style>h1 { background: url("` + logo + `") }</style>`,
+		`<style>h1 { background: url(missing.png) }</style>`:              "",
+		`<style></style>url(missing.png)`:                                 `url(missing.png)`,
+		`<style>h1 { color: red }</style><p>url(logo.png)</p>`:            `<p>url(logo.png)</p>`,
+	} {
+		fsys := files()
+		fsys["page.html"] = &fstest.MapFile{Data: []byte("<!doctype html>\n" + body)}
+		func() {
+			defer func() {
+				if problem := recover(); (problem != nil) != (want == "") {
+					t.Errorf("%s: %v", body, problem)
+				}
+			}()
+			mux := mcp.NewMux("airline", "v1.0.0", nil)
+			mux.Resource(seats, apps.Page(fsys, "page.html", nil))
+			d, err := apps.Read(t.Context(), (&mcptest.Client{}).Connect(t, mux), seats)
+			if err != nil || !strings.Contains(d.HTML, want) {
+				t.Errorf("%s becomes %s, %v", body, d.HTML, err)
+			}
+		}()
+	}
+}

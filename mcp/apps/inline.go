@@ -34,6 +34,7 @@ func (in *inliner) inline(data []byte) (string, error) {
 	}
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(data))
+	isStyle := false // of the next token
 	for line := 1; ; {
 		kind := z.Next()
 		raw := append([]byte{}, z.Raw()...)
@@ -55,6 +56,18 @@ func (in *inliner) inline(data []byte) (string, error) {
 			if changed != "" {
 				raw = []byte(changed)
 			}
+			isStyle = t.DataAtom == atom.Style
+		case html.TextToken:
+			if isStyle {
+				styles, err := in.styles(string(raw), ".")
+				if err != nil {
+					return "", fmt.Errorf("line %d: <style>: %w", line, err)
+				}
+				raw = []byte(styles)
+			}
+			isStyle = false
+		case html.EndTagToken:
+			isStyle = false
 		}
 		out.Write(raw)
 		line += bytes.Count(z.Raw(), []byte("\n"))
@@ -129,17 +142,20 @@ func (in *inliner) media(t *html.Token) (string, error) {
 	if srcset := attribute(t, "srcset"); srcset != "" {
 		return "", errors.New("srcset cannot be made a part of the page; use src")
 	}
+	changed := ""
 	for _, name := range []string{"src", "poster"} {
 		value := attribute(t, name)
-		if !isRelative(value) {
-			if err := in.mustBeDeclared(value, "ResourceDomains"); err != nil {
-				return "", err
-			}
-			continue
+		var err error
+		if isRelative(value) {
+			changed, err = in.data(t, name)
+		} else {
+			err = in.mustBeDeclared(value, "ResourceDomains")
 		}
-		return in.data(t, name)
+		if err != nil {
+			return "", err
+		}
 	}
-	return "", nil
+	return changed, nil
 }
 
 // data replaces a relative URL in an attribute with the file.
