@@ -36,11 +36,7 @@ func (s *lateStore) Get(ctx context.Context, key string) ([]byte, uint64, error)
 func TestSharedSessionChangesWhileItIsRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
-		slow, mux := &lateStore{Memory: shared}, tools()
-		mux.Tool("report", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-			mcp.ClientLogger(ctx).Info("detail")
-			return "reported", nil
-		}, nil))
+		slow, mux := &lateStore{Memory: shared}, reporting()
 		one := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: quiet}))
 		two := serve(t, newHandler(t, mux, &mcphttp.Options{Store: slow, Heartbeat: -1, Logger: quiet}))
 		h := one.open("2025-11-25")
@@ -50,7 +46,7 @@ func TestSharedSessionChangesWhileItIsRestored(t *testing.T) {
 		go func() { streams <- two.do(two.request(t.Context(), http.MethodGet, "", h)) }()
 		synctest.Wait()
 		whole(t, one.post(subscribe("test://doc"), h))
-		whole(t, one.post(`{"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"error"}}`, h))
+		whole(t, one.post(setLevel("error"), h))
 		close(found)
 		own := read(t, <-streams)
 		own.next()
@@ -88,4 +84,44 @@ func TestSharedSessionChangesBeforeItIsHeard(t *testing.T) {
 		one.close()
 		two.close()
 	})
+}
+
+// A log level is stored as it was set, also if a change at another replica comes between.
+func TestSharedLevelOverlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		slow := &lateStore{Memory: shared}
+		one := serve(t, newHandler(t, reporting(), &mcphttp.Options{Store: slow, Heartbeat: -1, Logger: quiet}))
+		two := serve(t, newHandler(t, tools(), optionsWith(shared)))
+		h := one.open("2025-11-25")
+		found := make(chan struct{})
+		slow.late.Store(&found)
+		set := make(chan reply, 1)
+		go func() { set <- whole(t, one.post(setLevel("error"), h)) }()
+		synctest.Wait()
+		whole(t, two.post(subscribe("test://doc"), h))
+		synctest.Wait()
+		close(found)
+		<-set
+		synctest.Wait()
+		if got := whole(t, one.post(call(5, "report"), h)); strings.Contains(got.body, "detail") {
+			t.Errorf("logged below the level of the session: %s", got.body)
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// reporting has a tool that logs.
+func reporting() *mcp.Mux {
+	mux := tools()
+	mux.Tool("report", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		mcp.ClientLogger(ctx).Info("detail")
+		return "reported", nil
+	}, nil))
+	return mux
+}
+
+func setLevel(level string) string {
+	return `{"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"` + level + `"}}`
 }

@@ -302,13 +302,7 @@ func (s *Session) Questions() []mcp.ID {
 }
 
 func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {
-	var p struct {
-		Level json.RawMessage `json:"level"`
-	}
-	if err := req.Decode(&p); err != nil {
-		return nil, err
-	}
-	level, err := core.ParseLoggingLevel(p.Level)
+	level, err := levelIn(req)
 	if err != nil {
 		return nil, err
 	}
@@ -316,4 +310,15 @@ func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {
 	defer s.mu.Unlock()
 	s.level = level
 	return &mcp.EmptyResult{}, nil
+}
+
+// levelIn returns the level that a logging/setLevel request sets.
+func levelIn(req *mcp.Request) (mcp.LoggingLevel, error) {
+	var p struct {
+		Level json.RawMessage `json:"level"`
+	}
+	if err := req.Decode(&p); err != nil {
+		return "", err
+	}
+	return core.ParseLoggingLevel(p.Level)
 }

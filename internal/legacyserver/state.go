@@ -83,7 +83,7 @@ func (c *Call) ApplyTo(state *State) {
 	case revision.Initialize:
 		*state = c.session.State()
 	case revision.SetLevel:
-		state.Level = c.session.State().Level
+		state.Level, _ = levelIn(c.req) // the session may have taken over another one since
 	case mcp.MethodSubscribe:
 		if !known {
 			state.Subscriptions = slices.Insert(state.Subscriptions, i, uri)
