@@ -95,6 +95,9 @@ func (c *command) Connect(ctx context.Context, receive transport.Receiver) (tran
 	}
 	p, err := startProcess(cmd, c.opts)
 	if err != nil {
+		if _, missing := os.Stat(cmd.Dir); cmd.Dir != "" && missing != nil {
+			err = missing // otherwise the program seems to be missing
+		}
 		return nil, fmt.Errorf("mcpstdio: starting %s: %w", c.cmd.Path, err)
 	}
 	return transport.NewConn(p, receive), nil

@@ -181,6 +181,11 @@ func TestCommandNotStarted(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+	elsewhere := program("serve") // the error of fork is that the program does not exist
+	elsewhere.Dir = "/no/such/directory"
+	if _, err := mcpstdio.NewCommand(elsewhere, nil).Connect(t.Context(), nil); err == nil || !strings.Contains(err.Error(), elsewhere.Dir) {
+		t.Errorf("in a directory that does not exist: got %v", err)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(mcp.ErrDeclined)
 	if _, err := mcpstdio.NewCommand(program("serve"), nil).Connect(ctx, nil); !errors.Is(err, mcp.ErrDeclined) {
