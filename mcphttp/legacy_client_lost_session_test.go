@@ -187,6 +187,35 @@ func TestLostSessionResubscribe(t *testing.T) {
 	})
 }
 
+// A new session may refuse a resource that it does not have yet. Who subscribes to it later,
+// while the first subscription goes on, gets its updates.
+func TestLostSessionResubscribeRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := plainMux()
+		f := newForgetful(t, mux)
+		c := f.dial(t, &mcp.ClientOptions{})
+		if _, err := c.Subscribe(t.Context(), "res://a", func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		mux.RemoveResource("res://a")
+		mux.Resource("res://b", uncalled)
+		f.forget()
+		if err := echoes(t, c); err != nil {
+			t.Fatal(err)
+		}
+		mux.Resource("res://a", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "a", nil }, nil))
+		var heard atomic.Int64
+		if _, err := c.Subscribe(t.Context(), "res://a", func(string) { heard.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+		mux.ResourceUpdated("res://a")
+		<-time.After(time.Minute)
+		if heard.Load() == 0 {
+			t.Error("the subscription was accepted, and hears nothing")
+		}
+	})
+}
+
 // Subscribing finds out that the session is lost as a call does.
 func TestLostSessionSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -422,14 +422,15 @@ func (s *session) reopen(ctx context.Context, done chan struct{}) (err error) {
 		return err
 	}
 	s.mu.Lock()
-	uris := slices.Sorted(maps.Keys(s.subscribed))
+	subscribed := maps.Clone(s.subscribed)
 	s.mu.Unlock()
-	for _, uri := range uris {
+	for _, uri := range slices.Sorted(maps.Keys(subscribed)) {
 		err := s.command(ctx, revision.Subscribe, map[string]string{"uri": uri})
 		if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
 			return err // otherwise the subscriptions would receive nothing, without an error
 		}
 		if err != nil {
+			subscribed[uri].active.Store(false) // the next listener tries again
 			s.conn.opts.Logger.WarnContext(ctx, "mcp: a resource was not subscribed to again", "uri", uri, "error", err)
 		}
 	}

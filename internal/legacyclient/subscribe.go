@@ -5,6 +5,7 @@ package legacyclient
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/internal/revision"
@@ -15,7 +16,7 @@ import (
 type remoteSubscription struct {
 	listeners int           // those that need it, or are about to; guarded by the lock of the session
 	turn      chan struct{} // has one place: full while a goroutine subscribes or unsubscribes
-	active    bool          // the server has accepted it; of the goroutine that has the turn
+	active    atomic.Bool   // the server has accepted it; set with the turn, and cleared if a new session refuses it
 }
 
 // lock waits until no other goroutine subscribes or unsubscribes.
@@ -66,9 +67,9 @@ func (s *session) subscribe(ctx context.Context, uri string) error {
 	r := s.retain(uri)
 	err := r.lock(ctx)
 	if err == nil {
-		if !r.active {
+		if !r.active.Load() {
 			err = s.inSession(ctx, func() error { return s.command(ctx, revision.Subscribe, map[string]string{"uri": uri}) })
-			r.active = err == nil
+			r.active.Store(err == nil)
 		}
 		r.unlock()
 	}
@@ -108,8 +109,8 @@ func (s *session) unsubscribe(ctx context.Context, uri string) {
 		return
 	}
 	defer r.unlock()
-	if s.release(r) && r.active && s.ctx.Err() == nil {
-		r.active = false
+	if s.release(r) && r.active.Load() && s.ctx.Err() == nil {
+		r.active.Store(false)
 		_ = s.command(ctx, revision.Unsubscribe, map[string]string{"uri": uri}) // the server may be gone
 	}
 }
