@@ -267,6 +267,35 @@ func TestSharedChangesAreMerged(t *testing.T) {
 	})
 }
 
+// A client that does not read its stream, to which the changes of another replica are sent,
+// holds up no answer of others.
+func TestSharedChangesOfSlowReader(t *testing.T) {
+	for name, loses := range map[string]bool{"told": false, "catching up": true} {
+		bubble(t, name, func(t *testing.T) {
+			shared := &deafStore{Memory: store.NewMemory(nil), hears: make(chan struct{}), loses: loses}
+			if !loses {
+				close(shared.hears)
+			}
+			handler := newHandler(t, tools(), &mcphttp.Options{Store: shared, WriteTimeout: time.Hour})
+			one, two := serve(t, handler), serve(t, newHandler(t, tools(), optionsWith(shared)))
+			slow, other := one.open("2025-11-25"), one.open("2025-11-25")
+			unread := one.do(one.request(t.Context(), http.MethodGet, "", slow))
+			two.post(subscribe("test://doc"), slow)
+			asking := read(t, one.post(call(1, "ask"), other))
+			id := questionID(t, within(t, time.Minute, "a question", messages(asking)))
+			if loses {
+				close(shared.hears)
+			}
+			synctest.Wait()
+			two.post(answer(id, `{"action":"accept","content":{"name":"x"}}`), other)
+			within(t, 10*time.Second, "the next question", messages(asking))
+			_ = unread.Body.Close()
+			one.close()
+			two.close()
+		})
+	}
+}
+
 // Two replicas may change a session at the same time: one of them hears of the other's
 // change before it has stored its own.
 func TestSharedChangesOverlap(t *testing.T) {

@@ -234,13 +234,44 @@ func (ss *sessions) reload(ctx context.Context, s *session) error {
 		return err
 	}
 	var rec sessionRecord
-	if err = json.Unmarshal(data, &rec); err == nil {
-		err = s.legacy.Adopt(ctx, &rec.State)
+	if err := json.Unmarshal(data, &rec); err != nil {
+		ss.warnOfChange(ctx, s, err)
+		return nil
 	}
-	if err != nil {
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not taken over", "session", s.logID(), "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = &rec.State
+	if !s.isAdopting {
+		s.isAdopting = true
+		go ss.adoptChanges(s)
 	}
 	return nil
+}
+
+// adoptChanges has a session adopt its changed states, of which it skips all but the last one.
+// It may wait for a client that does not read its stream or for a handler that is slow to
+// subscribe: what is relayed to other sessions does not wait for these.
+func (ss *sessions) adoptChanges(s *session) {
+	for state := s.nextChange(); state != nil; state = s.nextChange() {
+		ctx, cancel := storeContext(s.legacy.Context())
+		if err := s.legacy.Adopt(ctx, state); err != nil {
+			ss.warnOfChange(ctx, s, err)
+		}
+		cancel()
+	}
+}
+
+// nextChange returns the state to adopt next, nil if there is none any more.
+func (s *session) nextChange() *legacyserver.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.changed
+	s.changed, s.isAdopting = nil, state != nil
+	return state
+}
+
+func (ss *sessions) warnOfChange(ctx context.Context, s *session, err error) {
+	ss.opts.Logger.WarnContext(ctx, "mcphttp: a change of a session was not taken over", "session", s.logID(), "error", err)
 }
 
 func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {

@@ -30,9 +30,11 @@ type session struct {
 	mu         sync.Mutex         // see stream for the order of locks
 	streams    map[string]*stream // of requests in flight, by name
 	standalone standalone
-	lastStream int64   // the number of the last stream
-	ended      bool    // no events are kept
-	cancels    *window // cancellations that were relayed to other replicas; nil before the first
+	lastStream int64               // the number of the last stream
+	ended      bool                // no events are kept
+	cancels    *window             // cancellations that were relayed to other replicas; nil before the first
+	changed    *legacyserver.State // to adopt next; nil if there is none
+	isAdopting bool                // adoptChanges runs
 
 	// Guarded by the lock of sessions.
 	active    int32           // requests in flight and detached listeners
