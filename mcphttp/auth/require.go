@@ -47,9 +47,9 @@ type Options struct {
 // Other requests are answered as RFC 6750 says: 401 without an error if there are no
 // credentials, 401 if they are invalid, 400 if they are malformed, 403 if they lack
 // Scopes. If an MCP handler returns [mcp.NewInsufficientScopeError], the response is a 403 with
-// all scopes that it and Scopes require. Preflight requests of browsers have no
-// credentials and pass. Use CORS middleware outside of Require, so that web pages can
-// read rejections, too.
+// all scopes that it and Scopes require. CORS middleware such as [mcphttp.CORS] must be
+// outside of Require: preflight requests of browsers have no credentials, and web pages
+// have to read rejections.
 func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	if v == nil {
 		panic("auth: Require wants a verifier")
@@ -99,10 +99,6 @@ func newGate(v Verifier, opts *Options) *gate {
 }
 
 func (g *gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if isPreflight(r) {
-		next.ServeHTTP(w, r)
-		return
-	}
 	p, err := g.verify(r)
 	if err != nil {
 		g.refuse(w, r, err)
@@ -201,9 +197,4 @@ func (g *gate) answer(w http.ResponseWriter, status int, challenges []string, pr
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone
-}
-
-// isPreflight reports whether r is a CORS preflight request.
-func isPreflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -9,9 +9,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -75,24 +77,28 @@ func TestQueryIsIgnored(t *testing.T) {
 	}
 }
 
-// T32: browsers send preflight requests without credentials.
+// T32: browsers send preflight requests without credentials. CORS answers them, outside of
+// Require. Others are like all requests without credentials: many handlers, such as that of
+// http.FileServerFS, serve every method alike.
 func TestPreflight(t *testing.T) {
-	h := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Logger: quiet})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNoContent)
-	}))
+	const page = "https://app.example.com"
+	files := http.FileServerFS(fstest.MapFS{"secret.txt": {Data: []byte("secret")}})
+	protected := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Logger: quiet})(files)
 	for _, c := range []struct {
-		name   string
-		header http.Header
-		status int
+		name    string
+		handler http.Handler
+		header  http.Header
+		status  int
 	}{
-		{"preflight", http.Header{"Origin": {"https://app.example.com"}, "Access-Control-Request-Method": {"POST"}}, 204},
-		{"other OPTIONS", http.Header{"Origin": {"https://app.example.com"}}, 401},
+		{"preflight", mcphttp.CORS(page)(protected), http.Header{"Origin": {page}, "Access-Control-Request-Method": {"POST"}}, 200},
+		{"preflight without CORS", protected, http.Header{"Origin": {page}, "Access-Control-Request-Method": {"POST"}}, 401},
+		{"other OPTIONS", mcphttp.CORS(page)(protected), http.Header{"Origin": {page}}, 401},
 	} {
-		r := httptest.NewRequest(http.MethodOptions, resource, nil)
+		r := httptest.NewRequest(http.MethodOptions, "https://mcp.example.com/secret.txt", nil)
 		r.Header = c.header
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != c.status {
-			t.Errorf("%s: got %d, want %d", c.name, w.Code, c.status)
+		if c.handler.ServeHTTP(w, r); w.Code != c.status || strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%s: got %d, want %d: %s", c.name, w.Code, c.status, w.Body)
 		}
 	}
 }
