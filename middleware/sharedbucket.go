@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -87,6 +88,7 @@ func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedB
 	if o.Burst > 0 {
 		burst = o.Burst
 	}
+	burst = int(min(int64(burst), math.MaxInt64/2/int64(b.each)))
 	b.depth = b.each * time.Duration(burst)
 	b.lot = min(max(1, burst/16), burst)
 	if o.Lot > 0 {

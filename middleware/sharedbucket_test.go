@@ -142,3 +142,14 @@ func TestSharedBucketWithoutStore(t *testing.T) {
 		t.Errorf("Take from a lot while the store is broken: %v, %v", wait, err)
 	}
 }
+
+// A burst of more time than there is does not overflow.
+func TestSharedBucketLargeBurst(t *testing.T) {
+	opts := &middleware.SharedBucketOptions{Burst: 1 << 40}
+	b := middleware.NewSharedBucket(store.NewMemory(nil), 1, 1000*time.Hour, opts)
+	for i := range 100 {
+		if wait, err := b.Take(t.Context(), "k"); wait != 0 || err != nil {
+			t.Fatalf("request %d: %v, %v", i, wait, err)
+		}
+	}
+}

@@ -37,7 +37,9 @@ const (
 //   - updates of a subscription to a URI that has others below it.
 //
 // Clients can encode characters of a URI that need not be encoded. Such a URI is also
-// judged in the form that a template would produce, and must be visible in both forms.
+// judged in the form that a template would produce, and must be visible in both forms. The
+// variables of a query can come in any order: a rule about one must look for it in the whole
+// query.
 //
 // Visible does not filter what handlers write: the text of a directory, the links in a
 // tool's result, or the values completed for a prompt.
