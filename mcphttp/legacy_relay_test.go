@@ -338,6 +338,68 @@ func TestSharedChangesOverlap(t *testing.T) {
 	})
 }
 
+// questionStore counts the questions that it has.
+type questionStore struct {
+	*store.Memory
+	mu        sync.Mutex
+	questions map[string]bool
+}
+
+func (s *questionStore) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	s.note(key, true)
+	return s.Memory.Put(ctx, key, value, version, ttl)
+}
+
+func (s *questionStore) Take(ctx context.Context, key string) ([]byte, error) {
+	s.note(key, false)
+	return s.Memory.Take(ctx, key)
+}
+
+func (s *questionStore) note(key string, has bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasPrefix(key, "psi/asked/") {
+		s.questions[key] = has
+	}
+}
+
+// left returns how many questions there are, and how many there have been.
+func (s *questionStore) left() (now, ever int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, has := range s.questions {
+		if has {
+			now++
+		}
+	}
+	return now, len(s.questions)
+}
+
+// A question that ends without an answer leaves the store, or a client could fill it by
+// calls that it cancels.
+func TestSharedQuestionsEnd(t *testing.T) {
+	for name, end := range map[string]func(s *site, h header){
+		"cancelled": func(s *site, h header) {
+			s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, h)
+		},
+		"not answered in time": func(*site, header) { <-time.After(time.Hour) },
+		"the session ends":     func(s *site, h header) { s.do(s.request(s.t.Context(), http.MethodDelete, "", h)) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			shared := &questionStore{Memory: store.NewMemory(nil), questions: map[string]bool{}}
+			s := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, AskTimeout: time.Minute}))
+			h := s.open("2025-11-25")
+			asking := read(t, s.post(call(1, "ask"), h))
+			asking.message()
+			end(s, h)
+			synctest.Wait()
+			if now, ever := shared.left(); now != 0 || ever != 1 {
+				t.Errorf("the store has %d questions of %d", now, ever)
+			}
+		})
+	}
+}
+
 // garbledStore has values that are others than were put, once it has one for all.
 type garbledStore struct {
 	store.Store

@@ -140,7 +140,14 @@ func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method stri
 		s.withdraw(ctx, out, id)
 		return nil, context.Cause(ctx)
 	case <-s.Done():
+		s.noteWithdrawn(id)
 		return nil, mcp.ErrClosed
+	}
+}
+
+func (s *Session) noteWithdrawn(question mcp.ID) {
+	if s.details.Withdrawn != nil {
+		s.details.Withdrawn(question)
 	}
 }
 
@@ -151,6 +158,7 @@ const withdrawTime = time.Second
 // withdraw tells the client that its answer is not needed any more. The client may be
 // gone.
 func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
+	defer s.noteWithdrawn(id)
 	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id, Reason: "the request that asked has ended"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
 	defer cancel()

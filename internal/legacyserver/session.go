@@ -81,6 +81,9 @@ type Details struct {
 	// Closed is called once, in a goroutine of its own, when the session has ended. It
 	// may be nil.
 	Closed func()
+	// Withdrawn is called when a question that was sent has ended without an answer. It
+	// may be nil.
+	Withdrawn func(question mcp.ID)
 }
 
 // A Session is the server's end of a conversation with a client of an older revision.

@@ -81,6 +81,14 @@ func (e *eventLog) noteQuestion(ctx context.Context, session string, message []b
 	return err
 }
 
+// removeQuestion removes from the store what noteQuestion has stored of a question that has
+// ended without an answer. If that fails, it expires.
+func (ss *sessions) removeQuestion(s *session, question mcp.ID) {
+	ctx, cancel := storeContext(context.Background())
+	defer cancel()
+	_, _ = ss.opts.Store.Take(ctx, askedKey(s.id(), question))
+}
+
 var errRelay = mcp.Errorf(mcp.CodeInternalError, "the answer could not be passed to the replica that asked; try again later")
 
 // relay passes an answer or a cancellation on if another replica serves its request. An

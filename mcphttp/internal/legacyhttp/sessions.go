@@ -97,7 +97,11 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 
 func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
 	s := &session{events: ss.events, caller: ss.callers.add(callerOf(r))}
-	s.legacy = ss.server.NewSession(legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }}, state)
+	details := legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }}
+	if ss.opts.Store != nil {
+		details.Withdrawn = func(question mcp.ID) { ss.removeQuestion(s, question) }
+	}
+	s.legacy = ss.server.NewSession(details, state)
 	s.addClientLocked(r)
 	ss.byID[id] = s
 	ss.startLocked()
