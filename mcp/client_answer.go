@@ -132,8 +132,11 @@ func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]
 // is the same as in the legacy era, where the server learns of it and returns a failed tool
 // result. An invalid question is an error.
 func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result, error) {
-	if c.ctx.Err() != nil {
+	switch {
+	case c.ctx.Err() != nil:
 		return nil, context.Cause(c.ctx)
+	case hasEnded(c):
+		return nil, c.wire.Err()
 	}
 	if _, bad := errors.AsType[badQuestionError](err); bad {
 		return nil, err
@@ -179,12 +182,30 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (answer json.RawMessa
 		return nil, err
 	}
 	req.ID = StringID(q.Method)
+	ctx, stop := c.whileConnected(ctx)
+	defer stop()
 	h := chain(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware)
 	res, err := serveSafely(ctx, h, req, c.client.opts.Logger)
 	if err != nil {
 		return nil, err
 	}
 	return encodeAnswer(res)
+}
+
+// whileConnected returns a context that ends with the connection as well: an answer could not
+// be sent any more. Stop releases it.
+func (c *Conn) whileConnected(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() { // until stop
+		select {
+		case <-c.ctx.Done():
+			cancel(context.Cause(c.ctx))
+		case <-c.wire.Done():
+			cancel(c.wire.Err())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // encodeAnswer encodes the result of a function of the client. A result that panics, for

@@ -136,7 +136,7 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 	}
 	for delay := firstReplyDelay; ; delay *= 2 {
 		err := s.send(ctx, &transport.Outgoing{ID: id, Body: body})
-		if err == nil {
+		if err == nil || s.ctx.Err() != nil {
 			return
 		}
 		if delay > lastReplyDelay || pause.For(ctx, delay) != nil {
