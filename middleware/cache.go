@@ -23,7 +23,7 @@ type CacheOptions struct {
 
 // A Cache keeps results of a client's requests for as long as the server allows
 // (server/utilities/caching): discovery, lists and resources. Private results are kept per
-// principal; requests without a principal share one entry. Results without a TTL, and
+// principal and its scopes; requests without a principal share one entry. Results without a TTL, and
 // answers to requests that retry a question, are not kept. It is safe for concurrent use.
 // It must be made by [NewCache].
 //
@@ -47,7 +47,7 @@ type cacheKey struct {
 	server  int // number of the handler, see Cache.servers
 	method  string
 	about   string // cursor or URI
-	private string // owner, "" if public
+	private string // viewer, "" if public
 }
 
 type cacheEntry struct {
@@ -81,7 +81,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		if !ok {
 			return next.ServeMCP(ctx, req)
 		}
-		key := cacheKey{server, req.Method, about, ownerOf(ctx, req)}
+		key := cacheKey{server, req.Method, about, viewOf(ctx, req)}
 		kept, changes := c.get(key)
 		if kept != nil {
 			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {

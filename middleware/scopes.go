@@ -6,6 +6,7 @@ package middleware
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -127,6 +128,16 @@ func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
 		return req.Principal
 	}
 	return mcp.PrincipalFromContext(ctx)
+}
+
+// viewOf returns a key for what is shown to the caller, which may depend on the scopes of its
+// token.
+func viewOf(ctx context.Context, req *mcp.Request) string {
+	owner := ownerOf(ctx, req)
+	if p := principalOf(ctx, req); p != nil && len(p.Scopes) > 0 {
+		owner += "\x00" + strings.Join(slices.Sorted(slices.Values(p.Scopes)), " ")
+	}
+	return owner
 }
 
 // ownerOf returns a key for the caller. Unauthenticated callers share one key.

@@ -15,7 +15,7 @@ import (
 )
 
 // Singleflight sends equal requests of a client once if they are made at the same
-// time: those with the same method, parameters and principal. It shares the methods
+// time: those with the same method, parameters, principal and scopes. It shares the methods
 // that [Retry] repeats, which only read. It never shares calls of tools, subscriptions,
 // or requests that carry answers to a question or a progress token.
 //
@@ -39,9 +39,9 @@ type singleflight struct {
 }
 
 type flightKey struct {
-	method, version, owner, params string
-	session                        *mcp.Session // of a legacy client, whose capabilities it has
-	changes                        any          // that a Cache outside has seen
+	method, version, viewer, params string
+	session                         *mcp.Session // of a legacy client, whose capabilities it has
+	changes                         any          // that a Cache outside has seen
 }
 
 type sharedResult struct {
@@ -57,7 +57,7 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	key := flightKey{req.Method, req.Version(), ownerOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{})}
+	key := flightKey{req.Method, req.Version(), viewOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{})}
 	shared, err := s.group.Do(mcp.WithProgress(ctx, nil), key, func(ctx context.Context) (*sharedResult, error) {
 		res, err := s.next.ServeMCP(ctx, copied)
 		return &sharedResult{res: res}, err
