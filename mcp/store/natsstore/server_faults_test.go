@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,9 +60,7 @@ func TestFaultyEngine(t *testing.T) {
 		"slow": func(t *testing.T) store.Store {
 			srv := single(t)
 			s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{Timeout: time.Second})
-			if err := srv.command.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			suspend(t, srv.command.Process)
 			return s
 		},
 		"full": func(t *testing.T) store.Store {
@@ -114,5 +113,16 @@ func TestFaultyEngine(t *testing.T) {
 				t.Errorf("the log is %s", log)
 			}
 		})
+	}
+}
+
+// suspend stops a process, and returns when it has stopped.
+func suspend(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(p.Pid, nil, syscall.WUNTRACED, nil); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -64,9 +64,7 @@ func TestFaultyEngine(t *testing.T) {
 		"slow": func(t *testing.T) store.Store {
 			srv := start(t)
 			s := open(t, connect(t, srv.address()), &redisstore.Options{Timeout: time.Second})
-			if err := srv.process.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			suspend(t, srv.process.Process)
 			return s
 		},
 		"full": func(t *testing.T) store.Store {
@@ -138,4 +136,15 @@ func TestTLS(t *testing.T) {
 	roots.AddCert(srv.Certificate())
 	client := connectAs(t, rueidis.ClientOption{InitAddress: []string{"127.0.0.1:" + strconv.Itoa(port)}, TLSConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}})
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, client, nil) })
+}
+
+// suspend stops a process, and returns when it has stopped.
+func suspend(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(p.Pid, nil, syscall.WUNTRACED, nil); err != nil {
+		t.Fatal(err)
+	}
 }
