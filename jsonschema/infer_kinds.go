@@ -126,11 +126,15 @@ func isFloat(t reflect.Type) bool {
 }
 
 // integerSchema returns a schema with the range of a Go integer, because a number outside
-// of it cannot be decoded. It leaves out the limits of 64 bits, which do not help a model.
+// of it cannot be decoded. It leaves out the limits of 64 bits, which do not help a model,
+// and those of int and uint, so that a schema is the same on every platform.
 func integerSchema(t reflect.Type) *invopop.Schema {
 	s := &invopop.Schema{Type: "integer"}
 	unsigned := t.Kind() >= reflect.Uint
 	bits := t.Bits()
+	if t.Kind() == reflect.Int || t.Kind() == reflect.Uint || t.Kind() == reflect.Uintptr {
+		bits = 64
+	}
 	switch {
 	case unsigned:
 		s.Minimum = "0"

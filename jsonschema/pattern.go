@@ -5,6 +5,7 @@ package jsonschema
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"regexp/syntax"
 
@@ -23,7 +24,9 @@ type pattern struct {
 }
 
 // cost returns the cost of matching n bytes.
-func (p *pattern) cost(n int) int { return 1 + n*p.size/256 }
+func (p *pattern) cost(n int) int {
+	return 1 + int(min(int64(n)*int64(p.size)/256, math.MaxInt32-1))
+}
 
 // patterns are the regular expressions of a schema by their text, nil for one that Go
 // cannot compile.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -54,7 +55,7 @@ func (o *ReconnectOptions) withDefaults(c *Client) ReconnectOptions {
 	opts := *orEmpty(o)
 	opts.MinDelay = cmp.Or(max(opts.MinDelay, 0), 500*time.Millisecond)
 	opts.MaxDelay = max(cmp.Or(opts.MaxDelay, time.Minute), opts.MinDelay)
-	opts.MaxDowntime = limit(opts.MaxDowntime, 24*time.Hour)
+	opts.MaxDowntime = limit(opts.MaxDowntime, 24*time.Hour, math.MaxInt64)
 	opts.Wait = cmp.Or(opts.Wait, 3*time.Second)
 	if opts.Retry == nil {
 		opts.Retry = func(err error) bool { return !errors.Is(err, ErrUnauthorized) }

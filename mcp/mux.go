@@ -96,26 +96,26 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	if o != nil {
 		opts = *o
 	}
-	opts.PageSize = limit(opts.PageSize, 1000)
-	opts.MountTimeout = limit(opts.MountTimeout, 5*time.Second)
-	opts.StateTTL = limit(opts.StateTTL, time.Hour)
-	opts.MaxState = limit(opts.MaxState, 256<<10)
-	opts.MaxSubscriptions = limit(opts.MaxSubscriptions, maxSubscriptions)
-	opts.MaxListeners = limit(opts.MaxListeners, maxListeners)
+	opts.PageSize = limit(opts.PageSize, 1000, math.MaxInt)
+	opts.MountTimeout = limit(opts.MountTimeout, 5*time.Second, math.MaxInt64)
+	opts.StateTTL = limit(opts.StateTTL, time.Hour, math.MaxInt64)
+	opts.MaxState = limit(opts.MaxState, 256<<10, math.MaxInt)
+	opts.MaxSubscriptions = limit(opts.MaxSubscriptions, maxSubscriptions, math.MaxInt)
+	opts.MaxListeners = limit(opts.MaxListeners, maxListeners, math.MaxInt)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	return opts
 }
 
-// limit returns the limit that an option sets: the default if it is 0, and the largest
-// value, which is no limit, if it is negative.
-func limit[T int | time.Duration](option, byDefault T) T {
+// limit returns the limit that an option sets: the default if it is 0, and unlimited if it
+// is negative.
+func limit[T int | time.Duration](option, byDefault, unlimited T) T {
 	switch {
 	case option > 0:
 		return option
 	case option < 0:
-		return T(math.MaxInt)
+		return unlimited
 	}
 	return byDefault
 }

@@ -6,6 +6,7 @@ package middleware_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,7 +84,7 @@ func TestFindingS25FullBucketsMakeRoom(t *testing.T) {
 
 // A large burst over a long period does not overflow.
 func TestFindingS25LargeBurst(t *testing.T) {
-	b := middleware.NewTokenBucket(1, 1000*time.Hour, &middleware.TokenBucketOptions{Burst: 1 << 40})
+	b := middleware.NewTokenBucket(1, 1000*time.Hour, &middleware.TokenBucketOptions{Burst: math.MaxInt})
 	if n := allowed(t, b, "k", 100); n != 100 {
 		t.Errorf("%d passed, want 100", n)
 	}

@@ -5,6 +5,7 @@ package golden
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 )
@@ -18,6 +19,8 @@ func Options(options any) string {
 	for field, value := range v.Fields() {
 		switch kind := field.Type.Kind(); {
 		case !field.IsExported():
+		case kind == reflect.Int && value.Int() == math.MaxInt: // not the same everywhere
+			fmt.Fprintf(&b, "  %s: the largest int\n", field.Name)
 		case isPlain(field.Type):
 			fmt.Fprintf(&b, "  %s: %v\n", field.Name, value)
 		case kind != reflect.Struct && !value.IsNil():

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"regexp"
 	"strings"
@@ -145,7 +146,7 @@ func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	b := &brokenBody{ReadCloser: res.Body, cancel: cancel, left: 1 << 40}
+	b := &brokenBody{ReadCloser: res.Body, cancel: cancel, left: math.MaxInt}
 	res.Body = b
 	switch fault {
 	case "lose the answer":

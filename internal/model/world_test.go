@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -251,7 +252,7 @@ func (w *world) toggle(name string) {
 		}
 	}
 	slices.Sort(tools)
-	w.changes = append(w.changes, change{key: toolsKey, begun: begun, end: 1 << 60, tools: tools})
+	w.changes = append(w.changes, change{key: toolsKey, begun: begun, end: math.MaxInt, tools: tools})
 	at := len(w.changes) - 1
 	w.logLockedf("change: tools %v", tools)
 	w.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -177,7 +178,7 @@ func TestMalformedEntries(t *testing.T) {
 		"its size is -1":                    entry("skill://a/SKILL.md", good, file("skill://a/SKILL.md", digest, -1)),
 		"is listed twice":                   entry("skill://a/SKILL.md", good, own, file("skill://a/b", digest, 1), file("skill://a/%62", digest, 1)),
 		"as a file and as a directory":      entry("skill://a/SKILL.md", good, own, file("skill://a/b", digest, 1), file("skill://a/b/c", digest, 1)),
-		"larger than 16777216 bytes":        entry("skill://a/SKILL.md", good, own, file("skill://a/b", digest, 9007199254740991)),
+		"larger than 16777216 bytes":        entry("skill://a/SKILL.md", good, own, file("skill://a/b", digest, math.MaxInt32)),
 		"are generated":                     `{"uri":"skill://a/SKILL.md","frontmatter":` + good + `,"resources":"dynamic"}`,
 	} {
 		c := forged(t, text)

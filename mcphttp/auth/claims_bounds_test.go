@@ -39,8 +39,8 @@ func TestTokenTimesBounds(t *testing.T) {
 			"issued a second later":         {claims{"iat": now + 61}, false},
 			"valid from the very beginning": {claims{"nbf": 0, "iat": 0}, true},
 			"valid from before 1970":        {claims{"nbf": -1}, false},
-			"the last time that there is":   {claims{"exp": 1<<40 - 1}, true},
-			"later than that":               {claims{"exp": 1 << 40}, false},
+			"the last time that there is":   {claims{"exp": int64(1<<40 - 1)}, true},
+			"later than that":               {claims{"exp": int64(1 << 40)}, false},
 		} {
 			if _, err := verify(t, newJWT(auth.JWTOptions{}), token(c.claims)); (err == nil) != c.good {
 				t.Errorf("%s: %v", name, err)
