@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -19,14 +20,14 @@ import (
 
 // withSkills returns a server with two skills, one of which is hidden, as is a file of the
 // other.
-func withSkills(t *testing.T, cache mcp.Cacheable, mw func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
+func withSkills(t *testing.T, opts *skills.Options, mw func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
 	catalog, err := skills.FS(fstest.MapFS{
 		"refunds/SKILL.md":           {Data: []byte("---\nname: refunds\ndescription: d\n---\n")},
 		"refunds/secret.md":          {Data: []byte("s")},
 		"refunds/notes/secret.md":    {Data: []byte("s")},
 		"hr/salaries/SKILL.md":       {Data: []byte("---\nname: salaries\ndescription: d\n---\n")},
 		"hr/salaries/tables/2026.md": {Data: []byte("s")},
-	}, &skills.Options{Cache: cache})
+	}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestVisibleSkills(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := (&mcptest.Client{}).Connect(t, withSkills(t, mcp.Cacheable{}, mw))
+			c := (&mcptest.Client{}).Connect(t, withSkills(t, nil, mw))
 			for s, err := range skills.List(t.Context(), c) {
 				if err != nil || s.URI != "skill://refunds/SKILL.md" || len(s.Files) != 1 {
 					t.Errorf("skills/list has %+v, %v", s, err)
@@ -120,7 +121,7 @@ func wantSameRefusal(t *testing.T, how string, unknown, hidden error, unknownNam
 // Entries of skills that depend on the caller are not shared.
 func TestVisibleSkillsArePrivate(t *testing.T) {
 	ttl := int64(1000)
-	mux := withSkills(t, mcp.Cacheable{TTLMs: &ttl, CacheScope: mcp.CachePublic}, func(func(middleware.Kind, string) bool) mcp.Middleware {
+	mux := withSkills(t, &skills.Options{Cache: mcp.Cacheable{TTLMs: &ttl, CacheScope: mcp.CachePublic}}, func(func(middleware.Kind, string) bool) mcp.Middleware {
 		return middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })
 	})
 	c := (&mcptest.Client{}).Connect(t, mux)
@@ -136,5 +137,36 @@ func TestVisibleSkillsArePrivate(t *testing.T) {
 		if raw, err := json.Marshal(res); err != nil || !strings.Contains(string(raw), `"cacheScope":"private"`) {
 			t.Errorf("%s: %s, %v", method, raw, err)
 		}
+	}
+}
+
+// The cursor of a page does not name a hidden skill or file that the page ends with.
+func TestVisibleSkillsCursors(t *testing.T) {
+	mux := withSkills(t, &skills.Options{PageSize: 1}, func(isHidden func(middleware.Kind, string) bool) mcp.Middleware {
+		return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool { return !isHidden(kind, name) })
+	})
+	c := (&mcptest.Client{}).Connect(t, mux)
+	for method, params := range map[string]any{
+		skills.MethodList:          &mcp.ListParams{},
+		skills.MethodReadDirectory: &skills.ReadDirectoryParams{URI: "skill://refunds/notes"},
+	} {
+		req, err := mcp.NewRequest(method, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := c.ServeMCP(t.Context(), req)
+		raw, _ := json.Marshal(res)
+		if text := string(raw) + fmt.Sprint(err); strings.Contains(text, "salaries") || strings.Contains(text, "secret") {
+			t.Errorf("%s: %s", method, text)
+		}
+	}
+	found := 0
+	for s, err := range skills.List(t.Context(), c) {
+		if found++; err != nil || s.URI != "skill://refunds/SKILL.md" {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d skills", found)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
+	"slices"
 
 	"github.com/go-psi/psi/internal/filetype"
 	"github.com/go-psi/psi/mcp"
@@ -79,23 +79,30 @@ func (c *Catalog) list(ctx context.Context, req *mcp.Request) (mcp.Result, error
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	page, next := pageOf(c.load(ctx).sorted, func(s *Skill) string { return s.URI }, p.Cursor, c.opts.PageSize)
+	page, next, err := pageOf(c.load(ctx).sorted, func(s *Skill) string { return s.URI }, p.Cursor, c.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
 	return &ListResult{Cacheable: c.opts.Cache, Page: mcp.Page{NextCursor: next}, Skills: page}, nil
 }
 
-// pageOf returns the page of a sorted list after a cursor, which is the name of the last
-// item of the page before: items that are added or removed in between do not matter.
-func pageOf[D any](sorted []D, name func(D) string, cursor *string, size int) (page []D, next *string) {
+// pageOf returns the page of a sorted list after a cursor, which stands for the last item of
+// the page before: others that are added or removed in between do not matter. It does not
+// tell its name, because middleware may have hidden the item.
+func pageOf[D any](sorted []D, name func(D) string, cursor *string, size int) (page []D, next *string, err error) {
 	first := 0
 	if cursor != nil {
-		first = sort.Search(len(sorted), func(i int) bool { return name(sorted[i]) > *cursor })
+		first = 1 + slices.IndexFunc(sorted, func(d D) bool { return digestOf([]byte(name(d))) == *cursor })
+		if first == 0 {
+			return nil, nil, mcp.Errorf(mcp.CodeInvalidParams, "params.cursor is not, or no longer, one of this list; start again without it")
+		}
 	}
 	end := min(first+size, len(sorted))
 	page = append([]D{}, sorted[first:end]...)
 	if end < len(sorted) {
-		next = new(name(sorted[end-1]))
+		next = new(digestOf([]byte(name(sorted[end-1]))))
 	}
-	return page, next
+	return page, next, nil
 }
 
 func (c *Catalog) get(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -123,7 +130,10 @@ func (c *Catalog) readDirectory(ctx context.Context, req *mcp.Request) (mcp.Resu
 	case !ok:
 		return nil, mcp.NewResourceNotFoundError(p.URI)
 	}
-	page, next := pageOf(children, func(c child) string { return c.name }, p.Cursor, c.opts.PageSize)
+	page, next, err := pageOf(children, func(c child) string { return c.name }, p.Cursor, c.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
 	res := &ReadDirectoryResult{Page: mcp.Page{NextCursor: next}, Resources: make([]*mcp.Resource, len(page))}
 	for i, entry := range page {
 		res.Resources[i] = entry.describe()

@@ -166,7 +166,7 @@ func TestPages(t *testing.T) {
 	}
 	none := "zzz"
 	res, _, err := mcptest.Do(t, serve(t, fsys, nil), mcptest.NewRequest(skills.MethodList, &mcp.ListParams{Cursor: &none}))
-	if err != nil || len(res.(*skills.ListResult).Skills) != 0 {
+	if mcp.CodeOf(err) != mcp.CodeInvalidParams {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
