@@ -314,6 +314,43 @@ func TestTransportCancelLegacy(t *testing.T) {
 	})
 }
 
+// A question about a call that is cancelled is withdrawn: its answer is of no use any more.
+func TestCancelWithdrawsQuestion(t *testing.T) {
+	for _, version := range both {
+		synctest.Test(t, func(t *testing.T) {
+			mux := tools()
+			mux.Tool("confirm", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+				_, err := mcp.Elicit[struct{}](ctx, "sure", "Sure?")
+				return "", err
+			}, nil))
+			ctx, cancel := context.WithCancel(t.Context())
+			withdrawn := make(chan bool, 1)
+			conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{
+				Version: version, Logger: quiet,
+				Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+					cancel()
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Hour):
+					}
+					withdrawn <- ctx.Err() != nil
+					return nil, context.Cause(ctx)
+				},
+			}).Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", serve(t, newHandler(t, mux, nil)).options(nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.CallTool(ctx, &mcp.CallToolParams{Name: "confirm"}); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: the call returned %v", version, err)
+			}
+			if !<-withdrawn {
+				t.Errorf("%s: the user is still asked", version)
+			}
+		})
+	}
+}
+
 // A server that does not accept the cancellation delays no call.
 func TestTransportCancelUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

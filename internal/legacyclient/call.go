@@ -76,6 +76,9 @@ func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transpor
 	s.inFlight.Add(m.ID, inflight.CallerFromContext(ctx))
 	r, err := s.wire.Call(ctx, &m)
 	s.inFlight.Remove(m.ID, err)
+	if ctx.Err() != nil {
+		s.withdrawAbout(m.ID)
+	}
 	return r, err
 }
 

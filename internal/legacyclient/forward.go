@@ -207,7 +207,7 @@ func (s *session) passOn(m *transport.Message, about transport.ID) bool {
 	}
 	if refused != nil {
 		s.conn.opts.Logger.Warn("mcp: a question of the server was not passed on", "method", m.Method, "error", refused.Message)
-		s.respond(m, &transport.Error{Code: codeInvalidRequest, Message: "the question cannot be passed on: " + refused.Message}, nil)
+		s.respond(m, about, &transport.Error{Code: codeInvalidRequest, Message: "the question cannot be passed on: " + refused.Message}, nil)
 	}
 	return true
 }

@@ -30,14 +30,16 @@ func isPing(m *transport.Message) bool { return m.Method == revision.Ping }
 
 // A question is a request of the server that is being answered.
 type question struct {
+	about   transport.ID // the call whose stream carried it, zero if that is not known
 	cancel  context.CancelCauseFunc
 	refused *transport.Error // why the question is refused; nil if it is not
 }
 
 // respond responds to a request in a goroutine: with an error if it is refused, otherwise by
-// calling answer. Requests other than pings wait for the handshake.
-func (s *session) respond(m *transport.Message, refused *transport.Error, answer func(context.Context)) {
-	ctx, own := s.addQuestion(s.ctx, m.ID)
+// calling answer. Requests other than pings wait for the handshake. About is the call whose
+// stream carried the request.
+func (s *session) respond(m *transport.Message, about transport.ID, refused *transport.Error, answer func(context.Context)) {
+	ctx, own := s.addQuestion(s.ctx, m.ID, about)
 	if own == nil {
 		s.conn.client.LogDropped("it asks too much", "method", m.Method)
 		return
@@ -73,16 +75,16 @@ func isOpen(ctx context.Context, closed <-chan struct{}) bool {
 }
 
 // addQuestion registers a question. The context that it returns ends when the question is
-// withdrawn or the session is lost. If there are maxInFlight already, the question is to be
+// withdrawn, the call that it is about is cancelled, or the session is lost. If there are maxInFlight already, the question is to be
 // refused. If there are twice as many, the server does not read the refusals either, and
 // addQuestion returns nil: the question is dropped.
-func (s *session) addQuestion(ctx context.Context, id transport.ID) (context.Context, *question) {
+func (s *session) addQuestion(ctx context.Context, id, about transport.ID) (context.Context, *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answering >= 2*maxInFlight {
 		return nil, nil
 	}
-	own := new(question)
+	own := &question{about: about}
 	if s.answering >= maxInFlight {
 		own.refused = tooMany(maxInFlight)
 	}
@@ -116,7 +118,7 @@ func (s *session) answer(ctx context.Context, m *transport.Message) {
 // replyInSession sends the response to a question that was passed on, unless the session in
 // which it was asked is lost: in the next one, another question may have the same ID.
 func (s *session) replyInSession(ctx context.Context, generation int, id transport.ID, result json.RawMessage, refused *transport.Error) {
-	ctx, own := s.addQuestion(ctx, id)
+	ctx, own := s.addQuestion(ctx, id, transport.ID{})
 	if own == nil {
 		return
 	}
@@ -152,6 +154,18 @@ const (
 	firstReplyDelay = 250 * time.Millisecond
 	lastReplyDelay  = 8 * time.Second
 )
+
+// withdrawAbout cancels the questions about a call that was cancelled: the stream on which the
+// server would do so has ended.
+func (s *session) withdrawAbout(call transport.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.questions {
+		if q.about == call {
+			q.cancel(s.conn.client.Withdrawn("the call was cancelled"))
+		}
+	}
+}
 
 // withdraw cancels a question that the server has cancelled.
 func (s *session) withdraw(params json.RawMessage) {

@@ -22,7 +22,7 @@ func (s *session) receive(m transport.Message, about transport.ID) {
 	case m.Err != nil:
 		s.conn.deliver(m, about) // which logs it
 		if m.IsRequest() {
-			s.respond(&m, &transport.Error{Code: m.Err.Code, Message: m.Err.Error()}, nil)
+			s.respond(&m, about, &transport.Error{Code: m.Err.Code, Message: m.Err.Error()}, nil)
 		}
 	case m.Method == "":
 		s.announceEverything()
@@ -94,7 +94,7 @@ func (s *session) withLatestToken(params json.RawMessage) json.RawMessage {
 // registered before the next message is received, which may withdraw it.
 func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
 	if refused := s.conn.client.CheckRequest(m); refused != nil {
-		s.respond(m, refused, nil)
+		s.respond(m, about, refused, nil)
 		return
 	}
 	if isQuestion(m.Method) && s.addTaskQuestion(m) {
@@ -103,5 +103,5 @@ func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
 	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.passOn(m, about) {
 		return
 	}
-	s.respond(m, nil, func(ctx context.Context) { s.answer(ctx, m) })
+	s.respond(m, about, nil, func(ctx context.Context) { s.answer(ctx, m) })
 }
