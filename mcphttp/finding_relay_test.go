@@ -254,7 +254,7 @@ func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 		session := one.open("2025-11-25")
 		asking := read(t, one.post(call(1, "ask"), session))
 		id := questionID(t, asking.message())
-		whole(t, two.post(call(2, "hello"), session))
+		whole(t, two.post(call(2, "steps"), session))
 		read(t, one.do(one.request(t.Context(), http.MethodGet, "", session))).next()
 		shared.fail(true)
 		whole(t, one.post(`{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"error"}}`, session))

@@ -5,6 +5,7 @@ package mcphttp_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -151,6 +152,44 @@ func TestKeepAliveWithoutClient(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client may have come back to another replica before the connection of its standalone
+// stream is known to be dead. No answer to the pings there does not end its session here.
+func TestKeepAliveOfDeadConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		opts := mcphttp.Options{Store: store.NewMemory(nil), KeepAlive: 10 * time.Second, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		one, two := serve(t, newHandler(t, tools(), &opts)), serve(t, newHandler(t, tools(), &opts))
+		h := one.open("2025-11-25")
+		dead := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+		own := read(t, two.do(two.request(t.Context(), http.MethodGet, "", h)))
+		pings := make(chan string)
+		go func() {
+			defer close(pings)
+			for e, ok := own.next(); ok; e, ok = own.next() {
+				if strings.Contains(e.Data, `"ping"`) {
+					pings <- questionID(t, e.Data)
+				}
+			}
+		}()
+		for range 200 { // longer than it takes to notice that a session has ended
+			two.post(answer(within(t, time.Minute, "a ping", pings), "{}"), h)
+		}
+		for _, ok := dead.next(); ok; _, ok = dead.next() {
+			continue // until the replica has given it up
+		}
+		if got := answersHello(t, two, h); got != http.StatusOK {
+			t.Errorf("a call: %d", got)
+		}
+		if got := strings.Count(log.String(), "does not answer"); got != 1 {
+			t.Errorf("logged %d times:\n%s", got, log.String())
+		}
+		one.close()
+		two.close()
+		for range pings { // until its reader has ended
+		}
+	})
 }
 
 // panickingWriter is one of a middleware that gives up.

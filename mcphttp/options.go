@@ -66,7 +66,8 @@ type Options struct {
 	// MaxSessions, but at least 100.
 	MaxSessions, MaxSessionsPerCaller int
 	// KeepAlive is the interval between pings on the standalone stream of a session, which is
-	// closed after three in a row without an answer. 0 means no pings.
+	// closed after three in a row without an answer. With a Store, it can go on at another
+	// replica. 0 means no pings.
 	KeepAlive time.Duration
 	// AskTimeout bounds the time in which a client must answer a question. 0 means one hour,
 	// negative no limit.

@@ -12,6 +12,9 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
+// ErrSilent is why a session ends whose client does not answer pings.
+var ErrSilent = errors.New("mcp: the client does not answer")
+
 // maxMisses is how many pings in a row may go unanswered.
 const maxMisses = 3
 
@@ -38,5 +41,5 @@ func (s *Session) keepAlive(ctx context.Context) {
 		}
 	}
 	s.server.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(s.details.ID), "pings", maxMisses)
-	s.Close()
+	s.close(ErrSilent)
 }

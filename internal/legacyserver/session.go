@@ -125,20 +125,24 @@ func (srv *Server) NewSession(d Details, state *State) *Session {
 // Public returns the session as handlers see it.
 func (s *Session) Public() *mcp.Session { return s.public }
 
-// Context is done when the session has ended.
+// Context is done when the session has ended. Its cause is [ErrSilent] if the client did not
+// answer pings.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Done returns a channel that is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
 // Close ends the session; see [mcp.Session.Close].
-func (s *Session) Close() {
+func (s *Session) Close() { s.close(mcp.ErrClosed) }
+
+// close ends the session and its context, which gets the cause.
+func (s *Session) close(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isClosed() {
 		return
 	}
-	s.cancel(mcp.ErrClosed)
+	s.cancel(cause)
 	if s.details.Closed != nil {
 		go s.details.Closed()
 	}

@@ -184,11 +184,13 @@ func (ss *sessions) end(ctx context.Context, s *session) error {
 	return ss.discard(ctx, s)
 }
 
-// cleanUp is called in a goroutine of its own when a session has ended.
+// cleanUp is called in a goroutine of its own when a session has ended. A client that does not
+// answer pings may have come back to another replica.
 func (ss *sessions) cleanUp(s *session) {
 	ss.remove(s)
+	isSilent := errors.Is(context.Cause(s.legacy.Context()), legacyserver.ErrSilent)
 	ss.mu.Lock()
-	isKept := s.isMovable || s.isDeleted
+	isKept := s.isMovable || s.isDeleted || isSilent && ss.opts.Store != nil
 	ss.mu.Unlock()
 	if !isKept {
 		_ = ss.discard(context.Background(), s) // it has logged why
