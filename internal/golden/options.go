@@ -19,8 +19,8 @@ func Options(options any) string {
 	for field, value := range v.Fields() {
 		switch kind := field.Type.Kind(); {
 		case !field.IsExported():
-		case kind == reflect.Int && value.Int() == math.MaxInt: // not the same everywhere
-			fmt.Fprintf(&b, "  %s: the largest int\n", field.Name)
+		case kind == reflect.Int && (value.Int() == math.MaxInt32 || value.Int() == math.MaxInt): // the same on a 32-bit system
+			fmt.Fprintf(&b, "  %s: no limit\n", field.Name)
 		case isPlain(field.Type):
 			fmt.Fprintf(&b, "  %s: %v\n", field.Name, value)
 		case kind != reflect.Struct && !value.IsNil():
