@@ -136,7 +136,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token
 		"grant_type": {grantCode}, "code": {code}, "redirect_uri": {r.uri}, "code_verifier": {r.verifier},
 	})
 	if err != nil {
-		g.forget(ctx, err)
+		g.forget(ctx, client, err)
 	}
 	return tok, err
 }

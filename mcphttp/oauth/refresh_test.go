@@ -295,6 +295,39 @@ func TestForgottenClient(t *testing.T) {
 	}
 }
 
+// A refusal of an old registration does not remove the one that another transport has made
+// at the same authorization server since.
+func TestForgottenClientOfTwoServers(t *testing.T) {
+	w := newWorld(t)
+	w.login.refresh = "r"
+	const other = "https://other.example/mcp"
+	w.hosts[origin(other)] = &resource{url: other, issuer: w.login, metadata: map[string]any{
+		"resource": other, "authorization_servers": []string{loginURL},
+	}}
+	first := w.transport(nil)
+	w.mustPost(first, "", served)
+	w.login.token = func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.PostForm.Get("client_id") == "client-1" {
+			writeJSON(rw, 401, map[string]any{"error": "invalid_client"})
+			return true
+		}
+		return false
+	}
+	w.server.url = other
+	second := w.transport(nil)
+	if err := second.Authorize(t.Context()); err == nil {
+		t.Error("the forgotten client got a token")
+	}
+	if err := second.Authorize(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.login.revoke()
+	w.mustPost(first, "", served)
+	if n := len(w.login.clients); n != 2 {
+		t.Errorf("%d registrations, want 2", n)
+	}
+}
+
 // Lifetimes are numbers, strings, or missing.
 func TestLifetimes(t *testing.T) {
 	for _, test := range []struct {

@@ -89,11 +89,14 @@ func (g *tokenRequest) registeredURI(ctx context.Context) string {
 	return ""
 }
 
-// forget removes the stored registration if err says that the authorization server does
-// not know it.
-func (g *tokenRequest) forget(ctx context.Context, err error) {
+// forget removes the stored registration if it is that of the client, and err says that the
+// authorization server does not know it.
+func (g *tokenRequest) forget(ctx context.Context, client *Client, err error) {
 	if errorCode(err) != codeInvalidClient {
 		return
+	}
+	if known := g.registered(ctx); known == nil || known.ID != client.ID {
+		return // another transport may have registered since
 	}
 	if err := g.t.opts.Store.Save(ctx, StoreKey{Issuer: g.site.as.Issuer}, nil); err != nil {
 		g.t.opts.Logger.WarnContext(ctx, "oauth: the stored registration cannot be removed", "error", err)

@@ -287,7 +287,7 @@ func (t *Transport) refresh(ctx context.Context, used *credential) (*credential,
 	}
 	tok, err := g.token(ctx, client, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {used.Refresh}})
 	if err != nil {
-		g.forget(ctx, err)
+		g.forget(ctx, client, err)
 		return nil, err
 	}
 	if tok.Refresh == "" {
