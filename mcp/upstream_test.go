@@ -420,7 +420,7 @@ func TestUpstreamListenEndsWithItsServer(t *testing.T) {
 				u := maintain(t, server, version, nil)
 				near, far := transport.Pipe()
 				ctx, stop := context.WithCancel(t.Context())
-				go mcpstdio.ServeStream(ctx, u, far, nil) //nolint:errcheck // it is stopped
+				go mcpstdio.ServeStream(ctx, u, far, nil) // until it is stopped
 				to := transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil })
 				c := connectTo(t, to, &mcp.ClientOptions{Version: mcp.LatestVersion})
 				s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})

@@ -420,7 +420,7 @@ func TestLostSessionForwardedAnswer(t *testing.T) {
 		}
 		late, unnoticed := ask(), ask()
 		server.forget()
-		go answer(unnoticed, `{"unnoticed":true}`) //nolint:errcheck // the call has failed
+		go answer(unnoticed, `{"unnoticed":true}`) // the call has failed
 		synctest.Wait()
 		second, third := ask(), ask()
 		if got, err := answer(late, `{"late":true}`); err == nil {

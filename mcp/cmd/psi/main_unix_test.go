@@ -48,7 +48,7 @@ func TestInterruptedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // if psi left it behind
+	defer syscall.Kill(pid, syscall.SIGKILL) // if psi left it behind
 	for range 2 {
 		if err := psi.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
