@@ -155,8 +155,8 @@ func TestVisibleSkillsCursors(t *testing.T) {
 			t.Fatal(err)
 		}
 		res, err := c.ServeMCP(t.Context(), req)
-		raw, _ := json.Marshal(res)
-		if text := string(raw) + fmt.Sprint(err); strings.Contains(text, "salaries") || strings.Contains(text, "secret") {
+		raw, unencoded := json.Marshal(res)
+		if text := string(raw) + fmt.Sprint(err); unencoded != nil || strings.Contains(text, "salaries") || strings.Contains(text, "secret") {
 			t.Errorf("%s: %s", method, text)
 		}
 	}
