@@ -54,14 +54,19 @@ func (s *Session) keepEnded(req *mcp.Request, terms *tasking.Terms, res mcp.Resu
 	return &kept, nil
 }
 
-// endedTask returns a task of the sender of req that the session keeps, or nil.
-func (s *Session) endedTask(req *mcp.Request, id string) *task {
+// endedTask returns a task of the sender of req that the session keeps, nil if there is none. It
+// returns an error if the sender may not use it.
+func (s *Session) endedTask(req *mcp.Request, id string) (*task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ended {
-		if e.task.TaskID == id && e.caller.Is(req.Principal) && time.Now().Before(e.expires) {
-			return e.task
+		switch {
+		case e.task.TaskID != id, !e.caller.Is(req.Principal), !time.Now().Before(e.expires):
+		case e.caller != nil && !tasking.MayUse(req.Principal.Scopes, e.caller.Scopes):
+			return nil, mcp.NewInsufficientScopeError(e.caller.Scopes...)
+		default:
+			return e.task, nil
 		}
 	}
-	return nil
+	return nil, nil
 }

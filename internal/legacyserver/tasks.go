@@ -219,8 +219,8 @@ func (s *Session) getTask(ctx context.Context, req *mcp.Request) (*task, error) 
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	if t := s.endedTask(req, p.TaskID); t != nil {
-		return t, nil
+	if t, err := s.endedTask(req, p.TaskID); t != nil || err != nil {
+		return t, err
 	}
 	res, err := s.requestTask(ctx, req, tasking.MethodGet, p, nil)
 	if err != nil {

@@ -5,6 +5,7 @@ package tasking
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -36,6 +37,12 @@ const TaskIDs = "taskIds"
 // handler does.
 type Terms struct {
 	TTL time.Duration // of a task that is created, if it is less than that of the tool; 0 means that of the tool
+}
+
+// MayUse reports whether a token with the granted scopes may use a task of its caller. It needs
+// all scopes of the token that created the task, because the tool may require them.
+func MayUse(granted, created []string) bool {
+	return !slices.ContainsFunc(created, func(scope string) bool { return !slices.Contains(granted, scope) })
 }
 
 // Support says whether a tool can be called as a task.

@@ -78,9 +78,9 @@ func (m *Manager) listOwn(ctx context.Context, caller *mcp.Principal, page *task
 			return true, nil
 		}
 		_, id, _ := strings.Cut(key, "/")
-		rec, _, err := m.load(ctx, id)
+		rec, err := m.loadFor(ctx, caller, id)
 		switch {
-		case errors.Is(err, errGone), err == nil && !rec.Caller.Is(caller):
+		case isRefused(err):
 			continue
 		case err != nil:
 			return false, err

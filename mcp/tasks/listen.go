@@ -6,7 +6,6 @@ package tasks
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -85,13 +84,13 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, sender, m.opts.Logger)
 }
 
-// watch adds a watcher of the tasks that are the caller's, and returns these.
+// watch adds a watcher of the tasks that the caller may use, and returns these.
 func (m *Manager) watch(ctx context.Context, req *mcp.Request, w *watcher, ids []string) (own []string, err error) {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		switch _, err := m.loadFor(ctx, req, id); {
+		switch _, err := m.loadFor(ctx, req.Principal, id); {
 		case err == nil:
 			own = append(own, id)
-		case !errors.Is(err, errGone):
+		case !isRefused(err):
 			return nil, err
 		}
 	}
@@ -138,7 +137,7 @@ func (m *Manager) push(ctx context.Context, req *mcp.Request, w *watcher, ids []
 }
 
 func (m *Manager) pushTask(ctx context.Context, req *mcp.Request, id string, sent map[string]time.Time) {
-	rec, err := m.loadFor(ctx, req, id)
+	rec, err := m.loadFor(ctx, req.Principal, id)
 	if err != nil || rec.Task.LastUpdatedAt.Equal(sent[id]) {
 		return
 	}

@@ -92,11 +92,27 @@ func clientError(err error) error {
 	return &mcp.Error{Code: mcp.CodeInternalError, Message: "tasks cannot be stored at the moment; try again later", Cause: err}
 }
 
-// loadFor returns the record of a task, if it is one of the sender of a request.
-func (m *Manager) loadFor(ctx context.Context, req *mcp.Request, id string) (*record, error) {
+// checkCaller returns an error if the caller may not use the task.
+func (r *record) checkCaller(p *mcp.Principal) error {
+	switch {
+	case !r.Caller.Is(p):
+		return errGone
+	case p != nil && !tasking.MayUse(p.Scopes, r.Caller.Scopes):
+		return mcp.NewInsufficientScopeError(r.Caller.Scopes...)
+	}
+	return nil
+}
+
+// isRefused reports whether err says that a task is not one that the caller may use.
+func isRefused(err error) bool {
+	return errors.Is(err, errGone) || mcp.CodeOf(err) == mcp.CodeInsufficientScope
+}
+
+// loadFor returns the record of a task, if the caller may use it.
+func (m *Manager) loadFor(ctx context.Context, caller *mcp.Principal, id string) (*record, error) {
 	rec, _, err := m.load(ctx, id)
-	if err == nil && !rec.Caller.Is(req.Principal) {
-		err = errGone
+	if err == nil {
+		err = rec.checkCaller(caller)
 	}
 	return rec, err
 }
@@ -104,15 +120,15 @@ func (m *Manager) loadFor(ctx context.Context, req *mcp.Request, id string) (*re
 // changeFor changes the record of the task that a request of its owner is about.
 func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, fn func(*record) error) (*record, error) {
 	return m.change(ctx, req.Name(), func(rec *record) error {
-		if !rec.Caller.Is(req.Principal) {
-			return errGone
+		if err := rec.checkCaller(req.Principal); err != nil {
+			return err
 		}
 		return fn(rec)
 	})
 }
 
 func (m *Manager) get(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	rec, err := m.loadFor(ctx, req, req.Name())
+	rec, err := m.loadFor(ctx, req.Principal, req.Name())
 	if err != nil {
 		return nil, clientError(err)
 	}
