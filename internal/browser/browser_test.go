@@ -5,9 +5,9 @@ package browser_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,6 +154,9 @@ func (w *wall) seen() (paths []string) {
 	}
 }
 
-func show(origin, tool, arguments string) string {
-	return fmt.Sprintf("%s/show?tool=%s&arguments=%s", origin, tool, strings.NewReplacer(`"`, "%22", " ", "%20", "{", "%7B", "}", "%7D").Replace(arguments))
+// show shows a tool with arguments, from the list of a host.
+func show(t *testing.T, ctx context.Context, origin, tool, arguments string) {
+	t.Helper()
+	do(t, ctx, chromedp.Navigate(origin+"/?"+url.Values{"tool": {tool}, "arguments": {arguments}}.Encode()))
+	clickOn(t, ctx, "form button")
 }

@@ -50,7 +50,7 @@ func TestDebugAppHostile(t *testing.T) {
 	origin := s.host(t)
 	hostile := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<!doctype html><a id="show" href="%[1]s/show?tool=seat_map">1</a> <a id="list" href="%[1]s/?tool=seat_map">2</a>`, origin)
+		fmt.Fprintf(w, `<!doctype html><form method="post" action="%[1]s/show?tool=seat_map"><button id="show" name="tool" value="seat_map">1</button></form> <a id="list" href="%[1]s/?tool=seat_map">2</a>`, origin)
 	}))
 	ctx := open(t)
 	do(t, ctx, chromedp.Navigate(hostile))

@@ -18,7 +18,7 @@ import (
 func TestSeats(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", &apps.Options{Border: new(true)})
 	ctx := open(t)
-	do(t, ctx, chromedp.Navigate(show(s.host(t), "seat_map", `{"flight":"PS 12"}`)))
+	show(t, ctx, s.host(t), "seat_map", `{"flight":"PS 12"}`)
 	waitForSeats(t, ctx)
 	screenshot(t, ctx, "seats")
 	click(t, ctx, 45, 75) // the first seat
@@ -48,7 +48,7 @@ func TestOfficialPage(t *testing.T) {
 	html := "<!doctype html>\n<html><body><script type=\"module\">" + strings.ReplaceAll(bundle(t, "official.js"), "</script", "<\\/script") + "</script></body></html>"
 	s := newServer(t, page(html), "page.html", nil)
 	ctx := open(t)
-	do(t, ctx, chromedp.Navigate(show(s.host(t), "seat_map", `{"flight":"PS 12"}`)))
+	show(t, ctx, s.host(t), "seat_map", `{"flight":"PS 12"}`)
 	s.wait(t, "done")
 	s.want(t, "connected", `{"version":{"name":"PsiHost","version":"v1.2.3"},"theme":"light","tool":"seat_map"}`)
 	s.want(t, "tool-input", `{"flight":"PS 12"}`)
@@ -83,7 +83,7 @@ func TestCancelled(t *testing.T) {
 	html := "<!doctype html>\n<html><body><script type=\"module\">" + strings.ReplaceAll(bundle(t, "official.js"), "</script", "<\\/script") + "</script></body></html>"
 	s := newServer(t, page(html), "page.html", nil)
 	ctx := open(t)
-	do(t, ctx, chromedp.Navigate(show(s.host(t), "slow", "{}")))
+	show(t, ctx, s.host(t), "slow", "{}")
 	s.wait(t, "done")
 	do(t, ctx, chromedp.Click(chromedp.CSS("#cancel")))
 	s.want(t, "tool-cancelled", `"cancelled by the user"`)
@@ -98,7 +98,7 @@ func TestBlocked(t *testing.T) {
 		html := file(t, "blocked.html", "UNDECLARED", undeclared.origin, "DECLARED", declared.origin, "FORM", form)
 		s := newServer(t, page(html), "page.html", &apps.Options{CSP: &apps.CSP{ConnectDomains: []string{declared.origin}}})
 		ctx := open(t)
-		do(t, ctx, chromedp.Navigate(show(s.host(t), "seat_map", "{}")))
+		show(t, ctx, s.host(t), "seat_map", "{}")
 		s.wait(t, "done")
 		for event, want := range map[string]string{"declared": `"done"`, "undeclared": `"blocked"`, "image": `"blocked"`, "reached": `""`, "baseURI": "false"} {
 			s.want(t, event, want)
@@ -127,7 +127,7 @@ func TestBlocked(t *testing.T) {
 func TestForgedMessages(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)
 	ctx := open(t)
-	do(t, ctx, chromedp.Navigate(show(s.host(t), "seat_map", `{"flight":"PS 12"}`)))
+	show(t, ctx, s.host(t), "seat_map", `{"flight":"PS 12"}`)
 	waitFor(t, ctx, `document.getElementById("state").textContent === "The page is shown."`)
 	run(t, ctx, `window.postMessage({jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "report", arguments: {event: "forged", detail: ""}}}, "*")`)
 	do(t, ctx, chromedp.Click(chromedp.CSS("#theme"))) // the page answers nothing before the messages above
@@ -141,7 +141,7 @@ func TestForgedMessages(t *testing.T) {
 func TestFlood(t *testing.T) {
 	s := newServer(t, page(file(t, "flood.html")), "page.html", nil)
 	ctx := open(t)
-	do(t, ctx, chromedp.Navigate(show(s.host(t), "seat_map", "{}")))
+	show(t, ctx, s.host(t), "seat_map", "{}")
 	waitFor(t, ctx, `document.getElementById("state").textContent.includes("too many messages") && !document.querySelector("iframe")`)
 	screenshot(t, ctx, "flood")
 }

@@ -106,7 +106,7 @@ func (h *Host) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(h.guard)
 	r.Get("/", h.index)
-	r.Get("/show", h.show)
+	r.Post("/show", h.show)
 	r.Post("/views/{view}/call", h.call)
 	r.Post("/views/{view}/request", h.request)
 	files, err := fs.Sub(static, "static")
@@ -136,7 +136,7 @@ func (h *Host) guard(next http.Handler) http.Handler {
 			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src "+h.sandbox+
 				"; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			w.Header().Set("Referrer-Policy", "no-referrer")
+			w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, the origin of forms would be null
 			w.Header().Set("Cache-Control", "no-store")
 			next.ServeHTTP(w, r)
 		}
@@ -236,9 +236,15 @@ type config struct {
 	Capabilities map[string]any     `json:"capabilities"`
 }
 
-// show shows a tool and its page. The script of the page calls the tool.
+// show shows a tool and its page. The script of the page calls the tool: a link must not get here,
+// because over plain HTTP browsers do not say from which site it is.
 func (h *Host) show(w http.ResponseWriter, r *http.Request) {
-	name, arguments := r.FormValue("tool"), json.RawMessage(cmp.Or(r.FormValue("arguments"), "{}"))
+	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	if err := r.ParseForm(); err != nil {
+		h.fail(w, http.StatusBadRequest, fmt.Errorf("the form cannot be read: %w", err))
+		return
+	}
+	name, arguments := r.PostForm.Get("tool"), json.RawMessage(cmp.Or(r.PostForm.Get("arguments"), "{}"))
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &object); err != nil || object == nil {
 		h.fail(w, http.StatusBadRequest, errors.New("the arguments are not a JSON object"))

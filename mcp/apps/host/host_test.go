@@ -74,10 +74,16 @@ func do(h http.Handler, method, target, body string, header ...string) (int, str
 	return w.Code, w.Body.String()
 }
 
+// postForm shows a tool, as the form in the list does.
+func postForm(h http.Handler, form url.Values, header ...string) (int, string) {
+	header = append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)
+	return do(h, "POST", "/show", form.Encode(), header...)
+}
+
 // show shows a tool, and returns the view.
 func show(t *testing.T, h http.Handler, tool string) string {
 	t.Helper()
-	status, body := do(h, "GET", "/show?tool="+tool, "")
+	status, body := postForm(h, url.Values{"tool": {tool}})
 	found := regexp.MustCompile(`"view":"([A-Z0-9]+)"`).FindStringSubmatch(body)
 	if status != http.StatusOK || found == nil {
 		t.Fatalf("%d\n%s", status, body)
@@ -100,7 +106,7 @@ func TestIndex(t *testing.T) {
 
 // A view has what its script needs, and nothing in it ends the script.
 func TestShow(t *testing.T) {
-	_, body := do(newHost(t, nil), "GET", "/show?tool=seat_map&arguments="+url.QueryEscape(`{"flight":"</script>"}`), "")
+	_, body := postForm(newHost(t, nil), url.Values{"tool": {"seat_map"}, "arguments": {`{"flight":"</script>"}`}})
 	_, config, _ := strings.Cut(body, `id="config">`)
 	config, _, _ = strings.Cut(config, "</script>")
 	var got struct {
@@ -120,16 +126,17 @@ func TestShow(t *testing.T) {
 // What cannot be shown is an error that says why.
 func TestShowFails(t *testing.T) {
 	h := newHost(t, nil)
-	for target, want := range map[string]string{
-		"/show?tool=reserve":                 "there is no tool &#34;reserve&#34; for the model",
-		"/show?tool=no":                      "there is no tool",
-		"/show?tool=plain":                   "has no page",
-		"/show?tool=broken":                  "its MIME type is",
-		"/show?tool=seat_map&arguments=[]":   "not a JSON object",
-		"/show?tool=seat_map&arguments=null": "not a JSON object",
+	for _, test := range []struct{ tool, arguments, want string }{
+		{"reserve", "{}", "there is no tool &#34;reserve&#34; for the model"},
+		{"no", "{}", "there is no tool"},
+		{"plain", "{}", "has no page"},
+		{"broken", "{}", "its MIME type is"},
+		{"seat_map", "[]", "not a JSON object"},
+		{"seat_map", "null", "not a JSON object"},
+		{"seat_map", `{"a":"` + strings.Repeat("a", 4<<20) + `"}`, "too large"},
 	} {
-		if status, body := do(h, "GET", target, ""); status < 400 || !strings.Contains(body, want) {
-			t.Errorf("%s: %d\n%s", target, status, body)
+		if status, body := postForm(h, url.Values{"tool": {test.tool}, "arguments": {test.arguments}}); status < 400 || !strings.Contains(body, test.want) {
+			t.Errorf("%s: %d\n%s", test.tool, status, body)
 		}
 	}
 }
@@ -245,6 +252,23 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
+// A link cannot show a tool, which would call it: over plain HTTP, under a name that is not this
+// machine's, browsers do not say from which site a link is. They do say it of a form.
+func TestShowIsNoLink(t *testing.T) {
+	h := newHost(t, &host.Options{AllowedHosts: []string{"apps.example"}})
+	if status, body := do(h, "GET", "/show?tool=seat_map", "", "Host", "apps.example"); status != http.StatusMethodNotAllowed {
+		t.Errorf("a link: %d\n%s", status, body)
+	}
+	if status, body := do(h, "POST", "/show?tool=seat_map", "", "Host", "apps.example"); status != http.StatusNotFound {
+		t.Errorf("a form without a tool, at an address with one: %d\n%s", status, body)
+	}
+	for origin, want := range map[string]int{"http://evil.example": http.StatusForbidden, "null": http.StatusForbidden, "http://apps.example": http.StatusOK} {
+		if status, body := postForm(h, url.Values{"tool": {"seat_map"}}, "Host", "apps.example", "Origin", origin); status != want {
+			t.Errorf("a form of %s: %d, want %d\n%.300s", origin, status, want, body)
+		}
+	}
+}
+
 // A page of another port of the machine can link to the list of apps, and do nothing else.
 func TestLinks(t *testing.T) {
 	h := newHost(t, nil)
@@ -259,7 +283,7 @@ func TestLinks(t *testing.T) {
 		"the list":              {"GET", "/", link, http.StatusOK},
 		"a tool":                {"GET", "/?tool=seat_map&arguments={}", link, http.StatusOK},
 		"a tool without a page": {"GET", "/?tool=plain", link, http.StatusNotFound},
-		"the page of a tool":    {"GET", "/show?tool=seat_map", link, http.StatusForbidden},
+		"the page of a tool":    {"POST", "/show", link, http.StatusForbidden},
 		"a call":                {"POST", "/views/" + view + "/call", link, http.StatusForbidden},
 		"a script":              {"GET", "/host.js", link, http.StatusForbidden},
 		"another method":        {"POST", "/", link, http.StatusForbidden},

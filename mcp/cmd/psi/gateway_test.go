@@ -183,7 +183,7 @@ func TestInspectApps(t *testing.T) {
 		if shown := readBody(t, res); res.Request.URL.Path != "/" || !strings.Contains(shown, `value="seat_map"`) {
 			t.Errorf("%s: %s has\n%s", protocol, res.Request.URL, shown)
 		}
-		if res, err = http.Get("http://" + res.Request.URL.Host + "/show?tool=seat_map"); err != nil {
+		if res, err = http.PostForm("http://"+res.Request.URL.Host+"/show", map[string][]string{"tool": {"seat_map"}}); err != nil {
 			t.Fatal(err)
 		}
 		if shown := readBody(t, res); !strings.Contains(shown, "Seats") {
