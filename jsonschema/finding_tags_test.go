@@ -151,10 +151,27 @@ func TestFindingU8TextTypes(t *testing.T) {
 	if got, err := jsonschema.Marshal(v); err != nil || string(got) != `{"wait":"1m30s","page":"/a?b"}` {
 		t.Errorf("got %s, %v", got, err)
 	}
+	if err := jsonschema.Unmarshal([]byte(`{"wait":null,"waits":{"a":null},"page":null}`), &v); err != nil || v.Wait != 0 || v.Waits["a"] != 0 || v.Page != nil {
+		t.Errorf("null: got %+v, %v", v, err)
+	}
 	for _, data := range []string{`{"wait":"1 day"}`, `{"wait":1}`} {
 		err := jsonschema.Unmarshal([]byte(data), &v)
 		if got := errorText(err); !strings.Contains(got, `a duration such as "1m30s"`) || !strings.Contains(got, "/wait") {
 			t.Errorf("%s: got %q", data, got)
+		}
+	}
+}
+
+// What is not JSON is an error, wherever it ends.
+func TestUnmarshalTorn(t *testing.T) {
+	const whole = `{"a":[1.0,"b\"c"],"d":"e"}`
+	for end := range len(whole) {
+		var v struct {
+			A []any  `json:"a"`
+			D string `json:"d"`
+		}
+		if jsonschema.Unmarshal([]byte(whole[:end]), &v) == nil {
+			t.Errorf("%s was decoded", whole[:end])
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/decimal"
 )
@@ -36,8 +37,8 @@ func UnmarshalValue(data []byte, v any) error {
 		unmarshal = unmarshalText
 	}
 	err := unmarshal(data, v)
-	if err == nil {
-		return nil
+	if err == nil || !jsontext.Value(data).IsValid() {
+		return err
 	}
 	plain, changed := plainIntegers(data)
 	if !changed {
@@ -78,6 +79,11 @@ var (
 
 // unmarshalFrom decodes a string that parse understands.
 func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), what string) error {
+	if string(data) == "null" { // as for other types
+		var zero T
+		*dst = zero
+		return nil
+	}
 	var text string
 	if err := Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("it must be a string: %s", what)
