@@ -6,6 +6,9 @@ package mcp
 import (
 	"encoding/json"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
@@ -26,6 +29,12 @@ func unmarshal(data []byte, v any) error {
 // mustMarshal encodes values of this package's own types. What is not valid UTF-8 in a
 // text, such as the error that a call is cancelled with, is replaced.
 func mustMarshal(v any) []byte { return strictjson.MustMarshalWith(plainEncoding, plainly(v)) }
+
+// marshalMessage encodes a message for people, such as progress or a log record. What is not
+// valid UTF-8 in a text is replaced: otherwise the whole message would be lost.
+func marshalMessage(v any) ([]byte, error) {
+	return strictjson.MarshalWith(jsonv2.JoinOptions(plainEncoding, jsontext.AllowInvalidUTF8(true)), plainly(v))
+}
 
 // marshalValue encodes a value of the program's own, and decode decodes into one; see
 // [strictjson.UnmarshalValue].

@@ -172,6 +172,9 @@ func TestLogValues(t *testing.T) {
 			l.WithGroup("").With("k", 3).WithGroup("g").With("k", 1).Info("", "l", 2)
 		},
 		`{"g":{"h":{"k":1}},"msg":""}`: func(l *slog.Logger) { l.With("g", 1).WithGroup("g").Info("", slog.Group("h", "k", 1)) },
+		"{\"k\":\"the file \ufffd\",\"l\":\"[\ufffd]\",\"m\":\"\ufffd\",\"msg\":\"is \ufffd\"}": func(l *slog.Logger) {
+			l.Info("is \xff", "k", errors.New("the file \xff"), "l", []string{"\xff"}, "m", "\xff")
+		},
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -211,6 +214,22 @@ func TestProgressWithoutNumber(t *testing.T) {
 			got = append(got, fmt.Sprintf("%v of %s", p.Progress, of))
 		})
 		if _, err := c.CallTool(ctx, tool("work", "")); err != nil || fmt.Sprint(got) != "[0 of unknown 1 of unknown 2 of 0.5 3 of 3]" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+// Progress about something whose name is not valid UTF-8, such as a file, is sent.
+func TestProgressWithInvalidText(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		mcp.Progress(ctx, 1, 0, "the file \xff")
+		return "", nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		var got string
+		ctx := mcp.WithProgress(t.Context(), func(p *mcp.ProgressParams) { got = p.Message })
+		if _, err := c.CallTool(ctx, tool("work", "")); err != nil || got != "the file \ufffd" {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})

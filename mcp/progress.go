@@ -40,7 +40,7 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	}
 	params := *p
 	params.ProgressToken = r.ProgressToken()
-	raw, err := marshal(&params)
+	raw, err := marshalMessage(&params)
 	if err != nil { // a value is infinite or NaN
 		return
 	}
