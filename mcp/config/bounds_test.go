@@ -54,14 +54,14 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Quotes around a value of an environment file are removed if they are a pair.
+// Quotes around a value of an environment file are removed if they are a pair, and comments after it.
 func TestEnvFileQuotes(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("e", []byte("A=\"\"\nB='x y'\nC=\"\nD='x\"\nE= z \nexport F=a=b\n"), 0o600); err != nil {
+	if err := os.WriteFile("e", []byte("\ufeffA=\"\"\nB='x y'\nC=\"\nD='x\"\nE= z \nexport F=a=b\nG=g # a comment\nH='h # h' # a comment\nI=i#i\nJ=# a comment\nk.k-k=k\nL=l # it's\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &config.Server{Command: self, EnvFile: "e", Env: map[string]string{isServer: "1"}}
@@ -70,7 +70,7 @@ func TestEnvFileQuotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := strings.Join(got.Env, "\n") + "\n"
-	for _, want := range []string{"A=", "B=x y", `C="`, `D='x"`, "E=z", "F=a=b"} {
+	for _, want := range []string{"A=", "B=x y", `C="`, `D='x"`, "E=z", "F=a=b", "G=g", "H=h # h", "I=i#i", "J=", "k.k-k=k", "L=l"} {
 		if !strings.Contains(env, "\n"+want+"\n") {
 			t.Errorf("the environment lacks %s: %q", want, env)
 		}

@@ -162,6 +162,37 @@ func TestMalformedServers(t *testing.T) {
 	}
 }
 
+// Hosts keep much else in their files: what others wrote there does not make the servers unusable.
+func TestOddFiles(t *testing.T) {
+	for _, text := range []string{
+		`{"mcpServers": {"a": {"command": "x"}}, "history": ["cut in the middle of an emoji: \ud83d"]}`,
+		"{\"mcpServers\": {\"a\": {\"command\": \"x\"}}, \"history\": [\"\xff\"]}",
+		`{"servers": {"a": {"command": "x"}}, "inputs": [{"id": "port", "type": "promptString", "default": 8080}]}`,
+	} {
+		if _, err := parse(t, text).Servers[0].Transport(t.Context(), nil); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A server whose own text is not valid is refused: what it means would be a guess.
+func TestOddServer(t *testing.T) {
+	if _, err := parse(t, `{"mcpServers": {"a": {"command": "\ud83d"}}}`).Servers[0].Transport(t.Context(), nil); err == nil {
+		t.Error("a command that is not valid text")
+	}
+}
+
+// The options of an input of VS Code are texts, or objects with a label.
+func TestInputOptions(t *testing.T) {
+	got := parse(t, `{"servers": {}, "inputs": [
+		{"id": "region", "type": "pickString", "default": 1, "options": ["eu", {"label": "United States", "value": "us"}, 7, {"label": "none"}]}
+	]}`).Inputs
+	want := []config.Input{{ID: "region", Type: "pickString", Default: "1", Options: []string{"eu", "us", "7"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestUnknownServer(t *testing.T) {
 	_, err := parse(t, `{"mcpServers": {"github": {"command": "x"}}}`).Server("githup")
 	if want := `config: mcp.json: there is no server "githup"; did you mean "github"?`; err == nil || err.Error() != want {

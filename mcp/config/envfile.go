@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
 // maxEnvFile bounds the size of an environment file in bytes.
 const maxEnvFile = 1 << 20
 
+// envName matches a name in an environment file. Those of some programs have dots and hyphens.
+var envName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
 // readEnvFile reads the variables of a file, as NAME=value: one on each line, which may begin
-// with "export". Empty lines and those that begin with # are skipped. A value may be in
-// quotes. Variables in it are not replaced.
+// with "export". Empty lines and those that begin with # are skipped, and so are comments after a
+// value, which begin with a space and #. A value may be in quotes. Variables in it are not replaced.
 func (x *expander) readEnvFile(path string) (env []string, err error) {
 	if path, err = x.path(path); err != nil {
 		return nil, err
@@ -33,25 +37,40 @@ func (x *expander) readEnvFile(path string) (env []string, err error) {
 		return nil, fmt.Errorf("%s has more than %d bytes", path, maxEnvFile)
 	}
 	number := 0
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
 		number++
 		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		name, value, ok := strings.Cut(line, "=")
-		if name = strings.TrimSpace(name); !ok || !variableName.MatchString(name) {
+		if name = strings.TrimSpace(name); !ok || !envName.MatchString(name) {
 			return nil, fmt.Errorf("%s: line %d is not NAME=value", path, number)
 		}
-		env = append(env, name+"="+unquote(strings.TrimSpace(value)))
+		env = append(env, name+"="+envValue(strings.TrimSpace(value)))
 	}
 	return env, nil
 }
 
-// unquote removes the quotes around a value.
-func unquote(value string) string {
-	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-		return value[1 : n-1]
+// envValue returns a value without the quotes around it and without the comment after it.
+func envValue(text string) string {
+	if text != "" && (text[0] == '"' || text[0] == '\'') {
+		for i := 1; i < len(text); i++ {
+			if text[i] == text[0] && isEmptyOrComment(text[i+1:]) {
+				return text[1:i]
+			}
+		}
 	}
-	return value
+	for i := range len(text) {
+		if text[i] == '#' && (i == 0 || text[i-1] == ' ' || text[i-1] == '\t') {
+			return strings.TrimSpace(text[:i])
+		}
+	}
+	return text
+}
+
+// isEmptyOrComment reports whether a value can end before rest.
+func isEmptyOrComment(rest string) bool {
+	comment := strings.TrimLeft(rest, " \t")
+	return rest == "" || len(comment) < len(rest) && strings.HasPrefix(comment, "#")
 }

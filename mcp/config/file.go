@@ -39,6 +39,42 @@ type Input struct {
 	Options     []string `json:"options"`  // to pick from
 }
 
+// wireInput is an input as files have it: an option may be an object with a label and a value.
+type wireInput struct {
+	Input
+
+	Default jsontext.Value   `json:"default"`
+	Options []jsontext.Value `json:"options"`
+}
+
+func (w *wireInput) input() Input {
+	in := w.Input
+	in.Default = scalarText(w.Default)
+	for _, raw := range w.Options {
+		var object struct {
+			Value jsontext.Value `json:"value"`
+		}
+		if strictjson.Unmarshal(raw, &object) == nil {
+			raw = object.Value
+		}
+		if option := scalarText(raw); option != "" {
+			in.Options = append(in.Options, option)
+		}
+	}
+	return in
+}
+
+// scalarText returns the text of a string, a number or a boolean, "" for anything else.
+func scalarText(raw jsontext.Value) (text string) {
+	switch raw.Kind() {
+	case '"':
+		_ = strictjson.Unmarshal(raw, &text)
+	case '0', 't', 'f':
+		text = string(raw)
+	}
+	return text
+}
+
 // maxFile bounds the size of a file in bytes. Some hosts keep much else in theirs.
 const maxFile = 64 << 20
 
@@ -67,15 +103,19 @@ func Parse(path string, data []byte) (*File, error) {
 	var root struct {
 		MCPServers map[string]jsontext.Value `json:"mcpServers"`
 		Servers    map[string]jsontext.Value `json:"servers"` // of VS Code
-		Inputs     []Input                   `json:"inputs"`
+		Inputs     []wireInput               `json:"inputs"`
 	}
-	if err := strictjson.Unmarshal(plain, &root); err != nil {
+	// Hosts keep much else in their files. Servers are decoded strictly, one by one.
+	if err := strictjson.UnmarshalWith(jsontext.AllowInvalidUTF8(true), plain, &root); err != nil {
 		return nil, fmt.Errorf("config: %s: %s", path, problem(plain, err))
 	}
 	if root.MCPServers == nil && root.Servers == nil {
 		return nil, fmt.Errorf(`config: %s: want servers below "mcpServers" or "servers"`, path)
 	}
-	f := &File{Path: path, Inputs: root.Inputs, answers: map[string]string{}}
+	f := &File{Path: path, answers: map[string]string{}}
+	for _, w := range root.Inputs {
+		f.Inputs = append(f.Inputs, w.input())
+	}
 	for _, servers := range []map[string]jsontext.Value{root.MCPServers, root.Servers} {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			f.Servers = append(f.Servers, f.parseServer(name, servers[name]))
