@@ -193,3 +193,31 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("the recording is\n%s", recorded)
 	}
 }
+
+// A session of which the recording says that it was not connected cannot go on. Two recordings in
+// one file have two sessions of a name.
+func TestNotConnectedGoesOn(t *testing.T) {
+	const failed = `{"time":"2026-11-23T12:00:00Z","direction":"to-client","era":"modern","session":"1","failure":{"kind":"failed"}}`
+	for _, next := range []string{
+		`"direction":"to-server","message":{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`"direction":"to-server","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		`"direction":"to-server","failure":{"id":1,"kind":"closed"}`,
+	} {
+		line := `{"time":"2026-11-23T12:00:01Z","era":"modern","session":"1",` + next + "}"
+		rec, err := recording.Read(strings.NewReader(failed+"\n"+line), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = recording.NewReplay(rec, nil).Drive(t.Context(), noServer{})
+		if err == nil || !strings.Contains(err.Error(), "line 2: ") {
+			t.Errorf("%s: %v", next, err)
+		}
+	}
+}
+
+// noServer is a transport to a server that cannot be connected to.
+type noServer struct{}
+
+func (noServer) Connect(context.Context, transport.Receiver) (transport.Conn, error) {
+	return nil, errors.New("there is no server")
+}
