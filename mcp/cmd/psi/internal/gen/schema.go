@@ -100,6 +100,15 @@ func (r *reader) typeOf(v any, pointer string, name typeName) goType {
 	}
 	r.visiting[pointer] = true
 	defer delete(r.visiting, pointer)
+	t := r.newType(v, pointer, name)
+	if _, ok := r.made[pointer]; ok {
+		r.made[pointer] = t // that it is nullable was not known before its fields
+	}
+	return t
+}
+
+// newType returns the type of a schema that is seen for the first time.
+func (r *reader) newType(v any, pointer string, name typeName) goType {
 	s, ok := v.(*object)
 	switch {
 	case !ok:

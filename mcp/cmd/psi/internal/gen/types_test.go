@@ -188,3 +188,11 @@ func TestNestedTypesHaveShortNames(t *testing.T) {
 	source := one(t, object(`"a":`+object(`"b":`+object(`"x":{}`)+`,"c":{"type":"array","items":`+object(`"b":`+object(`"y":{}`))+`}`)), "")
 	contains(t, source, "B *TInputB `", "C []TInputCItem `", "type TInputCItem struct { B *TInputACItemB `")
 }
+
+// A schema that allows null allows it wherever it is referred to.
+func TestNullableReferences(t *testing.T) {
+	source := one(t, `{"type":"object","required":["a","b","c","d","e","f"],
+		"properties":{"a":{"$ref":"#/$defs/E"},"b":{"$ref":"#/$defs/E"},"c":{"$ref":"#/$defs/O"},"d":{"$ref":"#/$defs/O"},"e":{"$ref":"#/$defs/C"},"f":{"$ref":"#/$defs/C"}},
+		"$defs":{"E":{"enum":["x","y",null]},"O":{"type":["object","null"],"properties":{"x":{}}},"C":{"oneOf":[{"const":"x"},{"const":"y"},{"type":"null"}]}}}`, "")
+	contains(t, source, "A *TE `json:\"a\"`", "B *TE `json:\"b\"`", "C *TO `json:\"c\"`", "D *TO `json:\"d\"`", "E *TC `json:\"e\"`", "F *TC `json:\"f\"`")
+}
