@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 )
 
 // errExpired is the cause of the context of a handler whose task has expired.
@@ -36,6 +37,10 @@ func (r *run) finish(res mcp.Result, err error) {
 		err = r.settle(ctx, func(rec *record) error { rec.fail(cause, failure); return nil })
 	default:
 		err = r.complete(ctx, res)
+	}
+	if errors.Is(err, store.ErrTooLarge) { // another run would end like this one
+		failure = clientError(err)
+		err = r.settle(ctx, func(rec *record) error { rec.fail(nil, failure); return nil })
 	}
 	if err != nil && !isOver(err) {
 		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", r.record.Task.ID, "error", err)

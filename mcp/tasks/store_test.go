@@ -112,6 +112,36 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
+// A question or an error that the store does not take fails the task, and is no reason to run
+// it again: neither when the task is stored with it, nor later.
+func TestTooLargeOutcome(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"at once": 0, "later": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r, runs, large := newReplica(t, store.NewMemory(nil), nil, nil), new(ledger), strings.Repeat("x", 2<<20)
+				r.tool("ask", func(ctx context.Context) (string, error) {
+					runs.run("ask")
+					<-time.After(takes)
+					c, err := mcp.Elicit[codec](ctx, "codec", large)
+					return c.Codec, err
+				})
+				r.background.Tool("fail", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+					runs.run("fail")
+					<-time.After(takes)
+					return nil, mcp.Errorf(mcp.CodeInternalError, "broken").WithData(large)
+				}))
+				c := r.connect(t)
+				for _, tool := range []string{"ask", "fail"} {
+					d := until(t, start(t, c, tool), tasks.Failed)
+					if d.Error.Code != mcp.CodeTooLarge || runs.count(tool) != 1 {
+						t.Errorf("%s: %v after %d runs", tool, d.Error, runs.count(tool))
+					}
+				}
+			})
+		})
+	}
+}
+
 // A handler that panics, or whose result cannot be encoded, fails the task and nothing else.
 func TestPanics(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
