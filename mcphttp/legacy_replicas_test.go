@@ -331,3 +331,32 @@ func TestEndedSessionFreesEvents(t *testing.T) {
 		})
 	}
 }
+
+// A handshake that takes its time is not taken for a session that another replica has ended.
+func TestSlowHandshakeIsNoEndedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func() *mcp.Mux {
+			mux := tools()
+			mux.Use(func(next mcp.Handler) mcp.Handler {
+				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+					if req.Method == mcp.MethodDiscover {
+						select {
+						case <-time.After(6 * time.Minute): // longer than between two sweeps
+						case <-ctx.Done():
+							return nil, context.Cause(ctx)
+						}
+					}
+					return next.ServeMCP(ctx, req)
+				})
+			})
+			return mux
+		}
+		one, two, _ := twins(t, store.NewMemory(nil), slow)
+		h := one.open("2025-11-25")
+		for _, s := range []*site{one, two} {
+			if got := answersHello(t, s, h); got != 200 {
+				t.Errorf("after a slow handshake: %d", got)
+			}
+		}
+	})
+}

@@ -75,6 +75,10 @@ func (ss *sessions) save(ctx context.Context, c *Call) error {
 	case err != nil:
 		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
 		return errNotSaved
+	case c.isHandshake():
+		ss.mu.Lock()
+		s.isSaved, s.isUsed = true, false
+		ss.mu.Unlock()
 	}
 	return nil
 }
@@ -139,7 +143,7 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord) (*sess
 		return nil, err
 	}
 	s := ss.addLocked(id, r, &rec.State)
-	s.lastStream = adoptedStreamBase()
+	s.lastStream, s.isSaved = adoptedStreamBase(), true
 	return s, nil
 }
 

@@ -40,6 +40,7 @@ type session struct {
 	active    int32           // requests in flight and detached listeners
 	clients   []*http.Request // in flight
 	idleSince time.Time       // when active became 0
+	isSaved   bool            // in the store
 	isUsed    bool            // since the session was last extended in the store
 	isMovable bool            // it ends in this process, and may go on in another one
 	isDeleted bool            // by end, which discards it
@@ -89,10 +90,7 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 	if err := ss.makeRoomLocked(callerOf(r)); err != nil {
 		return nil, err
 	}
-	id := rand.Text()
-	s := ss.addLocked(id, r, nil)
-	s.isUsed = false // it is saved when it is initialized
-	return s, nil
+	return ss.addLocked(rand.Text(), r, nil), nil
 }
 
 func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
@@ -232,7 +230,7 @@ func (ss *sessions) dropExpired(now time.Time) (expired, used []*session) {
 		case s.active == 0 && now.Sub(s.idleSince) >= ss.opts.SessionIdle:
 			ss.dropLocked(s)
 			expired = append(expired, s)
-		case ss.opts.Store != nil && (s.active > 0 || s.isUsed):
+		case s.isSaved && (s.active > 0 || s.isUsed):
 			s.isUsed = false
 			used = append(used, s)
 		}
