@@ -4,6 +4,7 @@
 package jsonschema_test
 
 import (
+	"fmt"
 	"net/netip"
 	"net/url"
 	"reflect"
@@ -161,6 +162,30 @@ func TestFindingU8TextTypes(t *testing.T) {
 		}
 	}
 }
+
+// The types that are text are so wherever they stand.
+func TestTextTypesAnywhere(t *testing.T) {
+	page := url.URL{Scheme: "https", Host: "a.example"}
+	for want, v := range map[string]any{
+		`{"took":"1s"}`:              map[string]any{"took": time.Second},
+		`{"A":"1s"}`:                 struct{ A any }{time.Second},
+		`["1s","https://a.example"]`: []any{time.Second, &page},
+		`{"A":["1s"]}`:               struct{ A fmt.Stringer }{durations{time.Second}},
+		`{"1s":1}`:                   map[time.Duration]int{time.Second: 1},
+	} {
+		if got, err := jsonschema.Marshal(v); err != nil || string(got) != want {
+			t.Errorf("%T: got %s, %v, want %s", v, got, err, want)
+		}
+	}
+	var v map[time.Duration]int
+	if err := jsonschema.Unmarshal([]byte(`{"1s":1}`), &v); err != nil || v[time.Second] != 1 {
+		t.Errorf("got %v, %v", v, err)
+	}
+}
+
+type durations []time.Duration
+
+func (durations) String() string { return "" }
 
 // What is not JSON is an error, wherever it ends.
 func TestUnmarshalTorn(t *testing.T) {

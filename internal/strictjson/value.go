@@ -99,7 +99,7 @@ func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), wh
 // texts caches hasText by type. Options that few types need slow down all others.
 var texts sync.Map
 
-// hasText reports whether values of t contain a time.Duration or a url.URL.
+// hasText reports whether values of t can contain a time.Duration or a url.URL.
 func hasText(t reflect.Type) bool {
 	if known, ok := texts.Load(t); ok {
 		return known.(bool)
@@ -118,7 +118,11 @@ func findText(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	seen[t] = true
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+	case reflect.Interface: // it may contain one
+		return true
+	case reflect.Map:
+		return findText(t.Key(), seen) || findText(t.Elem(), seen)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return findText(t.Elem(), seen)
 	case reflect.Struct:
 		for f := range t.Fields() {
