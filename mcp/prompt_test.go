@@ -55,6 +55,29 @@ func TestPrompts(t *testing.T) {
 	})
 }
 
+// The values of an enum can be numbers, which are text to the client.
+func TestPromptEnumOfNumbers(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("verse", mcp.PromptFunc(func(_ context.Context, in struct {
+		Lines int `json:"lines" jsonschema:"enum=4,enum=14"`
+	}) (string, error) {
+		return fmt.Sprint(in.Lines), nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		ref := mcp.CompleteRef{Type: "ref/prompt", Name: "verse"}
+		values, err := c.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteArgument{Name: "lines", Value: "1"}})
+		if err != nil || !slices.Equal(values.Completion.Values, []string{"14"}) {
+			t.Errorf("got %+v, %v", values, err)
+		}
+		res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "verse", Arguments: map[string]string{"lines": "14"}})
+		if err != nil || res.Messages[0].Content.(*mcp.TextContent).Text != "14" {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "verse", Arguments: map[string]string{"lines": "5"}})
+		wantCode(t, err, mcp.CodeInvalidParams)
+	})
+}
+
 func TestPromptArguments(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("essay", mcp.PromptFunc(func(context.Context, essay) (string, error) { return "", nil }, nil))

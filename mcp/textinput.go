@@ -27,10 +27,10 @@ type textInput struct {
 }
 
 type textField struct {
-	Type        string   `json:"type"`
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Enum        []string `json:"enum"`
+	Type        string            `json:"type"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+	Enum        []json.RawMessage `json:"enum"`
 }
 
 func newTextInput(t reflect.Type) (*textInput, error) {
@@ -116,8 +116,12 @@ func (f textField) append(dst []byte, text string) []byte {
 func (in *textInput) enums() map[string][]string {
 	enums := map[string][]string{}
 	for name, f := range in.fields {
-		if f.Enum != nil {
-			enums[name] = f.Enum
+		for _, value := range f.Enum {
+			text := string(value)
+			if value[0] == '"' {
+				text = jsonscan.Text(value)
+			}
+			enums[name] = append(enums[name], text)
 		}
 	}
 	return enums
