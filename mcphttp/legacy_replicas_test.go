@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,5 +359,37 @@ func TestSlowHandshakeIsNoEndedSession(t *testing.T) {
 				t.Errorf("after a slow handshake: %d", got)
 			}
 		}
+	})
+}
+
+// A replica whose handler cannot subscribe now to what the session has subscribed to at another
+// replica tries again, and then sends an update that it may have missed.
+func TestSharedSubscriptionIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		var listens atomic.Int32
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method == mcp.MethodListen {
+					if n := listens.Add(1); n == 2 || n == 3 { // the first is of the stream
+						return nil, errors.New("not now")
+					}
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		shared := store.NewMemory(nil)
+		one, two := serve(t, newHandler(t, mux, optionsWith(shared))), serve(t, newHandler(t, tools(), optionsWith(shared)))
+		h := two.open("2025-11-25")
+		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
+		own.next()
+		whole(t, two.post(subscribe("test://doc"), h))
+		for range 2 { // it may have changed before the replica could subscribe
+			for !strings.Contains(within(t, time.Minute, "an update", messages(own)), "test://doc") {
+			}
+			mux.ResourceUpdated("test://doc")
+		}
+		one.close()
+		two.close()
 	})
 }

@@ -4,6 +4,7 @@
 package legacyhttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -258,15 +259,40 @@ func (ss *sessions) reload(ctx context.Context, s *session) error {
 
 // adoptChanges has a session adopt its changed states, of which it skips all but the last one.
 // It may wait for a client that does not read its stream or for a handler that is slow to
-// subscribe: what is relayed to other sessions does not wait for these.
+// subscribe: what is relayed to other sessions does not wait for these. It tries again what has
+// failed, because the client was told that it succeeded.
 func (ss *sessions) adoptChanges(s *session) {
+	delay := firstAdoptDelay
 	for state := s.nextChange(); state != nil; state = s.nextChange() {
 		ctx, cancel := storeContext(s.legacy.Context())
-		if err := s.legacy.Adopt(ctx, state); err != nil {
-			ss.warnOfChange(ctx, s, err)
+		err := s.legacy.Adopt(ctx, state)
+		if err == nil && delay > firstAdoptDelay {
+			s.legacy.Missed(ctx)
 		}
 		cancel()
+		if err == nil {
+			delay = firstAdoptDelay
+			continue
+		}
+		ss.warnOfChange(ctx, s, err)
+		if pause.For(s.legacy.Context(), delay) == nil {
+			s.changeAgain(state)
+		}
+		delay = min(2*delay, lastAdoptDelay)
 	}
+}
+
+// A state that could not be adopted is adopted again after these delays.
+const (
+	firstAdoptDelay = time.Second
+	lastAdoptDelay  = time.Minute
+)
+
+// changeAgain makes a state the one to adopt next, unless there is a newer one.
+func (s *session) changeAgain(state *legacyserver.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = cmp.Or(s.changed, state)
 }
 
 // nextChange returns the state to adopt next, nil if there is none any more.
