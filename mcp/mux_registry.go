@@ -431,18 +431,12 @@ func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	if e == nil || e.template == nil || !strings.Contains(uri, "%") {
 		return e, values
 	}
-	for _, same := range [...]string{uritemplate.Plain(uri), e.expand(values)} {
+	for _, same := range [...]string{uritemplate.Plain(uri), e.template.Rebuild(values)} {
 		if other, _ := s.match(same); same != uri && other != e {
 			return nil, uritemplate.Values{}
 		}
 	}
 	return e, values
-}
-
-// expand returns the URI of the template with values that it has matched.
-func (e *entry) expand(values uritemplate.Values) string {
-	uri, _ := e.template.Expand(maps.Collect(values.All())) // what was matched is UTF-8
-	return uri
 }
 
 // match returns the entry for a URI as it is written.

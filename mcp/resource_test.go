@@ -15,6 +15,42 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
+// An exploded variable is told apart from the elements of other registrations by the path
+// that its handler gets.
+func TestExplodedPathsBesideOthers(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	serve := func(name string) mcp.Handler {
+		return mcp.ResourceFunc(func(ctx context.Context, _ none) (string, error) {
+			return name + " " + mcp.RequestFromContext(ctx).PathValue("path"), nil
+		}, nil)
+	}
+	mux.Resource("x://h{/path*}", serve("any"))
+	mux.Resource("x://h/{name}", serve("one"))
+	mux.Resource("x://h/secret/{name}", serve("secret"))
+	mux.Resource("x://q{?path*}", serve("query"))
+	c := mcptest.Connect(t, mux)
+	for uri, want := range map[string]string{
+		"x://h/a/b":              "any a/b",
+		"x://h/a/b%20c":          "any a/b c",
+		"x://h/a/b/c%20d":        "any a/b/c d",
+		"x://h/secret/a%20b":     "secret ",
+		"x://h/secret%2Fa":       "one ",
+		"x://h/a/secret%2Fb":     "any a/secret/b",
+		"x://q?path=a&path=b%20": "query a,b ",
+	} {
+		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || res.Contents[0].Text != want {
+			t.Errorf("%s: got %+v, %v, want %q", uri, res, err, want)
+		}
+	}
+	mux.RemoveResource("x://h/{name}") // whose encoded slashes are not those of a path
+	for _, uri := range []string{"x://h/secret%2Fa", "x://h/secret%2fa%20b"} {
+		if res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("%s: got %+v", uri, res.Contents[0])
+		}
+	}
+}
+
 func TestResourceOutputs(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	resource := func(name string, h mcp.Handler) { mux.Resource("out:"+name, h) }

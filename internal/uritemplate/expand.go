@@ -5,6 +5,7 @@ package uritemplate
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -55,6 +56,40 @@ func (t *Template) Expand(values map[string]string) (string, error) {
 		}
 	}
 	return string(out), nil
+}
+
+// Rebuild writes the URI that a match has bound the values of, without needless encoding.
+// The elements of an exploded variable are those of the value that [Values.Get] returns: one
+// with an encoded separator becomes two.
+func (t *Template) Rebuild(values Values) string {
+	var out []byte
+	for _, part := range t.parts {
+		out = append(out, part.literal...)
+		lead := part.op.first
+		for _, v := range part.vars {
+			b := values.find(v.name)
+			if b == nil {
+				continue
+			}
+			for _, element := range v.elements(part.op, b) {
+				out = append(out, lead...)
+				out = part.op.appendValue(out, v, element)
+				lead = part.op.separator
+			}
+		}
+	}
+	return string(out)
+}
+
+// elements returns the values that an expression has for a variable.
+func (v variable) elements(op operator, b *binding) []string {
+	switch {
+	case v.explode && !op.named:
+		return strings.Split(b.value, op.separator)
+	case v.explode && b.list != nil:
+		return b.list
+	}
+	return []string{b.value}
 }
 
 func (op operator) appendValue(dst []byte, v variable, value string) []byte {
