@@ -117,9 +117,9 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 	p.mu.Unlock()
 	for key, q := range asked {
 		if answer, ok := answers[key]; ok {
-			s.replyInSession(ctx, q.generation, q.id, answer, nil)
+			_ = s.replyInSession(ctx, q.generation, q.id, answer, nil) // it has logged why
 		} else {
-			s.replyInSession(ctx, q.generation, q.id, nil, &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
+			_ = s.replyInSession(ctx, q.generation, q.id, nil, &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func (s *session) respond(m *transport.Message, about transport.ID, refused *tra
 		switch {
 		case !isOpen(ctx, s.connected), !isPing(m) && !isOpen(ctx, s.ready): // the connection was closed before
 		case own.refused != nil:
-			s.reply(ctx, m.ID, nil, own.refused)
+			_ = s.reply(ctx, m.ID, nil, own.refused) // it has logged why
 		default:
 			answer(ctx)
 		}
@@ -111,25 +111,33 @@ func (s *session) answer(ctx context.Context, m *transport.Message) {
 		result, refused = s.conn.client.Answer(ctx, m.Method, m.Params)
 	}
 	if withdrawn := errors.Is(context.Cause(ctx), context.Canceled); !withdrawn {
-		s.reply(ctx, m.ID, result, refused)
+		_ = s.reply(ctx, m.ID, result, refused) // it has logged why
 	}
 }
 
 // replyInSession sends the response to a question that was passed on, unless the session in
-// which it was asked is lost: in the next one, another question may have the same ID.
-func (s *session) replyInSession(ctx context.Context, generation int, id transport.ID, result json.RawMessage, refused *transport.Error) {
-	ctx, own := s.addQuestion(ctx, id, transport.ID{})
+// which it was asked is lost: in the next one, another question may have the same ID. It returns
+// an error if the server still waits for the response.
+func (s *session) replyInSession(ctx context.Context, generation int, id transport.ID, result json.RawMessage, refused *transport.Error) error {
+	asking, own := s.addQuestion(ctx, id, transport.ID{})
 	if own == nil {
-		return
+		return errTooManyAnswers
 	}
 	defer s.removeQuestion(id, own)
-	if s.isCurrent(generation) { // if it is lost after that, ctx ends
-		s.reply(ctx, id, result, refused)
+	if !s.isCurrent(generation) { // if it is lost after that, asking ends
+		return nil
 	}
+	err := s.reply(asking, id, result, refused)
+	if asking.Err() != nil && ctx.Err() == nil {
+		return nil // the question was withdrawn
+	}
+	return err
 }
 
+var errTooManyAnswers = fmt.Errorf("mcp: %d answers are being sent, which is the limit", 2*maxInFlight)
+
 // reply sends the response to a question, repeatedly if that fails.
-func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMessage, refused *transport.Error) {
+func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMessage, refused *transport.Error) error {
 	var body []byte
 	if refused != nil {
 		body = transport.AppendError(nil, id, refused)
@@ -139,11 +147,11 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 	for delay := firstReplyDelay; ; delay *= 2 {
 		err := s.send(ctx, &transport.Outgoing{ID: id, Body: body})
 		if err == nil || s.ctx.Err() != nil {
-			return
+			return err
 		}
 		if delay > lastReplyDelay || pause.For(ctx, delay) != nil {
 			s.conn.opts.Logger.WarnContext(ctx, "mcp: an answer was not sent", "error", err)
-			return
+			return err
 		}
 	}
 }

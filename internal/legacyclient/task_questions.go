@@ -137,7 +137,7 @@ func (s *session) addTaskQuestion(m *transport.Message) bool {
 		refused = tooMany(s.conn.opts.MaxQuestions)
 	}
 	if refused != nil {
-		go s.reply(s.ctx, m.ID, nil, refused)
+		go func() { _ = s.reply(s.ctx, m.ID, nil, refused) }() // it has logged why
 		return true
 	}
 	params := m.Params
@@ -182,16 +182,31 @@ func (s *session) updateTask(ctx context.Context, m *transport.Outgoing) (*trans
 		return acknowledgement(m.ID), nil
 	}
 	for key, answer := range p.InputResponses {
-		s.mu.Lock()
-		q, ok := stream.open[key]
-		delete(stream.open, key)
-		generation := s.generation
-		s.mu.Unlock()
-		if ok {
-			s.replyInSession(ctx, generation, q.id, answer, nil)
+		if err := s.answerTask(ctx, stream, key, answer); err != nil {
+			return nil, err
 		}
 	}
 	return acknowledgement(m.ID), nil
+}
+
+// answerTask sends the answer to an open question of a task. The question stays open if that
+// fails.
+func (s *session) answerTask(ctx context.Context, stream *taskStream, key string, answer json.RawMessage) error {
+	s.mu.Lock()
+	q, ok := stream.open[key]
+	delete(stream.open, key)
+	generation := s.generation
+	s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	err := s.replyInSession(ctx, generation, q.id, answer, nil)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		stream.open[key] = q
+	}
+	return err
 }
 
 // callerCapabilities returns the capabilities of the sender of a request.
