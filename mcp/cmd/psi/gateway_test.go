@@ -58,6 +58,12 @@ func TestNames(t *testing.T) {
 	if want := "Serve?\n  1  yes\n  2  no\n> "; got.out != "{\"sum\":5}\n" || !strings.HasPrefix(got.errOut, want) {
 		t.Errorf("wrote %q and %q", got.out, got.errOut)
 	}
+	if got := psi(t, "1\n", "call", "near", "add", "a=2", "b=3", "-config", path); got.out != "{\"sum\":5}\n" {
+		t.Errorf("the number of an option: wrote %q and %q", got.out, got.errOut)
+	}
+	if got := psi(t, "3\n", "call", "near", "add", "a=2", "b=3", "-config", path); got.code != exitUsage || !strings.Contains(got.errOut, "want one of yes, no") {
+		t.Errorf("no option: exit code %d, wrote %q", got.code, got.errOut)
+	}
 	if got := psi(t, "perhaps\n", "list", "-config", path, "near"); got.code != exitUsage || !strings.Contains(got.errOut, `server "near": env.PSI_TEST_SERVER: ${input:yes}: want one of yes, no`) {
 		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
 	}
@@ -300,6 +306,18 @@ func TestRecordings(t *testing.T) {
 		if got := psi(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.errOut, want) {
 			t.Errorf("%s: exit code %d, wrote %q", args, got.code, got.errOut)
 		}
+	}
+}
+
+// A recording without messages leaves no file, which the next attempt would not overwrite.
+func TestEmptyRecordings(t *testing.T) {
+	isolate(t)
+	t.Chdir(t.TempDir())
+	if got := psi(t, "", "record", "r.jsonl", "list"); got.code != exitUsage {
+		t.Fatalf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+	if got := psi(t, "", "record", "r.jsonl", "list", serve(t, newServer())); got.code != exitOK {
+		t.Fatalf("exit code %d, wrote %q", got.code, got.errOut)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -132,8 +133,11 @@ func (t *terminal) input(ctx context.Context, in config.Input) (string, error) {
 	case line == "":
 		return in.Default, nil
 	}
-	if i := slices.IndexFunc(in.Options, func(o string) bool { return o == line }); i < 0 && len(in.Options) > 0 {
-		return "", fmt.Errorf("want one of %s", strings.Join(in.Options, ", "))
+	if len(in.Options) == 0 || slices.Contains(in.Options, line) {
+		return line, nil
 	}
-	return line, nil
+	if n, err := strconv.Atoi(line); err == nil && 1 <= n && n <= len(in.Options) {
+		return in.Options[n-1], nil
+	}
+	return "", fmt.Errorf("want one of %s", strings.Join(in.Options, ", "))
 }
