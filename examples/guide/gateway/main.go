@@ -38,14 +38,15 @@ func main() {
 
 	endpoint := mcphttp.NewHandler(mux, nil)
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		<-ctx.Done()
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	select {
+	case err := <-ended:
+		log.Print(err)
+	case <-ctx.Done(): // main goes on when all requests in flight are answered
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_ = errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx))
-	}()
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		log.Print(err)
 	}
 }
 
