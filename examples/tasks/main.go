@@ -40,7 +40,7 @@ func main() {
 
 // run serves until ctx is done, and then hands the tasks over.
 func run(ctx context.Context, addr string) error {
-	f := &farm{render: func(context.Context, string) error { time.Sleep(10 * time.Second); return nil }}
+	f := &farm{render: renderSlowly}
 	mux, manager := f.newServer(store.NewMemory(nil), nil)
 	endpoint := mcphttp.NewHandler(mux, nil)
 	server := &http.Server{Addr: addr, Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
@@ -55,6 +55,16 @@ func run(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(manager.Shutdown(ctx), endpoint.Shutdown(ctx), server.Shutdown(ctx))
+}
+
+// renderSlowly stands for the work. It ends early when the task is cancelled, or handed over.
+func renderSlowly(ctx context.Context, _ string) error {
+	select {
+	case <-time.After(10 * time.Second):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // A farm renders films.

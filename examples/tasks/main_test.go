@@ -6,10 +6,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -62,6 +64,18 @@ func TestAnotherFarmContinues(t *testing.T) {
 	if want := []string{"title", "storm", "chase", "kiss", "credits"}; !slices.Equal(rendered, want) {
 		t.Errorf("rendered %v, want %v", rendered, want)
 	}
+}
+
+// A shot that is rendered when the farm is shut down does not hold it up.
+func TestRenderEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := renderSlowly(ctx, "storm"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
 }
 
 // start starts a task and returns its ID.
