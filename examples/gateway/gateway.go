@@ -17,6 +17,7 @@ import (
 type upstream struct {
 	prefix    string
 	transport transport.Transport
+	hasTool   func(name string) bool // whether the gateway has a tool of the server; nil means all
 }
 
 // gateway is a mux and the servers that are mounted on it.
@@ -54,7 +55,9 @@ func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream
 	logger := g.logger.With("prefix", server.prefix)
 	up := client.Maintain(ctx, server.transport, &mcp.ReconnectOptions{Logger: logger, MaxDowntime: -1})
 	g.mounted = append(g.mounted, up)
-	g.mux.Mount(server.prefix, up)
+	g.mux.Mount(server.prefix, middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
+		return kind != middleware.Tool || server.hasTool == nil || server.hasTool(name)
+	})(up))
 }
 
 // close ends the connections, and with them the servers that are commands.

@@ -22,6 +22,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -44,7 +46,11 @@ func main() {
 	}
 }
 
-// upstreams returns the servers of a configuration file.
+// notInPrefix matches what the names of tools cannot have.
+var notInPrefix = regexp.MustCompile(`[^A-Za-z0-9-]`)
+
+// upstreams returns the servers of a configuration file, with the tools that it selects, but for
+// those that it disables.
 func upstreams(ctx context.Context, path string) ([]upstream, error) {
 	file, err := config.Load(path)
 	if err != nil {
@@ -52,11 +58,16 @@ func upstreams(ctx context.Context, path string) ([]upstream, error) {
 	}
 	var list []upstream
 	for _, server := range file.Servers {
+		if server.Disabled {
+			continue
+		}
 		transport, err := server.Transport(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, upstream{server.Name + "_", transport})
+		list = append(list, upstream{notInPrefix.ReplaceAllString(server.Name, "_") + "_", transport, func(name string) bool {
+			return !slices.Contains(server.ExcludeTools, name) && (server.IncludeTools == nil || slices.Contains(server.IncludeTools, name))
+		}})
 	}
 	return list, nil
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -68,8 +69,8 @@ func startGateway(t *testing.T, version string, further ...upstream) (url string
 	gw := newGateway(newGreeter("local"), slog.New(slog.DiscardHandler))
 	t.Cleanup(gw.close)
 	for _, server := range append(further,
-		upstream{"remote_", mcphttp.NewTransport(serve(t, newGreeter("remote")), nil)},
-		upstream{"command_", mcpstdio.NewCommand(cmd, nil)},
+		upstream{prefix: "remote_", transport: mcphttp.NewTransport(serve(t, newGreeter("remote")), nil)},
+		upstream{prefix: "command_", transport: mcpstdio.NewCommand(cmd, nil)},
 	) {
 		gw.mount(t.Context(), newClient(version), server)
 	}
@@ -102,7 +103,7 @@ func connect(t *testing.T, url, version string) *mcp.Conn {
 func TestGateway(t *testing.T) {
 	versions := []string{"2026-07-28", "2025-11-25", "2025-06-18"}
 	for _, back := range versions {
-		url := startGateway(t, back, upstream{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)})
+		url := startGateway(t, back, upstream{prefix: "gone_", transport: mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)})
 		for _, front := range versions {
 			t.Run(front+" in front of "+back, func(t *testing.T) {
 				conn := connect(t, url, front)
@@ -164,15 +165,19 @@ func TestCommandIsStartedAgain(t *testing.T) {
 	}
 }
 
-// The servers of a configuration file have its names for prefixes.
+// The servers of a configuration file have its names for prefixes. Those that it disables are
+// left out.
 func TestUpstreams(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "servers.json")
-	const text = `{"mcpServers": {"a": {"command": "x"}, "b": {"url": "https://example.com/mcp"}}}`
+	const text = `{"mcpServers": {
+		"a": {"command": "x"}, "b": {"url": "https://example.com/mcp"}, "off": {"command": "x", "disabled": true},
+		"my notes": {"command": "x"}
+	}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := upstreams(t.Context(), path)
-	if err != nil || len(got) != 2 || got[0].prefix != "a_" || got[1].prefix != "b_" {
+	if err != nil || len(got) != 3 || got[0].prefix != "a_" || got[1].prefix != "b_" || got[2].prefix != "my_notes_" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := upstreams(t.Context(), ""); err == nil {
@@ -180,11 +185,38 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
+// Tools that the configuration file excludes cannot be called.
+func TestExcludedTools(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "servers.json")
+	text := fmt.Sprintf(`{"mcpServers": {
+		"some": {"url": %[1]q, "includeTools": ["greet"], "excludeTools": ["greet"]}, "one": {"url": %[1]q, "includeTools": ["greet"]}
+	}}`, serve(t, newGreeter("remote")))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	servers, err := upstreams(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gw := newGateway(newGreeter("local"), slog.New(slog.DiscardHandler))
+	t.Cleanup(gw.close)
+	for _, server := range servers {
+		gw.mount(t.Context(), newClient(""), server)
+	}
+	conn := connect(t, serve(t, gw.mux), mcp.LatestVersion)
+	if got, err := mcp.Call[string](t.Context(), conn, "one_greet", nil); err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := mcp.Call[string](t.Context(), conn, "some_greet", nil); err == nil {
+		t.Errorf("called an excluded tool, which says %q", got)
+	}
+}
+
 // A server that cannot be reached is logged.
 func TestUnreachable(t *testing.T) {
 	logged := make(logLines, 100)
 	gw := newGateway(newLocal(), slog.New(slog.NewTextHandler(logged, nil)))
-	gw.mount(t.Context(), newClient(""), upstream{"gone_", mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)})
+	gw.mount(t.Context(), newClient(""), upstream{prefix: "gone_", transport: mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil)})
 	if line := <-logged; !strings.Contains(line, "not connected") || !strings.Contains(line, "prefix=gone_") {
 		t.Errorf("logged %q", line)
 	}

@@ -22,7 +22,19 @@ import (
 // A host is connected to several servers.
 type host struct {
 	logger *slog.Logger
-	conns  map[string]*mcp.Conn // by the name in the configuration
+	conns  map[string]connection // by the name in the configuration
+}
+
+// A connection is a connection to a server of the configuration.
+type connection struct {
+	*mcp.Conn
+	server *config.Server
+}
+
+// hasTool reports whether the configuration lets the host use a tool.
+func (c *connection) hasTool(name string) bool {
+	s := c.server
+	return !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
 }
 
 // connect connects to all servers at the same time. A server that cannot be reached is
@@ -33,7 +45,7 @@ func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host
 		CallTimeout:    5 * time.Minute,
 		Logger:         logger,
 	})
-	h := &host{logger: logger, conns: map[string]*mcp.Conn{}}
+	h := &host{logger: logger, conns: map[string]connection{}}
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards h.conns and errs
 	var errs []error
@@ -50,7 +62,7 @@ func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host
 				logger.Error("a server is left out", "server", server.Name, "error", err)
 				return
 			}
-			h.conns[server.Name] = conn
+			h.conns[server.Name] = connection{conn, server}
 		})
 	}
 	wg.Wait()
@@ -88,7 +100,9 @@ func (h *host) tools(ctx context.Context) ([]hostTool, error) {
 				h.logger.Error("listing tools", "server", server, "error", err)
 				break
 			}
-			all = append(all, hostTool{server + "_" + tool.Name, tool, conn})
+			if conn.hasTool(tool.Name) {
+				all = append(all, hostTool{server + "_" + tool.Name, tool, conn.Conn})
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b hostTool) int { return cmp.Compare(a.name, b.name) })

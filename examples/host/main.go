@@ -72,7 +72,7 @@ func run(ctx context.Context, path string, words []string, out io.Writer) error 
 func printTools(ctx context.Context, h *host, out io.Writer) error {
 	tools, err := h.tools(ctx)
 	for _, t := range tools {
-		fmt.Fprintf(out, "%s: %s\n", t.name, t.tool.Description)
+		fmt.Fprintf(out, "%q: %q\n", t.name, t.tool.Description) // quoted: terminals obey control characters
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func call(ctx context.Context, h *host, name string, arguments json.RawMessage, 
 	}
 	for _, block := range res.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
-			fmt.Fprintln(out, text.Text)
+			fmt.Fprintf(out, "%q\n", text.Text)
 			continue
 		}
 		fmt.Fprintf(out, "(%T)\n", block) // a model of today takes images as well

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 func newGreeter(name string) *mcp.Mux {
 	mux := mcp.NewMux(name, "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "I am " + name + ".", nil }, &mcp.Tool{Description: "Say who you are."}))
+	mux.Tool("shout", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "\x1b[31mI AM!", nil }, &mcp.Tool{Description: "\x1b[2JShout."}))
 	return mux
 }
 
@@ -70,23 +71,27 @@ func TestHost(t *testing.T) {
 	t.Setenv("GREETER_KEY", "secret")
 	t.Setenv("GREETER_NAME", "command")
 	path := writeConfig(t, map[string]any{
-		"local":  map[string]any{"command": self, "env": map[string]string{"HOST_TEST": "${GREETER_NAME}"}},
-		"remote": map[string]any{"type": "http", "url": serve(t, "secret"), "headers": map[string]string{"X-Key": "${GREETER_KEY}"}},
+		"local":  map[string]any{"command": self, "env": map[string]string{"HOST_TEST": "${GREETER_NAME}"}, "includeTools": []string{"greet"}},
+		"remote": map[string]any{"type": "http", "url": serve(t, "secret"), "headers": map[string]string{"X-Key": "${GREETER_KEY}"}, "excludeTools": []string{"shout"}},
+		"loud":   map[string]any{"command": self, "env": map[string]string{"HOST_TEST": "loud"}},
 		"down":   map[string]any{"url": "http://127.0.0.1:1/mcp"},
 	})
 	for words, want := range map[string]string{
-		"tools":             "local_greet: Say who you are.\nremote_greet: Say who you are.\n",
-		"call local_greet":  "I am command.\n",
-		"call remote_greet": "I am remote.\n",
+		"tools":             `"local_greet": "Say who you are."` + "\n" + `"loud_greet": "Say who you are."` + "\n" + `"loud_shout": "\x1b[2JShout."` + "\n" + `"remote_greet": "Say who you are."` + "\n",
+		"call loud_shout":   `"\x1b[31mI AM!"` + "\n",
+		"call local_greet":  "\"I am command.\"\n",
+		"call remote_greet": "\"I am remote.\"\n",
 	} {
 		var out strings.Builder
 		if err := run(t.Context(), path, strings.Fields(words), &out); err != nil || out.String() != want {
 			t.Errorf("%s: got %q, %v; want %q", words, &out, err, want)
 		}
 	}
-	var out strings.Builder
-	if err := run(t.Context(), path, []string{"call", "local_sing"}, &out); err == nil || out.String() != "there is no tool \"local_sing\"\n" {
-		t.Errorf("an unknown tool: %q, %v", &out, err)
+	for _, name := range []string{"local_sing", "local_shout", "remote_shout"} {
+		var out strings.Builder
+		if err := run(t.Context(), path, []string{"call", name}, &out); err == nil || !strings.Contains(out.String(), "there is no tool") {
+			t.Errorf("an unknown tool: %q, %v", &out, err)
+		}
 	}
 }
 
