@@ -21,6 +21,9 @@ import (
 type mountedTask struct {
 	Mount string `json:"m"` // the prefix
 	ID    string `json:"t"` // in the mount
+	// Scopes are those of the token that created the task, unless the mount is a mux, which
+	// knows them.
+	Scopes []string `json:"s,omitempty"`
 }
 
 // taskBinding digests what the IDs of tasks are bound to.
@@ -35,24 +38,30 @@ func (s *sealer) taskBinding(req *Request) []byte {
 // outerTask returns the ID in the mux of a task of the mount, for the sender of a request to
 // the mux.
 func (mt *mount) outerTask(req *Request, id string) string {
-	s := mt.parent.sealer
-	return s.ring.SealSame(mustMarshal(&mountedTask{mt.prefix, id}), s.taskBinding(req))
+	s, t := mt.parent.sealer, &mountedTask{Mount: mt.prefix, ID: id}
+	if _, isMux := mt.handler.(*Mux); !isMux && req.Principal != nil {
+		t.Scopes = req.Principal.Scopes
+	}
+	return s.ring.SealSame(mustMarshal(t), s.taskBinding(req))
 }
 
 // mountedTask returns the mount that a task of the mux lives in, and its ID there. The mount
-// is nil for all other IDs.
-func (g *registry) mountedTask(req *Request, id string) (mt *mount, inner string) {
+// is nil for all other IDs. The error is for a token that may not use the task.
+func (g *registry) mountedTask(req *Request, id string) (mt *mount, inner string, err error) {
 	var t mountedTask
 	raw, err := g.sealer.ring.Open(id, g.sealer.taskBinding(req))
 	if err != nil || unmarshal(raw, &t) != nil {
-		return nil, ""
+		return nil, "", nil //nolint:nilerr // it is the ID of something else
+	}
+	if p := req.Principal; p != nil && !tasking.MayUse(p.Scopes, t.Scopes) {
+		err = NewInsufficientScopeError(t.Scopes...)
 	}
 	for _, mt := range g.load().mounts {
 		if mt.prefix == t.Mount {
-			return mt, t.ID
+			return mt, t.ID, err
 		}
 	}
-	return nil, ""
+	return nil, "", nil
 }
 
 // declares reports whether the sender of a request declares an extension.
@@ -69,7 +78,7 @@ func errNoTasks() *Error {
 
 // serveTask serves a request about a task of a mount.
 func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) {
-	mt, id := g.mountedTask(req, req.Name())
+	mt, id, err := g.mountedTask(req, req.Name())
 	switch {
 	case mt == nil && !g.hasMountedTasks(ctx, req):
 		return nil, NewMethodNotFoundError(req.Method)
@@ -77,6 +86,8 @@ func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) 
 		return nil, errNoTasks()
 	case mt == nil:
 		return nil, Errorf(CodeInvalidParams, "params.taskId names no task, or none that is still kept")
+	case err != nil:
+		return nil, err
 	}
 	inner := req.withName(id)
 	inner.mounts += mt.prefix + "/"
@@ -181,7 +192,7 @@ func (mt *mount) passesTasks() bool {
 }
 
 // watchedTasks returns the tasks of mounts that a subscription names: their IDs in the mux, by
-// mount and their IDs there. All others are left out.
+// mount and their IDs there. All others are left out, and those that the token may not use.
 func (g *registry) watchedTasks(ctx context.Context, req *Request, f *SubscriptionFilter) (map[*mount]map[string]string, error) {
 	if f.Extra[tasking.TaskIDs] == nil || !g.hasMountedTasks(ctx, req) {
 		return nil, nil
@@ -198,8 +209,8 @@ func (g *registry) watchedTasks(ctx context.Context, req *Request, f *Subscripti
 	}
 	watched := map[*mount]map[string]string{}
 	for _, id := range ids {
-		mt, inner := g.mountedTask(req, id)
-		if mt == nil {
+		mt, inner, err := g.mountedTask(req, id)
+		if mt == nil || err != nil {
 			continue
 		}
 		if watched[mt] == nil {

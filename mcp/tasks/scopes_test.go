@@ -135,3 +135,35 @@ func TestTokenWithFewerScopesAtGateway(t *testing.T) {
 		}
 	})
 }
+
+// A distant server does not know the tokens of a gateway's callers: the gateway looks at them.
+func TestTokenWithFewerScopesAtDistantServer(t *testing.T) {
+	for way, gateway := range through {
+		t.Run(way, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newReplica(t, store.NewMemory(nil), nil, nil)
+				r.tool("payroll", func(context.Context) (string, error) { return "secret", nil })
+				mux := gateway.mount(t, r.mux)
+				ada := func(scopes ...string) *mcptest.Client {
+					return &mcptest.Client{Principal: &mcp.Principal{Subject: "ada", Scopes: scopes}, Options: *options()}
+				}
+				h := start(t, ada("payroll").Connect(t, mux), gateway.prefix+"payroll")
+				until(t, h, tasks.Completed)
+				for _, method := range []string{tasks.MethodGet, tasks.MethodUpdate, tasks.MethodCancel} {
+					params := map[string]any{"taskId": h.ID, "inputResponses": map[string]any{}}
+					_, _, err := mcptest.Do(t, mux, sender(ada("notes").Principal, true).NewRequest(method, params))
+					if mcp.CodeOf(err) != mcp.CodeInsufficientScope {
+						t.Errorf("%s: %v", method, err)
+					}
+				}
+				if got := watchedIDs(t, &replica{mux: mux}, ada("notes").Principal, h.ID); len(got) != 0 {
+					t.Errorf("the subscription accepts %q", got)
+				}
+				more := ada("notes", "payroll")
+				if again, err := tasks.Attach(more.Connect(t, mux), h.ID).Get(t.Context()); err != nil || text(t, again) != "secret" {
+					t.Errorf("with more scopes: %v, %v", again, err)
+				}
+			})
+		})
+	}
+}
