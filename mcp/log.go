@@ -224,8 +224,15 @@ func addAttr(data map[string]any, groups []string, a slog.Attr) {
 	data[a.Key] = logValue(value)
 }
 
-// logValue returns the value to send: v itself if it encodes as JSON, otherwise its text.
-func logValue(v slog.Value) any {
+// logValue returns the value to send: v itself if it encodes as JSON, otherwise its text. A
+// method of v that panics, for example on a nil pointer, does not end the request, as with the
+// handlers of package slog.
+func logValue(v slog.Value) (sent any) {
+	defer func() {
+		if p := recover(); p != nil {
+			sent = fmt.Sprintf("!PANIC: %v", p)
+		}
+	}()
 	switch v.Kind() {
 	case slog.KindAny:
 		if err, ok := v.Any().(error); ok {

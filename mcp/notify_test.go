@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -172,6 +173,9 @@ func TestLogValues(t *testing.T) {
 			l.WithGroup("").With("k", 3).WithGroup("g").With("k", 1).Info("", "l", 2)
 		},
 		`{"g":{"h":{"k":1}},"msg":""}`: func(l *slog.Logger) { l.With("g", 1).WithGroup("g").Info("", slog.Group("h", "k", 1)) },
+		`{"k":"!PANIC: runtime error: invalid memory address or nil pointer dereference","msg":""}`: func(l *slog.Logger) {
+			l.Info("", "k", (*url.Error)(nil))
+		},
 		"{\"k\":\"the file \ufffd\",\"l\":\"[\ufffd]\",\"m\":\"\ufffd\",\"msg\":\"is \ufffd\"}": func(l *slog.Logger) {
 			l.Info("is \xff", "k", errors.New("the file \xff"), "l", []string{"\xff"}, "m", "\xff")
 		},
