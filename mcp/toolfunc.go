@@ -28,7 +28,8 @@ import (
 // Out is the type of the output:
 //   - string: a block of text;
 //   - a [Content], or a slice of Content or of one type of it: those blocks;
-//   - [*CallToolResult]: the result itself;
+//   - [*CallToolResult]: the result itself, which needs structured content if t has an
+//     OutputSchema;
 //   - struct{}: no content;
 //   - any other type: structured content, and its JSON as a block of text. The schema is
 //     inferred unless t has one, and the output is validated against it.
@@ -228,8 +229,11 @@ func (f *toolFunc[In, Out]) givenResult(ctx context.Context, res *CallToolResult
 	if res == nil {
 		return nil, Errorf(CodeInternalError, "the tool returned neither a result nor an error")
 	}
-	if f.out == nil || res.IsError || res.StructuredContent == nil {
+	switch {
+	case f.out == nil || res.IsError:
 		return res, nil
+	case res.StructuredContent == nil: // clients refuse such a result (server/tools)
+		return nil, Errorf(CodeInternalError, "the tool returned no structured content, which its OutputSchema promises")
 	}
 	return res, f.checkOutput(ctx, res.StructuredContent)
 }

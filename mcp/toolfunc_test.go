@@ -246,6 +246,22 @@ func TestInvalidOutput(t *testing.T) {
 	wantCode(t, err, mcp.CodeInternalError)
 }
 
+// A result of the function's own has the structured content that the schema promises.
+func TestPromisedOutput(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", mcp.ToolFunc(func(_ context.Context, in struct {
+		Output json.RawMessage `json:"output,omitzero"`
+		Fail   bool            `json:"fail,omitzero"`
+	}) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: in.Output, IsError: in.Fail}, nil
+	}, &mcp.Tool{OutputSchema: []byte(`{"type":"object","required":["n"]}`)}))
+	for args, fits := range map[string]bool{`{"output":{"n":1}}`: true, `{"fail":true}`: true, `{}`: false, `{"output":{}}`: false} {
+		if _, err := callTool(t, mux, "t", args); fits != (err == nil) || !fits && mcp.CodeOf(err) != mcp.CodeInternalError {
+			t.Errorf("%s: got %v", args, err)
+		}
+	}
+}
+
 // T38: integers keep every digit, through a mount as well.
 func TestLargeIntegers(t *testing.T) {
 	const big = "9007199254740993"
