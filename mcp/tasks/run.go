@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -232,10 +233,17 @@ func (r *run) Notify(ctx context.Context, method string, params json.RawMessage)
 	return nil
 }
 
+// maxMessage bounds the message of a progress notification, in bytes. The lease could not be
+// renewed with one that is too large for the store.
+const maxMessage = 4 << 10
+
 func statusMessage(params json.RawMessage) string {
 	var p mcp.ProgressParams
 	if strictjson.Unmarshal(params, &p) != nil {
 		return ""
+	}
+	if len(p.Message) > maxMessage {
+		p.Message = strings.ToValidUTF8(p.Message[:maxMessage], "") + "…"
 	}
 	done := fmt.Sprint(p.Progress)
 	if p.Total != nil {
