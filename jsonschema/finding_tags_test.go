@@ -116,6 +116,23 @@ func TestFindingU12DefaultsAreOptional(t *testing.T) {
 	}
 }
 
+// The default of a number that is written as a string is such a string.
+func TestDefaultOfQuotedNumber(t *testing.T) {
+	raw, err := jsonschema.For[struct {
+		ID    int64   `json:"id,string" jsonschema:"default=7"`
+		Share float64 `json:"share,string" jsonschema:"default=0.5"`
+	}]()
+	if err != nil || !strings.Contains(string(raw), `"default":"7"`) || !strings.Contains(string(raw), `"default":"0.5"`) {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	_, err = jsonschema.For[struct {
+		ID int8 `json:"id,string" jsonschema:"default=300"`
+	}]()
+	if got := errorText(err); !strings.Contains(got, "ID: the default in the jsonschema tag does not fit") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Types of the standard library that are usually written as text have schemas, and values
 // that fit them can be decoded.
 func TestFindingU8TextTypes(t *testing.T) {

@@ -196,6 +196,9 @@ func checkDefault(f *field, s *invopop.Schema) error {
 	if err := schema.Validate(context.Background(), value); err != nil {
 		return fmt.Errorf("the default in the jsonschema tag does not fit: %w", err)
 	}
+	if text, ok := s.Default.(string); ok && f.quoted { // what it quotes is a number, by the schema
+		value = []byte(text)
+	}
 	if err := strictjson.UnmarshalValue(value, reflect.New(f.Type).Interface()); err != nil {
 		return fmt.Errorf("the default in the jsonschema tag does not fit: %w", cause(err))
 	}
