@@ -93,7 +93,7 @@ func (g *gateway) close() {
 // check checks the flags and the token.
 func (g *gateway) check() error {
 	for _, pattern := range g.hidden {
-		if _, err := path.Match(pattern, ""); err != nil {
+		if _, err := path.Match(withoutSlashes(pattern), ""); err != nil {
 			return usagef("gateway: -hide %q is not a pattern", pattern)
 		}
 	}
@@ -128,11 +128,14 @@ func (g *gateway) handler(ctx context.Context, e *env, c *command, words []strin
 	}
 	return middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
 		return !slices.ContainsFunc(g.hidden, func(pattern string) bool {
-			matches, _ := path.Match(pattern, name) // check has checked the pattern
+			matches, _ := path.Match(withoutSlashes(pattern), withoutSlashes(name)) // check has checked the pattern
 			return matches
 		})
 	})(handler), nil
 }
+
+// withoutSlashes replaces the slashes of URIs and their patterns: no * and no ? would match one.
+func withoutSlashes(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
 // mount mounts the servers of a file: those with the given names, or all that are enabled.
 func (g *gateway) mount(ctx context.Context, e *env, file string, names []string) (*mcp.Mux, error) {

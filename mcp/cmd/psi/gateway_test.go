@@ -159,6 +159,19 @@ func TestGateway(t *testing.T) {
 	}
 }
 
+// The patterns of -hide match URIs, in which a / is a character like others.
+func TestGatewayHidesResources(t *testing.T) {
+	isolate(t)
+	for pattern, isHidden := range map[string]bool{"*menu*": true, "test:*": true, "test:/?menu": true, "test:[/][/]menu": true, "*recipes*": false} {
+		url := startServing(t, "gateway", "-hide", pattern, serve(t, newServer()))
+		list := psi(t, "", "list", url)
+		read := psi(t, "", "read", url, "test://menu")
+		if strings.Contains(list.out, "test://menu") == isHidden || read.code == exitOK == isHidden {
+			t.Errorf("-hide %s: the list is\n%s\nreading says %q, %q", pattern, list.out, read.out, read.errOut)
+		}
+	}
+}
+
 // The page about a server shows what it has.
 func TestInspect(t *testing.T) {
 	isolate(t)
