@@ -34,9 +34,9 @@
 //     format date-time. A type with MarshalText or UnmarshalText, such as a netip.Addr,
 //     and a number with the string option, is a string; a type UUID of 16 bytes has the
 //     format uuid.
-//   - A time.Duration is a string such as "1m30s", and a url.URL is a string with format
-//     uri. The JSON package has no form for them: use [Marshal] and [Unmarshal], as
-//     package mcp does.
+//   - A json.Number is a number, a time.Duration is a string such as "1m30s", and a
+//     url.URL is a string with format uri. The JSON package has other forms for them, or
+//     none: use [Marshal] and [Unmarshal], as package mcp does.
 //   - Integers of 8, 16 and 32 bits, and unsigned integers, have their range.
 //   - any, json.RawMessage, jsontext.Value and types with their own JSON methods allow
 //     every value. Because some clients reject a schema without a type, an object

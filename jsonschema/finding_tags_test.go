@@ -4,6 +4,7 @@
 package jsonschema_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -197,6 +198,40 @@ func TestTextTypesAnywhere(t *testing.T) {
 	var v map[time.Duration]int
 	if err := jsonschema.Unmarshal([]byte(`{"1s":1}`), &v); err != nil || v[time.Second] != 1 {
 		t.Errorf("got %v, %v", v, err)
+	}
+}
+
+// A json.Number is a number.
+func TestNumber(t *testing.T) {
+	type numbers struct {
+		N json.Number    `json:"n"`
+		P *json.Number   `json:"p,omitempty"`
+		A map[string]any `json:"a,omitempty"`
+	}
+	schema, err := jsonschema.For[numbers]()
+	if err != nil || !strings.Contains(string(schema), `"n":{"type":"number"}`) || !strings.Contains(string(schema), `"p":{"type":"number"}`) {
+		t.Errorf("the schema is %s, %v", schema, err)
+	}
+	const text = `{"n":12345678901234567890.5,"p":1e2}`
+	var v numbers
+	if err := jsonschema.Unmarshal([]byte(text), &v); err != nil || v.N != "12345678901234567890.5" || v.P.String() != "1e2" {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	v.A = map[string]any{"empty": json.Number("")}
+	if got, err := jsonschema.Marshal(v); err != nil || string(got) != strings.TrimSuffix(text, "}")+`,"a":{"empty":0}}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+	for _, bad := range []json.Number{"x", "1 2", `"1"`, "null", "01"} {
+		if got, err := jsonschema.Marshal(bad); err == nil {
+			t.Errorf("%q was encoded as %s", bad, got)
+		}
+	}
+	if err := jsonschema.Unmarshal([]byte(`"5"`), new(json.Number)); err == nil {
+		t.Error("a string was decoded")
+	}
+	n := json.Number("5")
+	if err := jsonschema.Unmarshal([]byte("null"), &n); err != nil || n != "" {
+		t.Errorf("null: %q, %v", n, err)
 	}
 }
 

@@ -21,6 +21,7 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
 	urlType      = reflect.TypeFor[url.URL]()
+	numberType   = reflect.TypeFor[jsonv1.Number]()
 	byteType     = reflect.TypeFor[byte]()
 )
 
@@ -59,6 +60,8 @@ func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 		return &invopop.Schema{Type: "string", Pattern: durationPattern, Description: `duration such as "1m30s"`}, nil
 	case t == urlType:
 		return &invopop.Schema{Type: "string", Format: "uri"}, nil
+	case t == numberType:
+		return &invopop.Schema{Type: "number"}, nil
 	case t.PkgPath() == "math/big" && t.Name() == "Int": // by name: naming the type would link all of its methods
 		return &invopop.Schema{Type: "integer"}, nil
 	case implements(t, jsonMethods):

@@ -4,6 +4,9 @@
 package strictjson
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -18,12 +21,12 @@ import (
 )
 
 // MarshalValue encodes a value of a program's own type. A time.Duration is a string such as
-// "1m30s", and a url.URL is a string.
+// "1m30s", a url.URL is a string, and a json.Number is a number.
 func MarshalValue(v any) ([]byte, error) {
-	if v == nil || !hasText(reflect.TypeOf(v)) {
+	if v == nil || !hasSpecial(reflect.TypeOf(v)) {
 		return Marshal(v)
 	}
-	return jsonv2.Marshal(v, jsonv2.Deterministic(true), jsonv2.WithMarshalers(textMarshalers()))
+	return jsonv2.Marshal(v, jsonv2.Deterministic(true), jsonv2.WithMarshalers(specialMarshalers()))
 }
 
 // UnmarshalValue decodes into a program's own type what [MarshalValue] encodes. An integer is
@@ -33,8 +36,8 @@ func UnmarshalValue(data []byte, v any) error {
 		return Unmarshal(data, v) // which says that v must be a pointer
 	}
 	unmarshal := Unmarshal
-	if hasText(reflect.TypeOf(v)) {
-		unmarshal = unmarshalText
+	if hasSpecial(reflect.TypeOf(v)) {
+		unmarshal = unmarshalSpecial
 	}
 	err := unmarshal(data, v)
 	if err == nil || !jsontext.Value(data).IsValid() {
@@ -48,20 +51,22 @@ func UnmarshalValue(data []byte, v any) error {
 	return unmarshal(plain, v)
 }
 
-func unmarshalText(data []byte, v any) error {
-	return jsonv2.Unmarshal(data, v, jsonv2.WithUnmarshalers(textUnmarshalers()))
+func unmarshalSpecial(data []byte, v any) error {
+	return jsonv2.Unmarshal(data, v, jsonv2.WithUnmarshalers(specialUnmarshalers()))
 }
 
-// textMarshalers and textUnmarshalers give types of the standard library, which have no form
-// of their own in JSON, that of a string.
+// specialMarshalers and specialUnmarshalers give types of the standard library a form in JSON
+// that they do not have, or not with every release of Go.
 var (
-	textMarshalers = sync.OnceValue(func() *jsonv2.Marshalers {
+	specialMarshalers = sync.OnceValue(func() *jsonv2.Marshalers {
 		return jsonv2.JoinMarshalers(
+			jsonv2.MarshalFunc(marshalNumber),
 			jsonv2.MarshalFunc(func(d time.Duration) ([]byte, error) { return Marshal(d.String()) }),
 			jsonv2.MarshalFunc(func(u url.URL) ([]byte, error) { return Marshal(u.String()) }))
 	})
-	textUnmarshalers = sync.OnceValue(func() *jsonv2.Unmarshalers {
+	specialUnmarshalers = sync.OnceValue(func() *jsonv2.Unmarshalers {
 		return jsonv2.JoinUnmarshalers(
+			jsonv2.UnmarshalFunc(unmarshalNumber),
 			jsonv2.UnmarshalFunc(func(data []byte, d *time.Duration) (err error) {
 				return unmarshalFrom(data, d, time.ParseDuration, `a duration such as "1m30s"; the units are h, m, s, ms, us and ns`)
 			}),
@@ -76,6 +81,27 @@ var (
 			}))
 	})
 )
+
+// marshalNumber encodes a json.Number. An empty one is 0, as in package encoding/json.
+func marshalNumber(n json.Number) ([]byte, error) {
+	text := cmp.Or(string(n), "0")
+	if value := jsontext.Value(text); value.Kind() != '0' || !value.IsValid() {
+		return nil, fmt.Errorf("the json.Number %.100q is not a number", text)
+	}
+	return []byte(text), nil
+}
+
+func unmarshalNumber(data []byte, n *json.Number) error {
+	switch jsontext.Value(data).Kind() {
+	case '0':
+		*n = json.Number(data)
+	case 'n': // as for other types
+		*n = ""
+	default:
+		return errors.New("it must be a number")
+	}
+	return nil
+}
 
 // unmarshalFrom decodes a string that parse understands.
 func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), what string) error {
@@ -96,21 +122,22 @@ func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), wh
 	return nil
 }
 
-// texts caches hasText by type. Options that few types need slow down all others.
-var texts sync.Map
+// special caches hasSpecial by type. Options that few types need slow down all others.
+var special sync.Map
 
-// hasText reports whether values of t can contain a time.Duration or a url.URL.
-func hasText(t reflect.Type) bool {
-	if known, ok := texts.Load(t); ok {
+// hasSpecial reports whether values of t can contain one of a type that specialMarshalers encode.
+func hasSpecial(t reflect.Type) bool {
+	if known, ok := special.Load(t); ok {
 		return known.(bool)
 	}
-	found := findText(t, map[reflect.Type]bool{})
-	texts.Store(t, found)
+	found := findSpecial(t, map[reflect.Type]bool{})
+	special.Store(t, found)
 	return found
 }
 
-func findText(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[url.URL]() {
+func findSpecial(t reflect.Type, seen map[reflect.Type]bool) bool {
+	switch t {
+	case reflect.TypeFor[time.Duration](), reflect.TypeFor[url.URL](), reflect.TypeFor[json.Number]():
 		return true
 	}
 	if seen[t] {
@@ -121,12 +148,12 @@ func findText(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Interface: // it may contain one
 		return true
 	case reflect.Map:
-		return findText(t.Key(), seen) || findText(t.Elem(), seen)
+		return findSpecial(t.Key(), seen) || findSpecial(t.Elem(), seen)
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return findText(t.Elem(), seen)
+		return findSpecial(t.Elem(), seen)
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if (f.IsExported() || f.Anonymous) && findText(f.Type, seen) {
+			if (f.IsExported() || f.Anonymous) && findSpecial(f.Type, seen) {
 				return true
 			}
 		}
