@@ -105,7 +105,8 @@ func (s *session) pendingCall(ctx context.Context, m *transport.Outgoing) (*pend
 }
 
 // answerPending passes answers on to the server. The server waits for a response to each of
-// its questions, so a missing answer is sent as a refusal.
+// its questions, so a missing answer is sent as a refusal. After an error, the request may be
+// sent again.
 func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transport.Outgoing, responses json.RawMessage) *transport.Error {
 	answers := map[string]json.RawMessage{}
 	if responses != nil && strictjson.Unmarshal(responses, &answers) != nil {
@@ -115,14 +116,25 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 	asked := p.asked
 	p.latest, p.asked = m, map[string]forwardedQuestion{}
 	p.mu.Unlock()
+	var failed *transport.Error
 	for key, q := range asked {
-		if answer, ok := answers[key]; ok {
-			_ = s.replyInSession(ctx, q.generation, q.id, answer, nil) // it has logged why
-		} else {
-			_ = s.replyInSession(ctx, q.generation, q.id, nil, &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"})
+		answer, refused := answers[key], (*transport.Error)(nil)
+		if answer == nil {
+			refused = &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"}
+		}
+		if s.replyInSession(ctx, q.generation, q.id, answer, refused) != nil { // it has logged why
+			p.askAgain(key, q)
+			failed = &transport.Error{Code: codeInternalError, Message: "an answer could not be passed to the server; send the request again"}
 		}
 	}
-	return nil
+	return failed
+}
+
+// askAgain keeps a question that was passed on open, because its answer was not sent.
+func (p *pendingCall) askAgain(key string, q forwardedQuestion) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[key] = q
 }
 
 // startPending makes a call in a goroutine. The call outlives the request that starts it.
