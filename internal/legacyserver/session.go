@@ -97,13 +97,13 @@ type Session struct {
 
 	mu            sync.Mutex
 	rev           revision.Revision // None before initialize
+	tasks         bool              // the handler has the tasks of the newest revision
+	hungUp        bool              // the client cannot answer any more
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
-	tasks         bool                              // the handler has the tasks of the newest revision
 	ended         []endedTask                       // calls that were answered at once
 	inflight      []*Call                           // requests
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
-	hungUp        bool                              // the client cannot answer any more
 	asked         int64
 	subscriptions map[string]struct{}
 	feed          *feed                  // of the last Listen started, nil while there is none
