@@ -122,7 +122,8 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 		if answer == nil {
 			refused = &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"}
 		}
-		if s.replyInSession(ctx, q.generation, q.id, answer, refused) != nil { // it has logged why
+		err := s.replyInSession(ctx, q.generation, q.id, answer, refused) // it has logged why
+		if err != nil && ctx.Err() == nil {                               // otherwise the call is cancelled
 			p.askAgain(key, q)
 			failed = &transport.Error{Code: codeInternalError, Message: "an answer could not be passed to the server; send the request again"}
 		}
