@@ -235,7 +235,7 @@ func TestMountRepeatsCursor(t *testing.T) {
 	}
 }
 
-// An older server that sends an empty cursor means that there is none: to the newest revision
+// With an empty cursor, an older server says that the list ends: to the newest revision
 // only, it is a cursor like any other (PAGE-04).
 func TestEmptyCursorOfAnOlderServer(t *testing.T) {
 	server := newOldServer(func(s *oldServer, m oldMessage) {

@@ -54,7 +54,7 @@ func (s *Session) keepEnded(req *mcp.Request, terms *tasking.Terms, res mcp.Resu
 	return &kept, nil
 }
 
-// endedTask returns a task of the sender of req that the session keeps, nil if there is none. It
+// endedTask returns a task of the sender of req that the session keeps, or nil. It
 // returns an error if the sender may not use it.
 func (s *Session) endedTask(req *mcp.Request, id string) (*task, error) {
 	s.mu.Lock()

@@ -295,7 +295,7 @@ func (s *session) changeAgain(state *legacyserver.State) {
 	s.changed = cmp.Or(s.changed, state)
 }
 
-// nextChange returns the state to adopt next, nil if there is none any more.
+// nextChange returns the state to adopt next, or nil.
 func (s *session) nextChange() *legacyserver.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -83,7 +83,7 @@ func (ss *sessions) save(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// changeRecord returns a record of a session, nil if there is none yet, with the changes of a
+// changeRecord returns a record of a session, nil for a new session, with the changes of a
 // call.
 func changeRecord(old []byte, c *Call) ([]byte, error) {
 	var rec sessionRecord
