@@ -15,8 +15,9 @@ import (
 // running when the test ends. Call it first: cleanup functions run last to first.
 // Goroutines that are about to end get a moment to do so.
 //
-// It does not report goroutines that wait on an idle HTTP connection, which net/http
-// keeps for the next request, or whose stack contains one of the texts of ignore. Name a
+// It does not report a goroutine that took the place of another one of the same function,
+// as the workers of a pool or of an open connection do, goroutines that wait on an idle
+// HTTP connection, which net/http keeps for the next request, or those whose stack contains one of the texts of ignore. Name a
 // function or a package there to allow what stays open after the test on purpose, such
 // as the pool of a database: "database/sql.". The empty text matches every stack.
 //
@@ -69,15 +70,36 @@ func goroutines() map[string]string {
 }
 
 // startedSince returns the stacks of new goroutines, except those of package testing, of
-// idle connections, and those that contain one of the texts of ignore.
+// idle connections, those that contain one of the texts of ignore, and as many of a
+// function as have ended.
 func startedSince(before map[string]string, ignore []string) []string {
-	var started []string
-	for id, stack := range goroutines() {
-		if _, old := before[id]; !old && !strings.Contains(stack, "\ntesting.") && !isIdleConnection(stack) && !containsAny(stack, ignore) {
-			started = append(started, stack)
+	now, ended := goroutines(), map[string]int{}
+	for id, stack := range before {
+		if _, runs := now[id]; !runs {
+			ended[functionOf(stack)]++
 		}
 	}
+	var started []string
+	for id, stack := range now {
+		if _, old := before[id]; old || strings.Contains(stack, "\ntesting.") || isIdleConnection(stack) || containsAny(stack, ignore) {
+			continue
+		}
+		if f := functionOf(stack); ended[f] > 0 {
+			ended[f]--
+			continue
+		}
+		started = append(started, stack)
+	}
 	return started
+}
+
+// functionOf returns the name of the function that a goroutine was started with: that of
+// the outermost frame.
+func functionOf(stack string) string {
+	frames, _, _ := strings.Cut(stack, "\ncreated by ")
+	lines := strings.Split(frames, "\n") // two for each frame: the call, and its place in a file
+	call := lines[max(0, len(lines)-2)]
+	return call[:max(0, strings.LastIndexByte(call, '('))]
 }
 
 func containsAny(stack string, texts []string) bool {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -236,4 +237,30 @@ func TestNoLeaks(t *testing.T) {
 	if f.failed {
 		t.Error("an ended goroutine was found")
 	}
+}
+
+// A connection that was open before, and whose reader hands over to another goroutine
+// while the test runs, is no leak; two readers where there was one are.
+func TestNoLeaksAllowsSuccessors(t *testing.T) {
+	first, second, stop := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var running sync.WaitGroup
+	worker := func(end <-chan struct{}) { <-end }
+	start := func(end <-chan struct{}) { running.Go(func() { worker(end) }) }
+	start(first)
+	f := &failing{TB: t}
+	mcptest.NoLeaks(f)
+	start(second)
+	close(first)
+	f.cleanup()
+	if f.failed {
+		t.Errorf("a successor was taken for a leak: %s", f.text)
+	}
+	start(stop)
+	f.cleanup()
+	if !f.failed {
+		t.Error("a second goroutine of the same function was not found")
+	}
+	close(second)
+	close(stop)
+	running.Wait()
 }
