@@ -212,10 +212,11 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 func TestLostSessionOneRetry(t *testing.T) {
 	calls := 0
 	transport := mcptest.Faulty(memory(t, remarking()), func(_ int, m *transport.Outgoing) mcptest.Fault {
-		if m.Method == mcp.MethodCallTool {
-			calls++
+		if m.Method != mcp.MethodCallTool {
+			return mcptest.Fault{}
 		}
-		return mcptest.Fault{LoseSession: m.Method == mcp.MethodCallTool}
+		calls++
+		return mcptest.Fault{Err: mcp.ErrSessionLost}
 	})
 	c := connectTo(t, transport, quietClient("2025-11-25"))
 	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"})

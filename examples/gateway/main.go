@@ -23,7 +23,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"slices"
 	"syscall"
 	"time"
 
@@ -65,9 +64,7 @@ func upstreams(ctx context.Context, path string) ([]upstream, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, upstream{notInPrefix.ReplaceAllString(server.Name, "_") + "_", transport, func(name string) bool {
-			return !slices.Contains(server.ExcludeTools, name) && (server.IncludeTools == nil || slices.Contains(server.IncludeTools, name))
-		}})
+		list = append(list, upstream{notInPrefix.ReplaceAllString(server.Name, "_") + "_", transport, server.UsesTool})
 	}
 	return list, nil
 }

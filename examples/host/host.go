@@ -31,12 +31,6 @@ type connection struct {
 	server *config.Server
 }
 
-// hasTool reports whether the configuration lets the host use a tool.
-func (c *connection) hasTool(name string) bool {
-	s := c.server
-	return !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
-}
-
 // connect connects to all servers at the same time. A server that cannot be reached is
 // logged and left out; if none can be reached, that is an error.
 func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host, error) {
@@ -100,7 +94,7 @@ func (h *host) tools(ctx context.Context) ([]hostTool, error) {
 				h.logger.Error("listing tools", "server", server, "error", err)
 				break
 			}
-			if conn.hasTool(tool.Name) {
+			if conn.server.UsesTool(tool.Name) {
 				all = append(all, hostTool{server + "_" + tool.Name, tool, conn.Conn})
 			}
 		}

@@ -91,7 +91,7 @@ func (f *faults) onWire(_ int, m *transport.Outgoing) mcptest.Fault {
 		return mcptest.Fault{Duplicate: true}
 	case "lose session":
 		f.client.disturb("a session seems lost")
-		return mcptest.Fault{LoseSession: true}
+		return mcptest.Fault{Err: mcp.ErrSessionLost}
 	case "cut":
 		f.client.dies("its wire is cut")
 		return mcptest.Fault{Cut: true}

@@ -99,6 +99,14 @@ func TestSelection(t *testing.T) {
 	if !reflect.DeepEqual(a.ExcludeTools, []string{"one", "two"}) || !reflect.DeepEqual(b.IncludeTools, []string{"one"}) || c.IncludeTools != nil {
 		t.Errorf("tools are %v, %v and %v", a.ExcludeTools, b.IncludeTools, c.IncludeTools)
 	}
+	both := &config.Server{IncludeTools: []string{"one", "two"}, ExcludeTools: []string{"two"}}
+	for server, uses := range map[*config.Server]string{a: "three", b: "one", c: "one two three", both: "one"} {
+		for _, tool := range []string{"one", "two", "three"} {
+			if got := server.UsesTool(tool); got != strings.Contains(uses, tool) {
+				t.Errorf("%s: uses %s is %t, want those of %q", server.Name, tool, got, uses)
+			}
+		}
+	}
 }
 
 // A file that cannot be read is an error that says where.

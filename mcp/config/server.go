@@ -37,7 +37,7 @@ type Server struct {
 	// Disabled means that the host does not use the server. Transport does not look at it.
 	Disabled bool
 	// IncludeTools are the names of the tools that the host uses, nil if it uses all but
-	// ExcludeTools. Transport does not look at them.
+	// ExcludeTools; see [Server.UsesTool]. Transport does not look at them.
 	IncludeTools, ExcludeTools []string
 
 	file  *File    // nil for a Server that was not parsed
@@ -85,6 +85,12 @@ func (f *File) parseServer(name string, raw jsontext.Value) *Server {
 	s.IncludeTools, s.ExcludeTools = w.IncludeTools, slices.Concat(w.ExcludeTools, w.DisabledTools)
 	s.err = cmp.Or(s.setEnv(w.Env), s.setType(cmp.Or(w.Type, w.Transport)))
 	return s
+}
+
+// UsesTool reports whether the host uses a tool of the server: one that is not among
+// ExcludeTools, and among IncludeTools unless they are nil.
+func (s *Server) UsesTool(name string) bool {
+	return !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
 }
 
 // setType sets the type, from what the file says or from the other members.

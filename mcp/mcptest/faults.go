@@ -8,18 +8,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
 // A Fault says what goes wrong with a message on its way to the server. The zero Fault
 // delivers it.
 type Fault struct {
-	Delay       time.Duration // deliver it late
-	Drop        bool          // do not deliver it; a request is never answered
-	Duplicate   bool          // deliver it twice, with the same id
-	Cut         bool          // break the connection first
-	LoseSession bool          // fail with mcp.ErrSessionLost
+	Delay     time.Duration // deliver it late
+	Drop      bool          // do not deliver it; a request is never answered
+	Duplicate bool          // deliver it twice, with the same id
+	Cut       bool          // break the connection first
+	Err       error         // do not deliver it, but fail with this error, such as mcp.ErrSessionLost
 }
 
 // Faulty wraps a transport and calls fault for every message to the server. n counts the
@@ -63,13 +62,10 @@ func (w *faultyWire) before(ctx context.Context, m *transport.Outgoing) (Fault, 
 			return f, context.Cause(ctx)
 		}
 	}
-	switch {
-	case f.Cut:
+	if f.Cut {
 		_ = w.Close()
-	case f.LoseSession:
-		return f, mcp.ErrSessionLost
 	}
-	return f, nil
+	return f, f.Err
 }
 
 func (w *faultyWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {

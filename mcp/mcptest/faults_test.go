@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 			if took, err := call(mcptest.Fault{Drop: true}); !errors.Is(err, context.DeadlineExceeded) || took != time.Minute {
 				t.Errorf("%s: dropped: %v after %v", version, err, took)
 			}
-			_, err := call(mcptest.Fault{LoseSession: true})
+			_, err := call(mcptest.Fault{Err: mcp.ErrSessionLost})
 			if version == mcp.LatestVersion && !errors.Is(err, mcp.ErrSessionLost) {
 				t.Errorf("%s: session lost: %v", version, err)
 			}

@@ -4,7 +4,6 @@
 package tasks_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"sync/atomic"
@@ -14,31 +13,6 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A lossyTransport sends nothing but calls while it loses messages.
-type lossyTransport struct {
-	transport.Transport
-
-	loses atomic.Bool
-}
-
-func (l *lossyTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
-	c, err := l.Transport.Connect(ctx, receive)
-	return &lossyConn{c, l}, err
-}
-
-type lossyConn struct {
-	transport.Conn
-
-	transport *lossyTransport
-}
-
-func (c *lossyConn) Send(ctx context.Context, m *transport.Outgoing) error {
-	if c.transport.loses.Load() {
-		return errors.New("the network is down")
-	}
-	return c.Conn.Send(ctx, m)
-}
-
 // A question of a server of 2025-11-25 whose answer could not be sent stays open, and the
 // caller can answer it again.
 func TestOlderServerAnswerNotSent(t *testing.T) {
@@ -46,19 +20,25 @@ func TestOlderServerAnswerNotSent(t *testing.T) {
 		s := newOlderServer()
 		s.question = olderAsks
 		s.set("tasks/get", olderState("input_required"))
-		lossy := &lossyTransport{Transport: transport.FromStream(s.connect)}
+		var lossy atomic.Bool // answers to questions get lost
+		faulty := mcptest.Faulty(transport.FromStream(s.connect), func(_ int, m *transport.Outgoing) mcptest.Fault {
+			if m.Method == "" && lossy.Load() {
+				return mcptest.Fault{Err: errors.New("the network is down")}
+			}
+			return mcptest.Fault{}
+		})
 		opts := options()
 		opts.Version = r202511
-		h := start(t, mcptest.Dial(t, lossy, opts), "encode")
+		h := start(t, mcptest.Dial(t, faulty, opts), "encode")
 		answers := map[string]json.RawMessage{}
 		for key := range state(t, h).InputRequests {
 			answers[key] = json.RawMessage(`{"action":"accept","content":{"codec":"av1"}}`)
 		}
-		lossy.loses.Store(true)
+		lossy.Store(true)
 		if err := h.Update(t.Context(), answers); err == nil {
 			t.Error("the answer was not sent, and tasks/update succeeds")
 		}
-		lossy.loses.Store(false)
+		lossy.Store(false)
 		for key := range answers {
 			if _, ok := state(t, h).InputRequests[key]; !ok {
 				t.Error("the question is not open any more")

@@ -206,7 +206,7 @@ func checkPrefixes(servers []*config.Server) error {
 // selected returns middleware that hides the tools of a server that its file excludes.
 func selected(s *config.Server) mcp.Middleware {
 	return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
-		return kind != middleware.Tool || !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
+		return kind != middleware.Tool || s.UsesTool(name)
 	})
 }
 
