@@ -46,7 +46,9 @@ func answersAsOlder(err error, latest string) (older, sure bool) {
 		return namesOnlyOlder(r, latest), true
 	case r.response.Code == codeHeaderMismatch, r.response.Code == codeMissingCapability:
 		return false, false
-	case 400 <= r.response.Code && r.response.Code < 500: // an HTTP status: unauthorized, forbidden, too many requests
+	}
+	switch r.response.Code {
+	case 401, 403, 407, 429: // as HTTP has them: it refuses the caller, not the method
 		return false, false
 	}
 	return true, true
