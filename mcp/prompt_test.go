@@ -5,6 +5,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,6 +76,41 @@ func TestPromptEnumOfNumbers(t *testing.T) {
 		}
 		_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "verse", Arguments: map[string]string{"lines": "5"}})
 		wantCode(t, err, mcp.CodeInvalidParams)
+	})
+}
+
+// A pointer is an optional argument, with omitempty or without.
+func TestPromptPointers(t *testing.T) {
+	type stanza struct {
+		Title *string `json:"title"`
+		Lines *int    `json:"lines"`
+		Metre *string `json:"metre" jsonschema:"enum=iambic,enum=dactylic"`
+		Rhyme *bool   `json:"rhyme,omitempty"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("stanza", mcp.PromptFunc(func(_ context.Context, in stanza) (string, error) {
+		text, err := json.Marshal(in)
+		return string(text), err
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for want, arguments := range map[string]map[string]string{
+			`{"title":null,"lines":null,"metre":null}`:                    nil,
+			`{"title":"null","lines":4,"metre":"iambic","rhyme":true}`:    {"title": "null", "lines": "4", "metre": "iambic", "rhyme": "true"},
+			`{"title":"4","lines":null,"metre":"dactylic","rhyme":false}`: {"title": "4", "metre": "dactylic", "rhyme": "false"},
+		} {
+			res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "stanza", Arguments: arguments})
+			if err != nil || res.Messages[0].Content.(*mcp.TextContent).Text != want {
+				t.Errorf("%v: got %+v, %v", arguments, res, err)
+			}
+		}
+		_, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "stanza", Arguments: map[string]string{"metre": "free"}})
+		wantCode(t, err, mcp.CodeInvalidParams)
+		values, err := c.Complete(t.Context(), &mcp.CompleteParams{
+			Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "stanza"}, Argument: mcp.CompleteArgument{Name: "metre", Value: "i"},
+		})
+		if err != nil || !slices.Equal(values.Completion.Values, []string{"iambic"}) {
+			t.Errorf("got %+v, %v", values, err)
+		}
 	})
 }
 

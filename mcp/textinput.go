@@ -27,10 +27,26 @@ type textInput struct {
 }
 
 type textField struct {
-	Type        string            `json:"type"`
+	Type        textType          `json:"type"`
 	Title       string            `json:"title"`
 	Description string            `json:"description"`
 	Enum        []json.RawMessage `json:"enum"`
+	AnyOf       []textField       `json:"anyOf"` // of a pointer to an enum: the enum, or null
+}
+
+// textType is the type of a field, or that which it has if it is not null.
+type textType string
+
+func (t *textType) UnmarshalJSON(data []byte) error {
+	if data[0] != '[' {
+		return unmarshal(data, (*string)(t))
+	}
+	var types []textType
+	if err := unmarshal(data, &types); err != nil || len(types) != 2 || types[1] != "null" {
+		return fmt.Errorf("a value of the types %s is not text", data)
+	}
+	*t = types[0]
+	return nil
 }
 
 func newTextInput(t reflect.Type) (*textInput, error) {
@@ -51,7 +67,11 @@ func newTextInput(t reflect.Type) (*textInput, error) {
 	in.names = memberNames(jsonscan.Member(raw, "properties"))
 	for name, property := range root.Properties {
 		var f textField
-		if err := unmarshal(property, &f); err != nil || f.Type == "object" || f.Type == "array" {
+		err := unmarshal(property, &f)
+		if len(f.AnyOf) > 0 {
+			f.Type, f.Enum = f.AnyOf[0].Type, f.AnyOf[0].Enum
+		}
+		if err != nil || f.Type == "object" || f.Type == "array" {
 			return nil, fmt.Errorf("the field %q must be a string, a number or a boolean", name)
 		}
 		in.fields[name] = f
