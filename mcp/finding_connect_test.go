@@ -212,26 +212,6 @@ func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 	}
 }
 
-// A server that does not know server/discover is an older one, also if it says so with a
-// status of HTTP. One that refuses the caller has not said how old it is.
-func TestRefusalsWithHTTPCodes(t *testing.T) {
-	for code, older := range map[int]bool{400: true, 404: true, 405: true, 422: true, 401: false, 403: false, 407: false, 429: false} {
-		p := &childProgram{respond: func(_ int, method, id string) (string, bool) {
-			if method == mcp.MethodDiscover {
-				return refusalFor(id, code, ""), true
-			}
-			return speaksLegacy(0, method, id)
-		}}
-		c, err := mcp.NewClient("c", "v1", quietClient("")).Connect(t.Context(), p.transport())
-		if err == nil {
-			_ = c.Close()
-		}
-		if initialized := p.count("initialize") > 0; initialized != older || (err == nil) != older {
-			t.Errorf("code %d: initialized is %t, want %t: %v", code, initialized, older, err)
-		}
-	}
-}
-
 // A guessed era is probed again; an era that the server has stated is remembered.
 func TestFindingI1GuessIsNotRemembered(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -32,7 +32,8 @@ func idOf(message []byte) string {
 func TestVerdictByCode(t *testing.T) {
 	for code, older := range map[int]bool{
 		mcp.CodeMethodNotFound: true, mcp.CodeInvalidRequest: true, mcp.CodeInvalidParams: true, mcp.CodeInternalError: true, -32000: true, 1: true,
-		399: true, 400: false, 401: false, 499: false, 500: true,
+		400: true, 404: true, 405: true, 500: true,
+		401: false, 403: false, 407: false, 429: false, // as HTTP has them: the caller is refused
 		mcp.CodeHeaderMismatch: false, mcp.CodeMissingCapability: false,
 	} {
 		var mu sync.Mutex
