@@ -77,6 +77,9 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 				return nil, err
 			}
 			res, err := next.ServeMCP(ctx, req)
+			if err == nil {
+				res, err = decodeSkills(req.Method, res)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -6,6 +6,7 @@ package middleware
 import (
 	"slices"
 
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/skills"
 )
@@ -20,6 +21,32 @@ func (v viewer) checkSkill(req *mcp.Request) (*mcp.Request, error) {
 		return nil, v.refusal(req, Resource, p.URI)
 	}
 	return req, nil
+}
+
+// decodeSkills returns a result of the extension as its own type. That of a connection is an
+// [mcp.EmptyResult].
+func decodeSkills(method string, res mcp.Result) (mcp.Result, error) {
+	var typed mcp.Result
+	switch method {
+	case skills.MethodList:
+		typed = new(skills.ListResult)
+	case skills.MethodGet:
+		typed = new(skills.GetResult)
+	case skills.MethodReadDirectory:
+		typed = new(skills.ReadDirectoryResult)
+	}
+	untyped, ok := res.(*mcp.EmptyResult)
+	if typed == nil || !ok {
+		return res, nil
+	}
+	raw, err := strictjson.Marshal(untyped)
+	if err == nil {
+		err = strictjson.Unmarshal(raw, typed)
+	}
+	if err != nil {
+		return nil, mcp.Errorf(mcp.CodeInternalError, "the result of %s cannot be read: %w", method, err)
+	}
+	return typed, nil
 }
 
 // keepSkills returns the skills that are visible, without their hidden files.
@@ -42,16 +69,16 @@ func (v viewer) skill(s *skills.Skill) *skills.Skill {
 }
 
 // filterDirectory removes hidden files from a directory of a skill. One that has no others
-// does not exist.
+// does not exist, unless it has several pages.
 func (v viewer) filterDirectory(req *mcp.Request, r *skills.ReadDirectoryResult) (mcp.Result, error) {
 	c := *r
 	c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
-	if len(c.Resources) > 0 || len(r.Resources) == 0 || r.NextCursor != nil {
-		return &c, nil
-	}
 	var p skills.ReadDirectoryParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	return nil, v.refusal(req, Resource, p.URI)
+	if len(c.Resources) == 0 && len(r.Resources) > 0 && r.NextCursor == nil && p.Cursor == nil {
+		return nil, v.refusal(req, Resource, p.URI)
+	}
+	return &c, nil
 }

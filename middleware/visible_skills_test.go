@@ -170,3 +170,49 @@ func TestVisibleSkillsCursors(t *testing.T) {
 		t.Errorf("%d skills", found)
 	}
 }
+
+// A page of a directory that has nothing but hidden files is empty: the directory exists.
+func TestVisibleSkillsPages(t *testing.T) {
+	mux := withSkills(t, &skills.Options{PageSize: 1}, func(func(middleware.Kind, string) bool) mcp.Middleware {
+		return middleware.Deny(middleware.Resource, "*/secret.md")
+	})
+	p := &skills.ReadDirectoryParams{URI: "skill://refunds"}
+	for range 10 {
+		req, err := mcp.NewRequest(skills.MethodReadDirectory, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, _, err := mcptest.Do(t, mux, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Cursor = res.(*skills.ReadDirectoryResult).NextCursor; p.Cursor == nil {
+			return
+		}
+	}
+	t.Error("the pages do not end")
+}
+
+// What is hidden of a connection to a server with skills is hidden in the methods of skills.
+func TestVisibleSkillsOfConnection(t *testing.T) {
+	mux := withSkills(t, nil, func(func(middleware.Kind, string) bool) mcp.Middleware {
+		return func(next mcp.Handler) mcp.Handler { return next }
+	})
+	distant := (&mcptest.Client{}).Connect(t, mux)
+	shown := middleware.Deny(middleware.Resource, "skill://hr/*", "*/secret.md")(distant)
+	for method, params := range map[string]any{
+		skills.MethodList:          &mcp.ListParams{},
+		skills.MethodGet:           &skills.GetParams{URI: "skill://refunds/SKILL.md"},
+		skills.MethodReadDirectory: &skills.ReadDirectoryParams{URI: "skill://refunds"},
+	} {
+		req, err := mcp.NewRequest(method, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := shown.ServeMCP(t.Context(), req)
+		raw, unencoded := json.Marshal(res)
+		if err != nil || unencoded != nil || strings.Contains(string(raw), "salaries") || strings.Contains(string(raw), "secret.md") {
+			t.Errorf("%s: %s, %v", method, raw, err)
+		}
+	}
+}
