@@ -25,6 +25,7 @@ type pendingCall struct {
 	id        transport.ID // of the call to the server
 	handle    string
 	caller    inflight.Caller
+	ctx       context.Context //nolint:containedctx // of the call, which several requests wait for
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when the outcome is set
 	outcome   outcome
@@ -116,6 +117,9 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 	asked := p.asked
 	p.latest, p.asked = m, map[string]forwardedQuestion{}
 	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)() // a call that has ended needs no answer
 	var failed *transport.Error
 	for key, q := range asked {
 		answer, refused := answers[key], (*transport.Error)(nil)
@@ -123,7 +127,7 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 			refused = &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"}
 		}
 		err := s.replyInSession(ctx, q.generation, q.id, answer, refused) // it has logged why
-		if err != nil && ctx.Err() == nil {                               // otherwise the call is cancelled
+		if err != nil && ctx.Err() == nil {                               // otherwise the call has ended, or is cancelled
 			p.askAgain(key, q)
 			failed = &transport.Error{Code: codeInternalError, Message: "an answer could not be passed to the server; send the request again"}
 		}
@@ -142,7 +146,7 @@ func (p *pendingCall) askAgain(key string, q forwardedQuestion) {
 func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pendingCall, *transport.Error) {
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &pendingCall{
-		id: m.ID, handle: rand.Text(), caller: inflight.CallerFromContext(ctx), cancel: cancel, latest: m, asked: map[string]forwardedQuestion{},
+		id: m.ID, handle: rand.Text(), caller: inflight.CallerFromContext(ctx), ctx: detached, cancel: cancel, latest: m, asked: map[string]forwardedQuestion{},
 		done: make(chan struct{}), questions: make(chan forwardedQuestion, s.conn.opts.MaxQuestions),
 	}
 	p.expiry = time.AfterFunc(pendingTime, func() {
@@ -161,6 +165,7 @@ func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pen
 		r, err := s.callInSession(detached, m)
 		p.outcome = outcome{r, err}
 		close(p.done)
+		cancel(nil)
 	}()
 	return p, nil
 }

@@ -146,7 +146,7 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 	}
 	for delay := firstReplyDelay; ; delay *= 2 {
 		err := s.send(ctx, &transport.Outgoing{ID: id, Body: body})
-		if err == nil || s.ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || s.ctx.Err() != nil {
 			return err
 		}
 		if delay > lastReplyDelay || pause.For(ctx, delay) != nil {
