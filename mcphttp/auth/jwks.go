@@ -45,7 +45,7 @@ type keySet struct {
 	keys    []jose.JSONWebKey
 	sum     digest    // of the document
 	fetched time.Time // end of the last fetch that succeeded
-	tried   time.Time // start of the last fetch
+	tried   time.Time // end of the last fetch
 	err     error     // of the last fetch
 }
 
@@ -166,6 +166,7 @@ func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
 	if !s.startFetch() {
 		return
 	}
+	defer s.noteTried() // also if it panics
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	text, err := s.load(ctx)
@@ -190,12 +191,17 @@ func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
 func (s *keySet) startFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	if s.load == nil || !s.tried.IsZero() && now.Sub(s.tried) < minKeyRefresh {
+	if s.load == nil || time.Since(s.tried) < minKeyRefresh {
 		return false
 	}
-	s.tried, s.err = now, errIncomplete
+	s.err = errIncomplete
 	return true
+}
+
+func (s *keySet) noteTried() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = time.Now()
 }
 
 // parseKeys parses a JWK set. It returns the keys that can verify a token, and ignores

@@ -72,3 +72,35 @@ func TestOldKeysOfAnIssuerThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// While the first token after a long time waits for the issuer's keys, so do others.
+func TestWithdrawnKeysTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+		j := remote(n, auth.JWTOptions{CacheAge: -1})
+		tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
+		if _, err := verify(t, j, tok); err != nil {
+			t.Fatal(err)
+		}
+		withdrawn := string(keySet(map[string]crypto.PublicKey{"new": otherKey().Public()}))
+		n.handle(keysURL, func(*http.Request) *http.Response {
+			<-time.After(time.Second)
+			return respond(http.StatusOK, withdrawn)
+		})
+		pass(10 * time.Hour)
+		errs := make(chan error, 2)
+		for range cap(errs) {
+			go func() {
+				_, err := verify(t, j, tok)
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		for range cap(errs) {
+			if err := <-errs; !isRefusal(err) {
+				t.Errorf("the key is withdrawn, and the token: %v", err)
+			}
+		}
+	})
+}
