@@ -77,16 +77,23 @@ func testInvalidNumbers(t *testing.T, s store.Store) {
 }
 
 func testDoneContext(t *testing.T, s store.Store) {
-	key := newKey()
+	key, missing := newKey(), newKey()
 	version := put(t, s, key, "value", 0, lasting)
 	appendTo(t, s, key, store.Retention{}, "record")
+	subscription := subscribe(t, s, key)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, step := range steps {
 		want(t, name+" with a done context", step(ctx, s, key), context.Canceled)
+		want(t, name+" with a done context", step(ctx, s, missing), context.Canceled)
 	}
 	check(t, s, key, "value", version)
 	checkRead(t, s, key, 0, "record")
+	publish(t, s, key, "message")
+	receive(t, subscription, "message")
+	_, _, err := s.Get(t.Context(), missing)
+	want(t, "Get of what was put with a done context", err, store.ErrNotFound)
+	checkRead(t, s, missing, 0)
 }
 
 func testUpdate(t *testing.T, s store.Store) {

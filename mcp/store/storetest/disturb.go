@@ -160,6 +160,9 @@ func (d *disturbance) log() (check func()) {
 		records, err := readAll(d.T, d.store, name, 0)
 		want(d.T, "Read", err, nil)
 		found := texts(records)
+		if len(found) == 0 {
+			d.Fatalf("all records are missing, %d and the end", len(certain))
+		}
 		numbers := found[:len(found)-1]
 		if !slices.IsSortedFunc(numbers, compareNumbers) || len(slices.Compact(slices.Clone(numbers))) != len(numbers) || found[len(found)-1] != "end" {
 			d.Errorf("records are not in order, or twice: %q", found)
@@ -189,16 +192,18 @@ func (d *disturbance) publish() (check func()) {
 	}
 	uncertain, received := make(chan int, 1<<16), make(chan error, 1)
 	go func() { received <- d.receive(subscription, uncertain) }()
-	for i := 1; d.lasts(); i++ {
-		if !d.made(d.store.Publish(d.Context(), topic, []byte(strconv.Itoa(i)))) {
-			uncertain <- i
+	last := 0
+	for d.lasts() {
+		last++
+		if !d.made(d.store.Publish(d.Context(), topic, []byte(strconv.Itoa(last)))) {
+			uncertain <- last
 		}
 	}
 	return func() {
 		defer subscription.Close()
 		ctx := soon(d.T)
 		for {
-			want(d.T, "Publish after the disturbance", d.store.Publish(ctx, topic, []byte("end")), nil)
+			want(d.T, "Publish after the disturbance", d.store.Publish(ctx, topic, fmt.Append(nil, endPrefix, last+1)), nil)
 			select {
 			case err := <-received:
 				want(d.T, "Next", err, nil)
@@ -210,6 +215,9 @@ func (d *disturbance) publish() (check func()) {
 		}
 	}
 }
+
+// endPrefix marks the message that ends the numbers, and counts as one of them.
+const endPrefix = "end "
 
 // receive receives numbers until the end. Those of uncertain messages may be missing.
 func (d *disturbance) receive(subscription store.Subscription, uncertain <-chan int) error {
@@ -223,10 +231,8 @@ func (d *disturbance) receive(subscription store.Subscription, uncertain <-chan 
 		if err != nil {
 			return err
 		}
-		if string(message) == "end" {
-			return nil
-		}
-		number, err := strconv.Atoi(string(message))
+		text, isEnd := strings.CutPrefix(string(message), endPrefix)
+		number, err := strconv.Atoi(text)
 		if err != nil || number <= last && !open[number] && !got[number] {
 			return fmt.Errorf("message %q after %d", message, last)
 		}
@@ -238,6 +244,9 @@ func (d *disturbance) receive(subscription store.Subscription, uncertain <-chan 
 			if !reported && !open[missing] {
 				return fmt.Errorf("message %d is missing before %d, which was not reported", missing, number)
 			}
+		}
+		if isEnd {
+			return nil
 		}
 		last, reported = max(last, number), false
 	}

@@ -5,10 +5,14 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -18,11 +22,15 @@ var logsTests = []test{
 	{"LogsRead", testRead},
 	{"LogsTrimRecords", testTrimRecords},
 	{"LogsTrimBytes", testTrimBytes},
+	{"LogsNames", testLogNames},
+	{"LogsLarge", testLargeRecord},
 	{"LogsExpire", testLogExpire},
+	{"LogsExpireInPart", testLogExpireInPart},
 	{"LogsForeignPositions", testForeignPositions},
 	{"LogsDrop", testDrop},
 	{"LogsOwnership", testLogOwnership},
 	{"LogsConcurrentAppends", testConcurrentAppends},
+	{"LogsFollow", testFollow},
 }
 
 // appendTo appends records and returns their positions.
@@ -128,25 +136,73 @@ func testTrimBytes(t *testing.T, s store.Store) {
 }
 
 func testLogExpire(t *testing.T, s store.Store) {
-	log, keep := newKey(), store.Retention{TTL: ttl}
+	log, keep, began := newKey(), store.Retention{TTL: ttl}, time.Now()
 	at := appendTo(t, s, log, keep, "a", "b")
 	eventually(t, "expiry of a log", func() bool {
-		_, err := s.Read(t.Context(), log, at[0], 0)
-		return errors.Is(err, store.ErrTrimmed)
+		records, err := s.Read(t.Context(), log, 0, 0)
+		return len(records) == 0 && err == nil
 	})
+	notEarly(t, began, ttl)
+	checkTrimmed(t, s, log, at...)
 	later := appendTo(t, s, log, store.Retention{TTL: lasting}, "c")
 	if later[0] <= at[1] {
 		t.Fatalf("position %d came after %d", later[0], at[1])
 	}
-	_, err := s.Read(t.Context(), log, at[0], 0)
-	want(t, "Read from an expired position", err, store.ErrTrimmed)
+	checkTrimmed(t, s, log, at...)
+	checkRead(t, s, log, 0, "c")
+}
+
+// checkTrimmed checks that positions are no longer in a log.
+func checkTrimmed(t *testing.T, s store.Store, log string, positions ...uint64) {
+	t.Helper()
+	for _, position := range positions {
+		_, err := s.Read(t.Context(), log, position, 0)
+		want(t, "Read from an expired position", err, store.ErrTrimmed)
+	}
+}
+
+// testLogExpireInPart appends a record that may expire before the ones around it, or stay as
+// long as they do.
+func testLogExpireInPart(t *testing.T, s store.Store) {
+	log, keep := newKey(), store.Retention{TTL: lasting}
+	appendTo(t, s, log, store.Retention{TTL: ttl}, "a")
+	at := appendTo(t, s, log, keep, "b", "c")
+	waitForExpiry()
+	records, err := readAll(t, s, log, 0)
+	if !errors.Is(err, store.ErrTrimmed) && !slices.Equal(texts(records), []string{"a", "b", "c"}) {
+		t.Fatalf("the log has %q, %v, want all records or ErrTrimmed", texts(records), err)
+	}
+	checkRead(t, s, log, at[0], "c")
+}
+
+func testLogNames(t *testing.T, s store.Store) {
+	names := oddKeys()
+	for i, name := range names {
+		appendTo(t, s, name, store.Retention{}, strconv.Itoa(i))
+	}
+	for i, name := range names {
+		records, err := readAll(t, s, name, 0)
+		if err != nil || !slices.Equal(texts(records), []string{strconv.Itoa(i)}) {
+			t.Errorf("log %q has %q, %v, want %d", name, texts(records), err, i)
+		}
+	}
+}
+
+func testLargeRecord(t *testing.T, s store.Store) {
+	log, data := newKey(), strings.Repeat("r", largest)
+	appendTo(t, s, log, store.Retention{Bytes: 2 * largest}, data, "b")
+	checkRead(t, s, log, 0, data, "b")
 }
 
 func testForeignPositions(t *testing.T, s store.Store) {
 	log := newKey()
 	at := appendTo(t, s, log, store.Retention{}, "a")
 	other := appendTo(t, s, newKey(), store.Retention{}, "x", "x", "x")
-	for _, position := range []uint64{at[0] + 1000, other[2] + 1000} {
+	at = append(at, appendTo(t, s, log, store.Retention{}, "b")...)
+	for _, position := range []uint64{other[1], at[0] + 1000, other[2] + 1000, math.MaxUint64} {
+		if slices.Contains(at, position) {
+			continue // each log has numbers of its own
+		}
 		_, err := s.Read(t.Context(), log, position, 0)
 		want(t, "Read from a position that was never given out", err, store.ErrTrimmed)
 	}
@@ -168,29 +224,78 @@ func testLogOwnership(t *testing.T, s store.Store) {
 	_, err := s.Append(t.Context(), log, data, store.Retention{})
 	want(t, "Append", err, nil)
 	data[0] = 'X'
-	records, err := s.Read(t.Context(), log, 0, 0)
+	appendTo(t, s, log, store.Retention{}, "more")
+	checkRead(t, s, log, 0, "data", "more")
+	records, err := readAll(t, s, log, 0)
 	want(t, "Read", err, nil)
 	records[0].Data[0] = 'X'
-	checkRead(t, s, log, 0, "data")
+	_ = append(records[0].Data, 'X')
+	if got := string(records[1].Data); got != "more" {
+		t.Fatalf("appending to a record changed the next one to %q", got)
+	}
+	checkRead(t, s, log, 0, "data", "more")
 }
 
 func testConcurrentAppends(t *testing.T, s store.Store) {
-	const workers, rounds = 4, 10
 	log := newKey()
+	positions := appendConcurrently(t, s, log)
+	records, err := readAll(t, s, log, 0)
+	want(t, "Read", err, nil)
+	if len(records) != len(positions) {
+		t.Fatalf("the log has %d records, want %d", len(records), len(positions))
+	}
+	for _, r := range records {
+		if positions[string(r.Data)] != r.Position {
+			t.Errorf("record %s is at position %d, Append returned %d", r.Data, r.Position, positions[string(r.Data)])
+		}
+	}
+}
+
+// appendConcurrently appends different records and returns their positions.
+func appendConcurrently(t *testing.T, s store.Store, log string) map[string]uint64 {
+	t.Helper()
+	const workers, rounds = 4, 10
+	var mu sync.Mutex
+	positions := map[string]uint64{}
 	var group sync.WaitGroup
-	for range workers {
+	for worker := range workers {
 		group.Go(func() {
 			for i := range rounds {
-				if _, err := s.Append(t.Context(), log, []byte(strconv.Itoa(i)), store.Retention{}); err != nil {
+				data := fmt.Sprint(worker, ".", i)
+				position, err := s.Append(t.Context(), log, []byte(data), store.Retention{})
+				if err != nil {
 					t.Errorf("Append: %v", err)
 				}
+				mu.Lock()
+				positions[data] = position
+				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	records, err := readAll(t, s, log, 0)
-	want(t, "Read", err, nil)
-	if len(records) != workers*rounds {
-		t.Fatalf("the log has %d records, want %d", len(records), workers*rounds)
+	return positions
+}
+
+// testFollow reads a log while several callers append to it. A record that can be read before
+// one in front of it would hide that from the reader.
+func testFollow(t *testing.T, s store.Store) {
+	log, read, appended := newKey(), 0, make(chan int, 1)
+	go func() { appended <- len(appendConcurrently(t, s, log)) }()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for position, total := uint64(0), -1; read != total; <-ticker.C {
+		select {
+		case total = <-appended:
+		default:
+		}
+		last := total >= 0
+		records, err := s.Read(t.Context(), log, position, 0)
+		want(t, "Read", err, nil)
+		for _, r := range records {
+			read, position = read+1, r.Position
+		}
+		if last && len(records) == 0 && read != total {
+			t.Fatalf("a reader has seen %d of %d records", read, total)
+		}
 	}
 }

@@ -71,6 +71,17 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	}
 }
 
+// notEarly fails the test if what was begun less than ttl ago has expired.
+func notEarly(t *testing.T, began time.Time, ttl time.Duration) {
+	t.Helper()
+	if took := time.Since(began); took < ttl {
+		t.Fatalf("expired after %v, before its TTL of %v", took, ttl)
+	}
+}
+
+// waitForExpiry returns when what has the TTL ttl has expired, however late.
+func waitForExpiry() { <-time.After(ttl + 2*time.Second) }
+
 // soon returns a context for what should happen soon.
 func soon(t *testing.T) context.Context {
 	t.Helper()

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -16,9 +18,13 @@ import (
 var topicsTests = []test{
 	{"TopicsDeliver", testDeliver},
 	{"TopicsOwnership", testMessageOwnership},
+	{"TopicsNames", testTopicNames},
+	{"TopicsLarge", testLargeMessage},
 	{"TopicsSlowSubscriber", testSlowSubscriber},
+	{"TopicsContextOfSubscribe", testContextOfSubscribe},
 	{"TopicsCancel", testCancel},
 	{"TopicsClose", testClose},
+	{"TopicsCloseOne", testCloseOne},
 }
 
 func subscribe(t *testing.T, s store.Store, topic string) store.Subscription {
@@ -74,12 +80,55 @@ func testMessageOwnership(t *testing.T, s store.Store) {
 	receive(t, two, "message")
 }
 
-// testSlowSubscriber publishes more than most queues hold. Messages may be missing
-// only where that is reported, and those published after the report must arrive.
+func testTopicNames(t *testing.T, s store.Store) {
+	names := oddKeys()
+	var subscriptions []store.Subscription
+	for _, name := range names {
+		subscriptions = append(subscriptions, subscribe(t, s, name))
+	}
+	for i, name := range names {
+		publish(t, s, name, strconv.Itoa(i))
+		publish(t, s, name, "end")
+	}
+	for i, subscription := range subscriptions {
+		receive(t, subscription, strconv.Itoa(i), "end")
+	}
+}
+
+func testLargeMessage(t *testing.T, s store.Store) {
+	topic, message := newKey(), strings.Repeat("m", 4<<10)
+	subscription := subscribe(t, s, topic)
+	publish(t, s, topic, message)
+	receive(t, subscription, message)
+}
+
+// testContextOfSubscribe ends the context of Subscribe, which is for the call only.
+func testContextOfSubscribe(t *testing.T, s store.Store) {
+	topic := newKey()
+	ctx, cancel := context.WithCancel(t.Context())
+	subscription, err := s.Subscribe(ctx, topic)
+	want(t, "Subscribe", err, nil)
+	defer subscription.Close()
+	cancel()
+	<-time.After(ttl) // an end would take a moment
+	publish(t, s, topic, "message")
+	receive(t, subscription, "message")
+}
+
+// testSlowSubscriber floods a subscription twice.
 func testSlowSubscriber(t *testing.T, s store.Store) {
-	const flood, end = 10_000, "end"
 	topic := newKey()
 	slow := subscribe(t, s, topic)
+	for range 2 {
+		testFlood(t, s, topic, slow)
+	}
+}
+
+// testFlood publishes more than most queues hold. Messages may be missing only where that is
+// reported, and those published after the report must arrive.
+func testFlood(t *testing.T, s store.Store, topic string, slow store.Subscription) {
+	t.Helper()
+	const flood, end = 10_000, "end"
 	for i := range flood {
 		publish(t, s, topic, strconv.Itoa(i))
 	}
@@ -112,6 +161,16 @@ func testCancel(t *testing.T, s store.Store) {
 	want(t, "Next", err, context.DeadlineExceeded)
 	publish(t, s, topic, "later")
 	receive(t, subscription, "later")
+	publish(t, s, topic, "a")
+	publish(t, s, topic, "b")
+	receive(t, subscription, "a") // b waits, or will soon
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // as often as it takes for both cases of a select
+		_, err := subscription.Next(done)
+		want(t, "Next with a done context", err, context.Canceled)
+	}
+	receive(t, subscription, "b")
 }
 
 func testClose(t *testing.T, s store.Store) {
@@ -128,4 +187,25 @@ func testClose(t *testing.T, s store.Store) {
 	publish(t, s, topic, "to nobody")
 	_, err := subscription.Next(soon(t))
 	want(t, "Next after Close", err, store.ErrClosed)
+}
+
+// testCloseOne closes one of two subscriptions of a topic while messages wait in both.
+func testCloseOne(t *testing.T, s store.Store) {
+	topic := newKey()
+	closed, open := subscribe(t, s, topic), subscribe(t, s, topic)
+	for _, message := range []string{"a", "b"} {
+		publish(t, s, topic, message)
+	}
+	receive(t, closed, "a") // b waits, or will soon
+	want(t, "Close", closed.Close(), nil)
+	_, err := closed.Next(soon(t))
+	want(t, "Next after Close", err, store.ErrClosed)
+	later := subscribe(t, s, topic)
+	publish(t, s, topic, "c")
+	receive(t, open, "a", "b", "c")
+	for message := ""; message != "c"; { // b may have been on its way
+		next, err := later.Next(soon(t))
+		want(t, "Next", err, nil)
+		message = string(next)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -22,7 +23,9 @@ var valuesTests = []test{
 	{"ValuesVersionsAreNotReused", testVersions},
 	{"ValuesKeys", testKeys},
 	{"ValuesOwnership", testValueOwnership},
+	{"ValuesLarge", testLargeValue},
 	{"ValuesExpire", testExpire},
+	{"ValuesExpireUnseen", testExpireUnseen},
 	{"ValuesTTLIsReplaced", testReplaceTTL},
 	{"ValuesConcurrentUpdates", testConcurrentUpdates},
 	{"ValuesConcurrentTakes", testConcurrentTakes},
@@ -76,19 +79,38 @@ func testVersions(t *testing.T, s store.Store) {
 	}
 }
 
-func testKeys(t *testing.T, s store.Store) {
+// oddKeys returns different keys that a store could take for the same, or not take.
+func oddKeys() []string {
 	prefix := newKey()
-	keys := []string{"a", "A", "a ", "a.b", "a/b", "a>", "a.*", "a:b", "%61", "\u00e4", "a\x00", "\n", "..", "."}
-	keys = append(keys, strings.Repeat("k", store.MaxKey-len(prefix)))
+	keys := []string{"a", "A", "a ", "a.b", "a.c", "a/b", "a>", "a.*", "a.>", "a:b", "%61", "\u00e4", "a\u0308", "\U0001f600", "a\x00", "a\x00b", "\n", "..", "."}
+	for _, c := range []string{"k", "\x00"} {
+		keys = append(keys, strings.Repeat(c, store.MaxKey-len(prefix)))
+	}
+	for i := range keys {
+		keys[i] = prefix + keys[i]
+	}
+	return keys
+}
+
+func testKeys(t *testing.T, s store.Store) {
+	keys := oddKeys()
 	for i, key := range keys {
-		put(t, s, prefix+key, strconv.Itoa(i), 0, lasting)
+		put(t, s, key, strconv.Itoa(i), 0, lasting)
 	}
 	for i, key := range keys {
-		got, err := s.Take(t.Context(), prefix+key)
+		got, err := s.Take(t.Context(), key)
 		if err != nil || string(got) != strconv.Itoa(i) {
 			t.Errorf("key %q has %q, %v, want %d", key, got, err, i)
 		}
 	}
+}
+
+// largest is the size of a value or record that is never too large.
+const largest = 512 << 10
+
+func testLargeValue(t *testing.T, s store.Store) {
+	key, value := newKey(), strings.Repeat("v", largest)
+	check(t, s, key, value, put(t, s, key, value, 0, lasting))
 }
 
 func testValueOwnership(t *testing.T, s store.Store) {
@@ -105,16 +127,37 @@ func testValueOwnership(t *testing.T, s store.Store) {
 
 func testExpire(t *testing.T, s store.Store) {
 	key := newKey()
-	version := put(t, s, key, "value", 0, ttl)
-	eventually(t, "expiry of a value", func() bool {
-		_, _, err := s.Get(t.Context(), key)
-		return errors.Is(err, store.ErrNotFound)
-	})
+	var version uint64
+	for _, ttl := range []time.Duration{ttl, 1500 * time.Millisecond} {
+		began := time.Now()
+		version = put(t, s, key, "value", 0, ttl)
+		eventually(t, "expiry of a value", func() bool {
+			_, _, err := s.Get(t.Context(), key)
+			return errors.Is(err, store.ErrNotFound)
+		})
+		notEarly(t, began, ttl)
+	}
 	_, err := s.Put(t.Context(), key, nil, version, lasting)
 	want(t, "Put at the version of an expired value", err, store.ErrConflict)
 	_, err = s.Take(t.Context(), key)
 	want(t, "Take of an expired value", err, store.ErrNotFound)
-	put(t, s, key, "again", 0, lasting)
+	if again := put(t, s, key, "again", 0, lasting); again == version {
+		t.Fatalf("version %d was given out again after its value had expired", version)
+	}
+}
+
+// testExpireUnseen uses values that have expired without a Get that has noticed it.
+func testExpireUnseen(t *testing.T, s store.Store) {
+	taken, swapped, created := newKey(), newKey(), newKey()
+	put(t, s, taken, "value", 0, ttl)
+	version := put(t, s, swapped, "value", 0, ttl)
+	put(t, s, created, "value", 0, ttl)
+	waitForExpiry()
+	_, err := s.Take(t.Context(), taken)
+	want(t, "Take of an expired value", err, store.ErrNotFound)
+	_, err = s.Put(t.Context(), swapped, nil, version, lasting)
+	want(t, "Put at the version of an expired value", err, store.ErrConflict)
+	put(t, s, created, "again", 0, lasting)
 }
 
 func testReplaceTTL(t *testing.T, s store.Store) {
