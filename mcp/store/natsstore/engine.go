@@ -117,7 +117,7 @@ func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, e
 	}
 	m.Header.Set(jetstream.MsgIDHeader, rand.Text())
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(expected, 10))
-	if ttl > 0 {
+	if ttl > 0 && ttl < forever {
 		m.Header.Set(jetstream.MsgTTLHeader, seconds(ttl).String())
 	}
 	attempts := 0

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,17 @@ func TestLogsAreTrimmed(t *testing.T) {
 	wantError(t, "Stream", err, nil)
 	if n := stream.CachedInfo().State.Msgs; n < 10 || n > 20 {
 		t.Errorf("the server has %d records of a log that keeps 10, want 20 at most", n)
+	}
+}
+
+// The longest TTL is no date that has passed.
+func TestLongestTTL(t *testing.T) {
+	s := open(t, connect(t, single(t).ClientURL()), &natsstore.Options{Log: store.Retention{TTL: math.MaxInt64}})
+	_, err := s.Append(t.Context(), "log", []byte("record"), store.Retention{})
+	wantError(t, "Append", err, nil)
+	<-time.After(1500 * time.Millisecond) // servers look each second
+	if records, err := s.Read(t.Context(), "log", 0, 0); err != nil || len(records) != 1 {
+		t.Errorf("the log has %v, %v, want the record", records, err)
 	}
 }
 

@@ -188,10 +188,11 @@ func (s *Store) loseUnsettled() {
 	s.lose()
 }
 
+// forever is a TTL, of 146 years, that is taken for none: servers add a TTL to the time since
+// 1970, which must not overflow.
+const forever time.Duration = math.MaxInt64 / 2
+
 // seconds rounds a TTL up to whole seconds, in which servers count.
 func seconds(ttl time.Duration) time.Duration {
-	if ttl > math.MaxInt64-time.Second {
-		return ttl
-	}
 	return (ttl + time.Second - 1).Truncate(time.Second)
 }

@@ -150,6 +150,28 @@ func TestFullStore(t *testing.T) {
 	wantError(t, "Put when all values were taken", err, nil)
 }
 
+// A record does not expire a part of a millisecond early.
+func TestRecordsAreNotEarly(t *testing.T) {
+	s := open(t, connect(t, start(t).address()), nil)
+	const ttl = 5 * time.Millisecond
+	for i := range 100 {
+		log, began := fmt.Sprint("log ", i), time.Now()
+		_, err := s.Append(t.Context(), log, []byte("record"), store.Retention{TTL: ttl})
+		wantError(t, "Append", err, nil)
+		for {
+			records, err := s.Read(t.Context(), log, 0, 0)
+			wantError(t, "Read", err, nil)
+			if len(records) > 0 {
+				continue
+			}
+			if took := time.Since(began); took < ttl {
+				t.Fatalf("a record with a TTL of %v has expired after %v", ttl, took)
+			}
+			break
+		}
+	}
+}
+
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	client := connect(t, start(t, "--maxmemory-policy", "allkeys-lru").address())
 	for name, test := range map[string]struct {

@@ -29,7 +29,8 @@ import (
 var appendScript = rueidis.NewLuaScript(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local position, before, total, expires = clock[1] * 1000000 + clock[2], 0, #ARGV[1], now + ARGV[4]
+local position, before, total = clock[1] * 1000000 + clock[2], 0, #ARGV[1]
+local expires = now + 1 + ARGV[4] -- now is rounded down
 local function number(n) return string.format('%.0f', n) end
 local function at(entry) return tonumber(string.match(entry[1], '^%d+')) end
 

@@ -6,6 +6,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,9 +147,11 @@ func testExpire(t *testing.T, s store.Store) {
 	}
 }
 
-// testExpireUnseen uses values that have expired without a Get that has noticed it.
+// testExpireUnseen uses values that have expired without a Get that has noticed it, and one
+// with the longest TTL.
 func testExpireUnseen(t *testing.T, s store.Store) {
-	taken, swapped, created := newKey(), newKey(), newKey()
+	kept, taken, swapped, created := newKey(), newKey(), newKey(), newKey()
+	keptVersion := put(t, s, kept, "value", 0, math.MaxInt64)
 	put(t, s, taken, "value", 0, ttl)
 	version := put(t, s, swapped, "value", 0, ttl)
 	put(t, s, created, "value", 0, ttl)
@@ -158,6 +161,7 @@ func testExpireUnseen(t *testing.T, s store.Store) {
 	_, err = s.Put(t.Context(), swapped, nil, version, lasting)
 	want(t, "Put at the version of an expired value", err, store.ErrConflict)
 	put(t, s, created, "again", 0, lasting)
+	check(t, s, kept, "value", keptVersion)
 }
 
 func testReplaceTTL(t *testing.T, s store.Store) {
