@@ -245,6 +245,15 @@ func TestRegistrationPanics(t *testing.T) {
 		}, []string{here, `the field "A" must be a string, a number or a boolean`}},
 		"error data": {func(*mcp.Mux) { mcp.Errorf(1, "x").WithData(func() {}) }, []string{"error data"}},
 		"metadata":   {func(*mcp.Mux) { new(mcp.Meta).Set("k", func() {}) }, []string{`_meta value for "k"`}},
+		"output any result": {func(*mcp.Mux) {
+			mcp.ToolFunc(func(context.Context, struct{}) (mcp.Result, error) { return mcp.TextResult(""), nil }, nil)
+		}, []string{here, "a tool cannot return mcp.Result; return a *CallToolResult"}},
+		"output no pointer": {func(*mcp.Mux) {
+			mcp.ToolFunc(func(context.Context, struct{}) (mcp.CallToolResult, error) { return mcp.CallToolResult{}, nil }, nil)
+		}, []string{here, "a tool cannot return mcp.CallToolResult; return a *CallToolResult"}},
+		"output of a prompt": {func(*mcp.Mux) {
+			mcp.ToolFunc(func(context.Context, struct{}) (*mcp.GetPromptResult, error) { return nil, nil }, nil)
+		}, []string{here, "a tool cannot return *mcp.GetPromptResult; return a *CallToolResult"}},
 		"input not object": {func(*mcp.Mux) {
 			mcp.ToolFunc(func(context.Context, int) (string, error) { return "", nil }, nil)
 		}, []string{here, "int"}},

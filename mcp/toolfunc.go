@@ -191,14 +191,18 @@ func isLenient(ctx context.Context) bool { return ctx.Value(lenientKey{}) != nil
 // prepareOutput finds out what the function returns, and compiles the output schema. Only
 // that of structured output is inferred.
 func (f *toolFunc[In, Out]) prepareOutput() (err error) {
-	f.kind = outputKindOf(reflect.TypeFor[Out]())
+	out := reflect.TypeFor[Out]()
+	f.kind = outputKindOf(out)
+	if result := reflect.TypeFor[Result](); f.kind == structuredOutput && (out.Implements(result) || reflect.PointerTo(out).Implements(result)) {
+		return fmt.Errorf("a tool cannot return %v; return a *CallToolResult, or serve it with a HandlerFunc", out)
+	}
 	if f.tool.OutputSchema == nil && f.kind == structuredOutput {
 		if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
 			return err
 		}
 	}
 	if structured := f.kind == structuredOutput || f.kind == resultOutput; f.tool.OutputSchema != nil && !structured {
-		return fmt.Errorf("OutputSchema describes structured content, which a function that returns %v does not produce; return a struct or a *CallToolResult", reflect.TypeFor[Out]())
+		return fmt.Errorf("OutputSchema describes structured content, which a function that returns %v does not produce; return a struct or a *CallToolResult", out)
 	}
 	if f.tool.OutputSchema != nil {
 		f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)
