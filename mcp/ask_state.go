@@ -49,7 +49,7 @@ func (r InputRequest) digest() string {
 
 func (s *sealer) seal(req *Request, state *replayState) (string, error) {
 	state.Expiry = time.Now().Add(s.ttl).Unix()
-	plain, err := marshal(state)
+	plain, err := marshalStrictly(state)
 	if err != nil { // a key, since the values are JSON already
 		return "", Errorf(CodeInternalError, "the keys of questions and of Once must be valid UTF-8: %w", err)
 	}

@@ -35,7 +35,8 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// TextContent is a block of text.
+// TextContent is a block of text. As in every text of a result, bytes that are not valid
+// UTF-8 are sent as U+FFFD.
 type TextContent struct {
 	Text        string       `json:"text"`
 	Annotations *Annotations `json:"annotations,omitzero"`

@@ -16,9 +16,20 @@ import (
 // are kept when a message is passed on.
 type Extra map[string]json.RawMessage
 
-// marshal is the one encoder of this package: deterministic, so that equal
-// values are equal bytes.
-func marshal(v any) ([]byte, error) { return strictjson.MarshalWith(plainEncoding, plainly(v)) }
+// marshal is the one encoder of this package: deterministic, so that equal values are equal
+// bytes. What is not valid UTF-8 in a text is replaced, as package encoding/json does:
+// otherwise a single byte in a row of a database would cost the whole result.
+func marshal(v any) ([]byte, error) {
+	return strictjson.MarshalWith(jsonv2.JoinOptions(plainEncoding, replacing), plainly(v))
+}
+
+var replacing = jsontext.AllowInvalidUTF8(true)
+
+// marshalStrictly refuses what is not valid UTF-8: params, which would ask for something
+// else, and state, whose keys would be others.
+func marshalStrictly(v any) ([]byte, error) {
+	return strictjson.MarshalWith(plainEncoding, plainly(v))
+}
 
 // unmarshal is the one decoder: names match with case, no member stands twice,
 // text is valid UTF-8.
@@ -30,15 +41,11 @@ func unmarshal(data []byte, v any) error {
 // text, such as the error that a call is cancelled with, is replaced.
 func mustMarshal(v any) []byte { return strictjson.MustMarshalWith(plainEncoding, plainly(v)) }
 
-// marshalMessage encodes a message for people, such as progress or a log record. What is not
-// valid UTF-8 in a text is replaced: otherwise the whole message would be lost.
-func marshalMessage(v any) ([]byte, error) {
-	return strictjson.MarshalWith(jsonv2.JoinOptions(plainEncoding, jsontext.AllowInvalidUTF8(true)), plainly(v))
-}
-
-// marshalValue encodes a value of the program's own, and decode decodes into one; see
-// [strictjson.UnmarshalValue].
+// marshalValue encodes a value of the program's own strictly, and decode decodes into one;
+// see [strictjson.UnmarshalValue]. marshalOutput replaces what is not valid UTF-8.
 func marshalValue(v any) ([]byte, error) { return strictjson.MarshalValue(v) }
+
+func marshalOutput(v any) ([]byte, error) { return strictjson.MarshalValueWith(replacing, v) }
 
 func decode(data []byte, v any) error { return strictjson.UnmarshalValue(data, v) }
 

@@ -192,7 +192,7 @@ func (h *logHandler) send(ctx context.Context, level slog.Level, data map[string
 	c.logs = logState{last: now}
 	params := &LoggingMessageParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data}
 	h.req.addProgressToken(params)
-	raw, err := marshalMessage(params)
+	raw, err := marshal(params)
 	if err != nil {
 		return fmt.Errorf("mcp: log message: %w", err)
 	}

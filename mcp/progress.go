@@ -40,7 +40,7 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	}
 	params := *p
 	params.ProgressToken = r.ProgressToken()
-	raw, err := marshalMessage(&params)
+	raw, err := marshal(&params)
 	if err != nil { // a value is infinite or NaN
 		return
 	}

@@ -89,7 +89,7 @@ func rawParams(params any) (json.RawMessage, error) {
 	case json.RawMessage:
 		return p, nil
 	case plainer: // of this package
-		return marshal(p)
+		return marshalStrictly(p)
 	}
 	return marshalValue(params)
 }

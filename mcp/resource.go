@@ -67,7 +67,7 @@ func (r *Resource) template() *ResourceTemplate {
 }
 
 // ResourceContents are the contents of a resource or of a part of it: Blob if it is not nil,
-// otherwise Text.
+// otherwise Text. What is not valid UTF-8 must be a Blob to arrive as it is.
 type ResourceContents struct {
 	URI      string
 	MIMEType string
@@ -251,7 +251,7 @@ func (f *resourceFunc[In, Out]) result(uri string, out Out) (Result, error) {
 	case *ReadResourceResult:
 		res = out
 	default:
-		raw, err := marshalValue(out)
+		raw, err := marshalOutput(out)
 		if err != nil {
 			return nil, Errorf(CodeInternalError, "the resource could not be encoded: %w", err)
 		}

@@ -121,3 +121,56 @@ func TestSecondLookFileNames(t *testing.T) {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
+
+// A byte that is not valid UTF-8, as in a row of a database, does not cost a result: it is
+// replaced in all that a handler returns. A client does not ask for something else than its
+// program said.
+func TestInvalidTextInResults(t *testing.T) {
+	const bad, want = "caf\xe9", "caf\ufffd"
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("text", mcp.ToolFunc(func(context.Context, none) (string, error) { return bad, nil }, nil))
+	mux.Tool("row", mcp.ToolFunc(func(context.Context, none) (map[string]string, error) { return map[string]string{"name": bad}, nil }, nil))
+	mux.Tool("annotated", mcp.ToolFunc(func(context.Context, none) (mcp.Content, error) {
+		return &mcp.TextContent{Text: bad, Annotations: &mcp.Annotations{Priority: new(0.5)}}, nil
+	}, nil))
+	mux.Tool("embedded", mcp.ToolFunc(func(context.Context, none) (mcp.Content, error) {
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "row:1", Text: bad}}, nil
+	}, nil))
+	mux.Tool("error", mcp.ToolFunc(func(context.Context, none) (string, error) {
+		return "", mcp.Errorf(mcp.CodeInvalidParams, "no").WithData(map[string]string{"name": bad})
+	}, nil))
+	mux.Resource("row:{id}", mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return bad, nil }, nil))
+	mux.Prompt("about", mcp.PromptFunc(func(context.Context, none) (*mcp.PromptMessage, error) {
+		return &mcp.PromptMessage{Role: mcp.RoleUser, Content: &mcp.TextContent{Text: bad, Meta: mcp.Meta{"k": []byte("1")}}}, nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		got := map[string]any{}
+		for _, name := range []string{"text", "row", "annotated", "embedded"} {
+			res, err := c.CallTool(t.Context(), tool(name, ""))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			got[name] = res
+		}
+		_, err := c.CallTool(t.Context(), tool("error", ""))
+		if e, ok := errors.AsType[*mcp.Error](err); ok && mcp.CodeOf(err) == mcp.CodeInvalidParams {
+			got["error"] = e
+		}
+		if res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "row:1"}); err == nil {
+			got["resource"] = res
+		}
+		if res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "about"}); err == nil {
+			got["prompt"] = res
+		}
+		for _, what := range []string{"text", "row", "annotated", "embedded", "error", "resource", "prompt"} {
+			if text, err := json.Marshal(got[what]); err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s: got %s, %v", what, text, err)
+			}
+		}
+		_, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: bad})
+		if err == nil || !strings.Contains(err.Error(), "invalid UTF-8") {
+			t.Errorf("a name that is not valid UTF-8: %v", err)
+		}
+	})
+}

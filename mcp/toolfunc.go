@@ -252,7 +252,7 @@ func contentsOf(list reflect.Value) Contents {
 }
 
 func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out Out) (Result, error) {
-	raw, err := marshalValue(&out)
+	raw, err := marshalOutput(&out)
 	if err != nil {
 		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
 	}

@@ -22,11 +22,14 @@ import (
 
 // MarshalValue encodes a value of a program's own type. A time.Duration is a string such as
 // "1m30s", a url.URL is a string, and a json.Number is a number.
-func MarshalValue(v any) ([]byte, error) {
+func MarshalValue(v any) ([]byte, error) { return MarshalValueWith(nil, v) }
+
+// MarshalValueWith is MarshalValue with options, which must not be functions for types.
+func MarshalValueWith(o Options, v any) ([]byte, error) {
 	if v == nil || !hasSpecial(reflect.TypeOf(v)) {
-		return Marshal(v)
+		return MarshalWith(o, v)
 	}
-	return jsonv2.Marshal(v, jsonv2.Deterministic(true), jsonv2.WithMarshalers(specialMarshalers()))
+	return jsonv2.Marshal(v, jsonv2.Deterministic(true), jsonv2.WithMarshalers(specialMarshalers()), o)
 }
 
 // UnmarshalValue decodes into a program's own type what [MarshalValue] encodes. An integer is
