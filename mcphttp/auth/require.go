@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
@@ -147,9 +148,15 @@ func (g *gate) granted(p *mcp.Principal, needed string) bool {
 	return false
 }
 
+// refusedBodyTime bounds how long the rest of a refused request may take to arrive.
+const refusedBodyTime = 10 * time.Second
+
 // refuse rejects a request. The header has the challenges; the body is for people and for
 // clients that expect a JSON-RPC error.
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.ContentLength != 0 { // net/http reads the rest of a short body before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBodyTime)) // not all writers support deadlines
+	}
 	e, refused := errors.AsType[*Error](err)
 	switch {
 	case errors.Is(err, ErrNoCredentials):

@@ -4,14 +4,18 @@
 package auth_test
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/memnet"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
@@ -217,4 +221,32 @@ func TestTwoCredentials(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// net/http reads the rest of a short body before it answers. A client without credentials
+// cannot keep a connection open that way.
+func TestSlowBodyOfRefusedRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memnet.Listen()
+		server := &http.Server{Handler: auth.Require(auth.APIKeys(map[string]*mcp.Principal{"key-of-ada-0123456789": {Subject: "ada"}}, nil), nil)(http.NotFoundHandler())}
+		go func() { _ = server.Serve(l) }()
+		defer server.Close()
+		conn, err := l.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go func() { _, _ = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{") }()
+		begun := time.Now()
+		timer := time.AfterFunc(time.Hour, func() { _ = conn.Close() })
+		defer timer.Stop()
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("no answer after %v: %v", time.Since(begun), err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized || !res.Close || time.Since(begun) > time.Minute {
+			t.Errorf("status %d after %v, and the connection is closed: %v", res.StatusCode, time.Since(begun), res.Close)
+		}
+	})
 }
