@@ -40,12 +40,15 @@ func newClient(version string) *mcp.Client {
 	})
 }
 
+// localPrefix is that of the gateway's own server.
+const localPrefix = "local_"
+
 func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
 	mux := mcp.NewMux("gateway", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Several servers, told apart by the prefixes of their names.", Logger: logger,
 	})
 	mux.Use(middleware.Logger(logger))
-	mux.Mount("local_", local)
+	mux.Mount(localPrefix, local)
 	return &gateway{mux: mux, logger: logger}
 }
 

@@ -17,12 +17,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log"
 	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,7 +68,19 @@ func upstreams(ctx context.Context, path string) ([]upstream, error) {
 		}
 		list = append(list, upstream{notInPrefix.ReplaceAllString(server.Name, "_") + "_", transport, server.UsesTool})
 	}
-	return list, nil
+	return list, checkPrefixes(list)
+}
+
+// checkPrefixes returns an error if it would not be known to which server a tool belongs.
+func checkPrefixes(servers []upstream) error {
+	for i, a := range servers {
+		for _, b := range append(servers[:i:i], upstream{prefix: localPrefix}) {
+			if strings.HasPrefix(a.prefix, b.prefix) || strings.HasPrefix(b.prefix, a.prefix) {
+				return fmt.Errorf("gateway: tools would have the prefixes %q and %q, of which one begins with the other: rename a server", b.prefix, a.prefix)
+			}
+		}
+	}
+	return nil
 }
 
 // run serves until ctx is done, and then for as long as the requests take that are

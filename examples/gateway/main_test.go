@@ -185,6 +185,23 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
+// Names that make the prefixes of tools ambiguous are mistakes of the user, not of the program.
+func TestAmbiguousPrefixes(t *testing.T) {
+	for servers, want := range map[string]string{
+		`{"local": {"command": "x"}}`:                              `"local_" and "local_"`,
+		`{"a b": {"command": "x"}, "a_b": {"command": "x"}}`:       `"a_b_" and "a_b_"`,
+		`{"notes": {"command": "x"}, "notes 2": {"command": "x"}}`: `"notes_" and "notes_2_"`,
+	} {
+		path := filepath.Join(t.TempDir(), "servers.json")
+		if err := os.WriteFile(path, []byte(`{"mcpServers": `+servers+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := upstreams(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", servers, err, want)
+		}
+	}
+}
+
 // Tools that the configuration file excludes cannot be called.
 func TestExcludedTools(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "servers.json")

@@ -32,7 +32,7 @@ type connection struct {
 }
 
 // connect connects to all servers at the same time. A server that cannot be reached is
-// logged and left out; if none can be reached, that is an error.
+// logged and left out; if there is none left, that is an error.
 func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host, error) {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
 		ConnectTimeout: time.Minute, // npx may have to download a server first
@@ -61,7 +61,7 @@ func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host
 	}
 	wg.Wait()
 	if len(h.conns) == 0 {
-		return nil, errors.Join(errs...)
+		return nil, errors.Join(append(errs, errors.New("host: there is no server to connect to"))...)
 	}
 	return h, nil
 }

@@ -102,6 +102,8 @@ func TestConfig(t *testing.T) {
 		want    string
 	}{
 		"no servers":      {nil, `want servers below "mcpServers"`},
+		"an empty list":   {map[string]any{}, "there is no server to connect to"},
+		"all disabled":    {map[string]any{"a": map[string]any{"command": "a", "disabled": true}}, "there is no server to connect to"},
 		"neither":         {map[string]any{"a": map[string]any{}}, `server "a": want a command or a url`},
 		"both":            {map[string]any{"a": map[string]any{"command": "a", "url": "b"}}, "want either a command or a url, not both"},
 		"a wrong type":    {map[string]any{"a": map[string]any{"args": "b"}}, `server "a": /args must not be a JSON string`},

@@ -17,8 +17,12 @@ type item struct {
 	Count int    `json:"count"`
 }
 
-// maxItems is how many items there may be.
-const maxItems = 10_000
+// maxItems is how many items there may be, and maxName how many characters the name of one has,
+// as in the schema of the tool.
+const (
+	maxItems = 10_000
+	maxName  = 100
+)
 
 var errFull = errors.New("the inventory is full")
 

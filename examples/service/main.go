@@ -102,8 +102,11 @@ func serve(ctx context.Context, c *config, public, private net.Listener) error {
 	return errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx), admin.Shutdown(ctx))
 }
 
-// newServer has the timeouts that a server on the internet needs. WriteTimeout
-// bounds the REST API only: mcphttp.Options has one of its own, which cuts off no slow tool.
+// newServer has the timeouts that a server on the internet needs. WriteTimeout and ReadTimeout
+// bound the REST API only: mcphttp.Options has its own, which cut off no slow tool.
 func newServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
 }

@@ -133,6 +133,25 @@ func TestService(t *testing.T) {
 	}
 }
 
+// TestNames puts items whose names paths escape, and some that the tools would not take.
+func TestNames(t *testing.T) {
+	issuer, resource, _ := startWithIssuer(t)
+	items := strings.TrimSuffix(resource, "/mcp") + "/v1/items/"
+	writer := issuer.Token(authtest.Claims{"scope": scopeRead + " " + scopeWrite})
+	for escaped, want := range map[string]string{
+		"desk%20lamp":                     `{"name":"desk lamp","count":8}`,
+		"1%2F2%20inch%20pipe":             `{"name":"1/2 inch pipe","count":8}`,
+		"100%25":                          `{"name":"100%","count":8}`,
+		strings.Repeat("%C3%A9", maxName): `{"name":"` + strings.Repeat("é", maxName) + `","count":8}`,
+		strings.Repeat("x", maxName+1):    "expected a name of up to 100 characters",
+		"%ff":                             "expected a name of up to 100 characters",
+	} {
+		if _, body := fetch(t, http.MethodPut, items+escaped, writer, "8"); body != want+"\n" {
+			t.Errorf("PUT %s: %s, want %s", escaped, body, want)
+		}
+	}
+}
+
 // TestStrangers are callers without a token, and with one that is not valid.
 func TestStrangers(t *testing.T) {
 	issuer, resource, _ := startWithIssuer(t)

@@ -6,6 +6,9 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"path"
+	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
@@ -19,7 +22,13 @@ func restRoutes(stock *inventory) http.Handler {
 		writeJSON(w, stock.find(r.URL.Query().Get("q")))
 	})
 	r.With(requireScope(scopeWrite)).Put("/items/{name}", func(w http.ResponseWriter, r *http.Request) {
-		it := item{Name: chi.URLParam(r, "name")}
+		// The parameter of chi is escaped if the name has a slash, and not otherwise.
+		name, err := url.PathUnescape(path.Base(r.URL.EscapedPath()))
+		if err != nil || utf8.RuneCountInString(name) > maxName || !utf8.ValidString(name) {
+			http.Error(w, "expected a name of up to 100 characters", http.StatusBadRequest)
+			return
+		}
+		it := item{Name: name}
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&it.Count); err != nil || it.Count < 0 {
 			http.Error(w, "expected a number of at least 0", http.StatusBadRequest)
 			return
