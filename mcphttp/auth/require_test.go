@@ -236,7 +236,9 @@ func TestSlowBodyOfRefusedRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		go func() { _, _ = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{") }()
+		go func() {
+			_, _ = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+		}()
 		begun := time.Now()
 		timer := time.AfterFunc(time.Hour, func() { _ = conn.Close() })
 		defer timer.Stop()
