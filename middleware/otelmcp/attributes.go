@@ -174,19 +174,16 @@ func (n *names) spanName(req *mcp.Request) string {
 	return n.method(req)
 }
 
-// learn makes the name of a request known if there is room. It reports whether the name
-// is new.
-func (n *names) learn(req *mcp.Request) bool {
+// learn makes the name of a request known if there is room.
+func (n *names) learn(req *mcp.Request) {
 	if !hasTarget(req) || len(req.Name()) > maxText || n.target(req) != other {
-		return false
+		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.known) >= n.max {
-		return false
+	if len(n.known) < n.max {
+		n.known[target{req.Method, req.Name()}] = true
 	}
-	n.known[target{req.Method, req.Name()}] = true
-	return true
 }
 
 func hasTarget(req *mcp.Request) bool {

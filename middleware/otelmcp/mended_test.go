@@ -6,7 +6,9 @@ package otelmcp_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -56,4 +58,40 @@ func (o *observed) sum(t *testing.T, name string) []metricdata.DataPoint[int64] 
 		}
 	}
 	return nil
+}
+
+// The first span of a tool has its name, also if the call was mended, or if another call was
+// faster.
+func TestNameOfFirstSpans(t *testing.T) {
+	o := observe(t)
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: true, Logger: slog.New(slog.DiscardHandler)})
+	mux.Use(otelmcp.Server(o.options()))
+	type in struct {
+		A int `json:"a"`
+	}
+	mux.Tool("mended", mcp.ToolFunc(func(context.Context, in) (string, error) { return "", nil }, nil))
+	var both sync.WaitGroup
+	both.Add(2)
+	mux.Tool("together", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+		both.Done()
+		both.Wait()
+		return "", nil
+	}, nil))
+	var calls sync.WaitGroup
+	for _, params := range []*mcp.CallToolParams{{Name: "mended", Arguments: []byte(`{"a":"1"}`)}, {Name: "together"}, {Name: "together"}} {
+		calls.Go(func() {
+			if _, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodCallTool, params)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	var names []string
+	for _, span := range o.spans() {
+		names = append(names, span.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"tools/call mended", "tools/call together", "tools/call together"}; !slices.Equal(names, want) {
+		t.Errorf("the spans are %q, want %q", names, want)
+	}
 }

@@ -78,13 +78,14 @@ type operation struct {
 	ctx   context.Context // with the span
 	req   *mcp.Request
 	span  trace.Span
+	name  string // of the span
 	start time.Time
 	ended atomic.Bool
 }
 
 func (t *telemetry) startOperation(ctx context.Context, req *mcp.Request, links []trace.Link) *operation {
-	op := &operation{t: t, req: req, start: time.Now()}
-	op.ctx, op.span = t.tracer.Start(ctx, t.names.spanName(req), //nolint:spancheck // run ends it
+	op := &operation{t: t, req: req, name: t.names.spanName(req), start: time.Now()}
+	op.ctx, op.span = t.tracer.Start(ctx, op.name, //nolint:spancheck // run ends it
 		trace.WithSpanKind(t.kind), trace.WithLinks(links...), trace.WithAttributes(t.spanAttributes(ctx, req)...))
 	return op
 }
@@ -135,8 +136,11 @@ func (op *operation) finish(o outcome) {
 		return
 	}
 	took := time.Since(op.start)
-	if (o.reached || op.req.IsRouted()) && op.t.names.learn(op.req) {
-		op.span.SetName(op.t.names.spanName(op.req))
+	if o.reached || op.req.IsRouted() {
+		op.t.names.learn(op.req)
+	}
+	if name := op.t.names.spanName(op.req); name != op.name { // this request has made it known, or another one meanwhile
+		op.span.SetName(name)
 	}
 	if o.kind != "" {
 		op.span.SetStatus(codes.Error, clip(o.text))
