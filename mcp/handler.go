@@ -43,9 +43,9 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 type Middleware func(Handler) Handler
 
 // NewMiddleware returns a Middleware that wraps handlers with wrap and does not hide what
-// they are: registering mw(h) on a [Mux] is registering h with [Mux.With](mw), so that it is
-// listed, completed and may ask. Wrap is called for each handler, and again if the result is
-// registered.
+// they are: registering or mounting mw(h) on a [Mux] is registering or mounting h with
+// [Mux.With](mw), so that it is listed, completed and may ask. Wrap is called for each handler,
+// and again if the result is registered or mounted.
 func NewMiddleware(wrap func(next Handler) Handler) Middleware {
 	if wrap == nil {
 		panic("mcp: NewMiddleware: the function is nil")

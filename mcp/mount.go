@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,7 @@ type mount struct {
 	prefix     string
 	uriPrefix  string       // marks its URIs, see [Mux.Mount]
 	pagePrefix string       // marks those of its pages
-	handler    Handler      // as given to Mount
+	handler    Handler      // as given to Mount, without the middleware around it
 	serve      Handler      // handler wrapped in the middleware of the view
 	around     []Middleware // see stacked
 	site       string
@@ -30,7 +31,8 @@ type mount struct {
 }
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
-	s := stack(h, m.around())
+	h, around := unwrap(h)
+	s := stack(h, slices.Concat(m.around(), around))
 	return &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":", pagePrefix: pagePrefixOf(prefix),
 		handler: h, serve: s.Handler, around: s.around, site: site, parent: m.registry, late: map[Change]latePart{},

@@ -50,13 +50,20 @@ var through = map[string]struct {
 		inner := gate(t, (&mcptest.Client{Options: *forwarding(r202511)}).Connect(t, server))
 		return gate(t, (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, inner))
 	}},
-	"muxes of muxes": {"a_a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, gate(t, server)) }},
+	"a connection in middleware": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
+		return gate(t, plain((&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server)))
+	}},
+	"a mux in middleware": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, plain(server)) }},
+	"muxes of muxes":      {"a_a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, gate(t, server)) }},
 	"a gateway with tasks of its own": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
 		r := newOlder(t)
 		r.mux.Mount("a_", (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server))
 		return r.mux
 	}},
 }
+
+// plain is middleware that changes nothing, such as one that hides nothing.
+var plain = mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler { return next })
 
 // A task of a mounted server is a task of the gateway, whatever the eras of the two sides.
 func TestEveryOutcomeThroughGateways(t *testing.T) {
