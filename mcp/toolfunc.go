@@ -97,7 +97,7 @@ func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
 func (*toolFunc[In, Out]) compiled() {}
 
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
-	if err := checkDecodable(reflect.TypeFor[In](), "", map[reflect.Type]bool{}); err != nil {
+	if err := checkDecodable(reflect.TypeFor[In](), reflect.TypeFor[In]().String(), map[reflect.Type]bool{}); err != nil {
 		return err
 	}
 	given := f.tool.InputSchema != nil
@@ -270,7 +270,7 @@ func (f *toolFunc[In, Out]) checkOutput(ctx context.Context, raw json.RawMessage
 }
 
 // checkDecodable returns an error for a type that has a schema but cannot be decoded, so that
-// every call with it would fail. Path is the path of t from the root, for the error.
+// every call with it would fail. Path is the path of t, from the type at the root, for the error.
 func checkDecodable(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	if seen[t] || decodesItself(t) {
 		return nil
@@ -279,14 +279,14 @@ func checkDecodable(t reflect.Type, path string, seen map[reflect.Type]bool) err
 	switch t.Kind() {
 	case reflect.Map:
 		if key := t.Key(); key.Kind() != reflect.String && !decodesItself(key) {
-			return fmt.Errorf("%v%s is a map whose keys are numbers, but any text can be a key in JSON; use map[string]%v", t, path, t.Elem())
+			return fmt.Errorf("%s is a map whose keys are numbers, but any text can be a key in JSON; use map[string]%v", path, t.Elem())
 		}
 		return checkDecodable(t.Elem(), path, seen)
 	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return checkDecodable(t.Elem(), path, seen)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return fmt.Errorf("%v%s is an interface with methods: nothing says which type to decode; use a type, or any", t, path)
+			return fmt.Errorf("%s is an interface with methods: nothing says which type to decode; use a type, or any", path)
 		}
 	case reflect.Struct:
 		for f := range t.Fields() {
