@@ -23,10 +23,10 @@ import (
 // A Conn is a connection to a server. It is a Handler: serving a request means sending it
 // to the server, whatever revision the server speaks. Mounted on a [Mux], it makes a
 // gateway. It is safe for concurrent use. [Client.Connect] makes it.
-//
-// The locks mu and those of notes, tools and inFlight are leaves: none is acquired under
-// another.
 type Conn struct {
+	// The locks mu and those of notes, tools and inFlight are leaves: none is acquired under
+	// another.
+
 	client  *Client
 	wire    transport.Conn        // set before Connect returns; messages may come before
 	legacy  translator            // the part of wire for the older revisions

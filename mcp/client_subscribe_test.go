@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -103,5 +104,51 @@ func TestSubscriptionWithoutAgreement(t *testing.T) {
 	s, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
 	if s != nil || err == nil || !strings.Contains(err.Error(), "before it agreed to it") {
 		t.Errorf("got %v, %v", s, err)
+	}
+}
+
+// A change that belongs to a subscription is delivered to that alone, in both eras. A legacy
+// server announces changes whether or not there is a subscription: the others are
+// notifications.
+func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := mcp.NewMux("m", "v1", quiet())
+				mux.Tool("old", uncalled)
+				mux.Resource("res://a", reads("a"))
+				var notes, changes []string
+				c := connect(t, mux, &mcp.ClientOptions{Version: version, Notification: func(_ context.Context, _ *mcp.Conn, note *mcp.Request) {
+					notes = append(notes, note.Method)
+				}})
+				filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"res://a"}}
+				sub, err := c.Listen(t.Context(), filter, func(ch mcp.Change) { changes = append(changes, ch.Method+" "+ch.URI) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait() // a legacy server does not say when it has subscribed
+				mux.Tool("new", uncalled)
+				synctest.Wait()
+				mux.ResourceUpdated("res://a")
+				synctest.Wait()
+				if want := []string{mcp.NotificationToolsListChanged + " ", mcp.NotificationResourceUpdated + " res://a"}; !slices.Equal(changes, want) {
+					t.Errorf("the subscription was told %q, want %q", changes, want)
+				}
+				if len(notes) > 0 {
+					t.Errorf("Notification was called for %q as well", notes)
+				}
+				sub.Close()
+				synctest.Wait()
+				mux.RemoveTool("new")
+				<-time.After(time.Minute) // changes in quick succession are announced together
+				var want []string
+				if version != mcp.LatestVersion {
+					want = []string{mcp.NotificationToolsListChanged}
+				}
+				if !slices.Equal(notes, want) || len(changes) != 2 {
+					t.Errorf("after the subscription: notifications %q, want %q; changes %q", notes, want, changes)
+				}
+			})
+		})
 	}
 }

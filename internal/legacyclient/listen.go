@@ -123,8 +123,9 @@ func (s *session) removeListener(l *listener) {
 	delete(s.listeners, l.id)
 }
 
-// announce passes a notification to the subscriptions that it belongs to.
-func (s *session) announce(m transport.Message) {
+// announce passes a notification to the subscriptions that it belongs to, and reports
+// whether there are any.
+func (s *session) announce(m transport.Message) bool {
 	uri := text(jsonscan.Member(m.Params, "uri"))
 	s.mu.Lock()
 	var concerned []*listener
@@ -137,6 +138,7 @@ func (s *session) announce(m transport.Message) {
 	for _, l := range concerned {
 		s.tell(l, m.Method, m.Params)
 	}
+	return len(concerned) > 0
 }
 
 // tell delivers a notification on a subscription. Params may be nil.

@@ -49,11 +49,10 @@ func (s *session) receiveNotification(m transport.Message, about transport.ID) {
 		}
 	case noteToolsChanged:
 		s.forgetTools()
-		s.announce(m)
-	default:
-		s.announce(m)
 	}
-	s.conn.deliver(m, about)
+	if !s.announce(m) {
+		s.conn.deliver(m, about)
+	}
 }
 
 // unknownCall names no call of the client.
