@@ -266,7 +266,10 @@ func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoin
 	c.inFlight.Add(e.ID, caller)
 	r, err := c.wire.Call(ctx, e)
 	c.inFlight.Remove(e.ID, err)
-	if err != nil {
+	switch {
+	case c.noAnswer.Load() && errors.Is(err, ErrClosed):
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	case err != nil:
 		return nil, err
 	}
 	if r.Error != nil {

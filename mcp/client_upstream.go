@@ -153,8 +153,11 @@ func (u *Upstream) await(ctx context.Context, asLongAsItTakes bool) (*Conn, erro
 	}
 }
 
+// hasEnded reports whether a connection has ended, or is being closed.
 func hasEnded(c *Conn) bool {
 	select {
+	case <-c.ctx.Done():
+		return true
 	case <-c.Done():
 		return true
 	default:

@@ -136,6 +136,7 @@ func (u *Upstream) connectOnce(ctx context.Context) (lasted time.Duration, err e
 	start := time.Now()
 	u.connected(conn)
 	select {
+	case <-conn.ctx.Done(): // it is being closed, which may take a while
 	case <-conn.Done():
 	case <-ctx.Done():
 	}
@@ -143,6 +144,10 @@ func (u *Upstream) connectOnce(ctx context.Context) (lasted time.Duration, err e
 		err = ErrClosed
 	}
 	u.lost(err)
+	select {
+	case <-conn.Done():
+	case <-ctx.Done():
+	}
 	u.closing = conn.Close()
 	return max(time.Since(start), 1), err
 }
