@@ -19,17 +19,16 @@ type Extra map[string]json.RawMessage
 // marshal is the one encoder of this package: deterministic, so that equal values are equal
 // bytes. What is not valid UTF-8 in a text is replaced, as package encoding/json does:
 // otherwise a single byte in a row of a database would cost the whole result.
-func marshal(v any) ([]byte, error) {
-	return strictjson.MarshalWith(jsonv2.JoinOptions(plainEncoding, replacing), plainly(v))
-}
+func marshal(v any) ([]byte, error) { return strictjson.MarshalWith(lenientEncoding, plainly(v)) }
 
-var replacing = jsontext.AllowInvalidUTF8(true)
+var (
+	replacing       = jsontext.AllowInvalidUTF8(true)
+	lenientEncoding = jsonv2.JoinOptions(plainEncoding, replacing)
+)
 
 // marshalStrictly refuses what is not valid UTF-8: params, which would ask for something
 // else, and state, whose keys would be others.
-func marshalStrictly(v any) ([]byte, error) {
-	return strictjson.MarshalWith(plainEncoding, plainly(v))
-}
+func marshalStrictly(v any) ([]byte, error) { return strictjson.MarshalWith(plainEncoding, plainly(v)) }
 
 // unmarshal is the one decoder: names match with case, no member stands twice,
 // text is valid UTF-8.
