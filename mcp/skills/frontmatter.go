@@ -152,8 +152,11 @@ func scalar(n *yaml.Node) (v any, err error) {
 	return v, nil
 }
 
-// maxDescription is how many characters a description has at most (agentskills.io).
-const maxDescription = 1024
+// How many characters these fields have at most (agentskills.io).
+const (
+	maxDescription   = 1024
+	maxCompatibility = 500
+)
 
 // check returns what is wrong with the front matter of a skill in a directory of a name.
 func (f Frontmatter) check(dir string) error {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-psi/psi/internal/filetype"
 )
@@ -161,14 +162,20 @@ func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read
 	return nil
 }
 
-// checkOwn is check for a skill that is served.
+// checkOwn is check for a skill that is served. It refuses what hosts may refuse, some of
+// them together with all other skills of the server.
 func (f Frontmatter) checkOwn(dir string) error {
-	var metadata map[string]any
-	f.Get("metadata", &metadata)
+	var metadata map[string]string
+	if f["metadata"] != nil && !f.Get("metadata", &metadata) {
+		return errors.New(`metadata must have texts as values: put numbers, dates and the like into quotes, as in version: "1.0"`)
+	}
 	for key := range metadata {
 		if strings.HasPrefix(key, "io.modelcontextprotocol/") {
 			return fmt.Errorf("the key %q of metadata is reserved for extensions of the protocol", key)
 		}
+	}
+	if n := utf8.RuneCountInString(f.text("compatibility")); f["compatibility"] != nil && (n == 0 || n > maxCompatibility) {
+		return fmt.Errorf("compatibility must be a text of 1 to %d characters", maxCompatibility)
 	}
 	return f.check(dir)
 }

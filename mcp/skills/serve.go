@@ -134,7 +134,7 @@ func (c *Catalog) readDirectory(ctx context.Context, req *mcp.Request) (mcp.Resu
 	if err != nil {
 		return nil, err
 	}
-	res := &ReadDirectoryResult{Page: mcp.Page{NextCursor: next}, Resources: make([]*mcp.Resource, len(page))}
+	res := &ReadDirectoryResult{Cacheable: c.opts.Cache, Page: mcp.Page{NextCursor: next}, Resources: make([]*mcp.Resource, len(page))}
 	for i, entry := range page {
 		res.Resources[i] = entry.describe()
 	}

@@ -128,6 +128,25 @@ func TestReadDirectory(t *testing.T) {
 	}
 }
 
+// The results of all methods say how long they may be kept, as the official TypeScript SDK
+// wants it of directories, too.
+func TestCacheHints(t *testing.T) {
+	h := serve(t, files(), &skills.Options{Cache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
+	for method, params := range map[string]any{
+		skills.MethodList:          nil,
+		skills.MethodGet:           &skills.GetParams{URI: "skill://refunds/SKILL.md"},
+		skills.MethodReadDirectory: &skills.ReadDirectoryParams{URI: "skill://refunds"},
+	} {
+		res, _, err := mcptest.Do(t, h, mcptest.NewRequest(method, params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := json.Marshal(res); err != nil || !strings.Contains(string(text), `"ttlMs":60000,"cacheScope":"public"`) {
+			t.Errorf("%s: got %s, %v", method, text, err)
+		}
+	}
+}
+
 // A prefix is part of every URI, and its directories can be read.
 func TestPrefix(t *testing.T) {
 	h := serve(t, files(), &skills.Options{Prefix: "acme/billing"})
@@ -193,6 +212,8 @@ func TestMistakes(t *testing.T) {
 		`the name is "b", but the directory is "a"`: text("---\nname: b\ndescription: d\n---\n"),
 		`the name "A" is not one of a skill`:        text("---\nname: A\ndescription: d\n---\n"),
 		`the name "a--b" is not one of a skill`:     text("---\nname: a--b\ndescription: d\n---\n"),
+		"metadata must have texts as values":        text("---\nname: a\ndescription: d\nmetadata: {version: 1.0}\n---\n"),
+		"compatibility must be a text of 1 to 500":  text("---\nname: a\ndescription: d\ncompatibility: [linux]\n---\n"),
 		"is reserved":                               text("---\nname: a\ndescription: d\nmetadata: {io.modelcontextprotocol/x: y}\n---\n"),
 		"must be in a directory":                    {"SKILL.md": {Data: []byte(good)}},
 		"more than 512 files":                       many,

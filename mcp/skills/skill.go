@@ -172,6 +172,7 @@ type ReadDirectoryParams struct {
 // in a directory. Directories have the MIME type inode/directory.
 type ReadDirectoryResult struct {
 	mcp.ResultBase
+	mcp.Cacheable
 	mcp.Page
 
 	Resources []*mcp.Resource `json:"resources"`
