@@ -252,3 +252,16 @@ func TestUnmarshalTorn(t *testing.T) {
 		}
 	}
 }
+
+// A json.Number can be the key of a map: a name is a string.
+func TestNumberKeys(t *testing.T) {
+	v := map[json.Number][]json.Number{"5": {"1"}}
+	raw, err := jsonschema.Marshal(v)
+	if err != nil || string(raw) != `{"5":[1]}` {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	var back map[json.Number][]json.Number
+	if err := jsonschema.Unmarshal(raw, &back); err != nil || !reflect.DeepEqual(back, v) {
+		t.Errorf("got %v, %v", back, err)
+	}
+}

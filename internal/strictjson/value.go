@@ -63,13 +63,13 @@ func unmarshalSpecial(data []byte, v any) error {
 var (
 	specialMarshalers = sync.OnceValue(func() *jsonv2.Marshalers {
 		return jsonv2.JoinMarshalers(
-			jsonv2.MarshalFunc(marshalNumber),
+			jsonv2.MarshalToFunc(marshalNumber),
 			jsonv2.MarshalFunc(func(d time.Duration) ([]byte, error) { return Marshal(d.String()) }),
 			jsonv2.MarshalFunc(func(u url.URL) ([]byte, error) { return Marshal(u.String()) }))
 	})
 	specialUnmarshalers = sync.OnceValue(func() *jsonv2.Unmarshalers {
 		return jsonv2.JoinUnmarshalers(
-			jsonv2.UnmarshalFunc(unmarshalNumber),
+			jsonv2.UnmarshalFromFunc(unmarshalNumber),
 			jsonv2.UnmarshalFunc(func(data []byte, d *time.Duration) (err error) {
 				return unmarshalFrom(data, d, time.ParseDuration, `a duration such as "1m30s"; the units are h, m, s, ms, us and ns`)
 			}),
@@ -85,26 +85,39 @@ var (
 	})
 )
 
-// marshalNumber encodes a json.Number. An empty one is 0, as in package encoding/json.
-func marshalNumber(n json.Number) ([]byte, error) {
+// marshalNumber encodes a json.Number, unless it is the name of a member. An empty one is 0, as
+// in package encoding/json.
+func marshalNumber(enc *jsontext.Encoder, n json.Number) error {
+	if isName(enc.StackIndex(enc.StackDepth())) {
+		return errors.ErrUnsupported
+	}
 	text := cmp.Or(string(n), "0")
 	if value := jsontext.Value(text); value.Kind() != '0' || !value.IsValid() {
-		return nil, fmt.Errorf("the json.Number %.100q is not a number", text)
+		return fmt.Errorf("the json.Number %.100q is not a number", text)
 	}
-	return []byte(text), nil
+	return enc.WriteValue(jsontext.Value(text))
 }
 
-func unmarshalNumber(data []byte, n *json.Number) error {
-	switch jsontext.Value(data).Kind() {
-	case '0':
-		*n = json.Number(data)
-	case 'n': // as for other types
+func unmarshalNumber(dec *jsontext.Decoder, n *json.Number) error {
+	if isName(dec.StackIndex(dec.StackDepth())) {
+		return errors.ErrUnsupported
+	}
+	value, err := dec.ReadValue()
+	switch {
+	case err != nil:
+		return err
+	case value.Kind() == '0':
+		*n = json.Number(value)
+	case value.Kind() == 'n': // as for other types
 		*n = ""
 	default:
 		return errors.New("it must be a number")
 	}
 	return nil
 }
+
+// isName reports whether what comes next in an object or array of a length is the name of a member.
+func isName(kind jsontext.Kind, length int64) bool { return kind == '{' && length%2 == 0 }
 
 // unmarshalFrom decodes a string that parse understands.
 func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), what string) error {
