@@ -36,14 +36,11 @@ func (t translation) taskCapability(caps *mcp.ServerCapabilities, authenticated 
 	if t.rev < revision.R202511 {
 		return
 	}
-	extra := mcp.Extra{"tasks": json.RawMessage(`{"cancel":{},"requests":{"tools":{"call":{}}}}`)}
+	extra := mcp.Extra{}
+	maps.Copy(extra, caps.Extra)
+	extra["tasks"] = json.RawMessage(`{"cancel":{},"requests":{"tools":{"call":{}}}}`)
 	if authenticated {
 		extra["tasks"] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
-	}
-	for name, capability := range caps.Extra {
-		if name != "tasks" {
-			extra[name] = capability
-		}
 	}
 	caps.Extra = extra
 }
