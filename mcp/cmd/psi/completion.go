@@ -115,7 +115,7 @@ func (e *env) suggest(before []string, last string) []string {
 
 // serverNames returns the names of servers in the files of the user's hosts.
 func (e *env) serverNames() (names []string) {
-	files, _ := e.configFiles("") // a file that cannot be read has no names
+	files, _ := e.configFiles("", e.log.Info) // a file that cannot be read has no names
 	for _, f := range files {
 		for _, s := range f.Servers {
 			if plainName.MatchString(s.Name) {

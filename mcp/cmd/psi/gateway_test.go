@@ -86,8 +86,14 @@ func TestNames(t *testing.T) {
 	if got := psi(t, "", "list", "nea"); !strings.Contains(got.errOut, `did you mean "near"?`) {
 		t.Errorf("wrote %q", got.errOut)
 	}
-	if got := psi(t, "", "servers"); strings.Count(got.out, "near") != 2 || !strings.Contains(got.out, "disabled") {
-		t.Errorf("wrote %q", got.out)
+	if got := psi(t, "", "servers"); strings.Count(got.out, "near") != 2 || !strings.Contains(got.out, "disabled") || got.errOut != "" {
+		t.Errorf("wrote %q and %q", got.out, got.errOut)
+	}
+	if err := os.WriteFile(home+"/.cursor/mcp.json", []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := psi(t, "", "servers"); got.code != exitOK || strings.Count(got.out, "near") != 1 || !strings.Contains(got.errOut, "host=Cursor") {
+		t.Errorf("with a file that is no JSON: exit code %d, wrote %q and %q", got.code, got.out, got.errOut)
 	}
 }
 

@@ -33,7 +33,7 @@ pantry   stdio  servers.json
 `,
 		flags: func(f *flag.FlagSet) { f.StringVar(&file, "config", "", "list those of this `file`") },
 		run: func(_ context.Context, e *env, _ []string) error {
-			files, err := e.configFiles(file)
+			files, err := e.configFiles(file, e.log.Warn)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ pantry   stdio  servers.json
 
 // namedTransport returns the transport to the server with a name.
 func (e *env) namedTransport(ctx context.Context, name string) (transport.Transport, error) {
-	files, err := e.configFiles(e.client.config)
+	files, err := e.configFiles(e.client.config, e.log.Info)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.
 }
 
 // configFiles returns the file at a path or, if it is "", those of the user's hosts. Of these,
-// one that cannot be read is left out.
-func (e *env) configFiles(path string) ([]*config.File, error) {
+// one that cannot be read is left out, and passed to log.
+func (e *env) configFiles(path string, log func(msg string, args ...any)) ([]*config.File, error) {
 	if path != "" {
 		f, err := config.Load(path)
 		if err != nil {
@@ -107,7 +107,7 @@ func (e *env) configFiles(path string) ([]*config.File, error) {
 		case err == nil:
 			files = append(files, f)
 		case !errors.Is(err, fs.ErrNotExist):
-			e.log.Info("the configuration of a host is left out", "host", l.Host, "error", err)
+			log("the configuration of a host is left out", "host", l.Host, "error", err)
 		}
 	}
 	return files, nil
