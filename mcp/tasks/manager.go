@@ -82,9 +82,9 @@ func (o *Options) withDefaults() Options {
 
 // A Manager keeps tasks, runs them and answers questions about them. It is safe for
 // concurrent use. It must be made by [New].
-//
-// Lock order: that by which a run is created, mu, then that of a watcher.
 type Manager struct {
+	// Lock order: that by which a run is created, mu, then that of a watcher.
+
 	name  string
 	opts  Options
 	store store.Store
