@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -98,5 +99,20 @@ func TestPages(t *testing.T) {
 	}
 	if listed != pageSize+1 {
 		t.Errorf("%d resources, want %d", listed, pageSize+1)
+	}
+}
+
+// The path of the database has its meaning for the operating system, not for URIs.
+func TestOddPath(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"notes#1.db", "notes#2.db", "100%25.db", "a b.db"} {
+		notes, err := open(t.Context(), filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer notes.Close()
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }

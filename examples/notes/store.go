@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 
 	_ "modernc.org/sqlite" // the driver "sqlite", without C
@@ -26,7 +27,7 @@ type store struct{ *sql.DB }
 
 // open opens the database in a file and creates its table.
 func open(ctx context.Context, path string) (store, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
 	if err != nil {
 		return store{}, err
 	}
