@@ -21,6 +21,9 @@
 //     key-value buckets can read it.
 //   - psi_logs, the logs: one subject for each log, below psi.logs.
 //
+// A stream that is gone later, as one in memory is when its servers were started again, is
+// created again, empty.
+//
 // Topics are subjects below psi.topics and are not stored. [Streams] returns the
 // configurations, for servers on which applications may not create streams. The client
 // needs permission to publish to $KV.psi.>, psi.> and $JS.API.>, and to subscribe to

@@ -49,6 +49,9 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context) error) e
 		if err == nil || !isTransient(err) {
 			return contractError(err)
 		}
+		if isMissingStream(err) {
+			s.restore()
+		}
 		if pause.For(bounded, retryDelay) == nil {
 			continue
 		}
@@ -83,9 +86,13 @@ func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 
 // isTransient reports whether a repetition may help: there was no answer, or no leader.
 func isTransient(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || isMissingStream(err) ||
 		errors.Is(err, nats.ErrDisconnected) || hasCode(err, codeNotAvailable, codeNotLeader, codeStillInProgress)
+}
+
+// isMissingStream reports whether a stream has no leader, or does not exist.
+func isMissingStream(err error) bool {
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
 // contractError returns an error that is or wraps one of package store, if there is one

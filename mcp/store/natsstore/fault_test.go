@@ -5,12 +5,14 @@ package natsstore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/internal/cutproxy"
 	"github.com/go-psi/psi/mcp/store/natsstore"
 	"github.com/go-psi/psi/mcp/store/storetest"
@@ -88,6 +90,31 @@ func isCurrent(ctx context.Context, js jetstream.JetStream, stream string) bool 
 		}
 	}
 	return current == 2
+}
+
+// A server without files has forgotten the streams when it is started again. Replicas need not
+// be started again for that.
+func TestRestartedServerInMemory(t *testing.T) {
+	port := freePorts(t, 1)[0]
+	srv := start(t, nodeOptions{StoreDir: t.TempDir(), Port: port})
+	s := open(t, connect(t, srv.ClientURL()), &natsstore.Options{InMemory: true})
+	version, err := s.Put(t.Context(), "before", []byte("value"), 0, 0)
+	wantError(t, "Put", err, nil)
+	position, err := s.Append(t.Context(), "log", []byte("record"), store.Retention{})
+	wantError(t, "Append", err, nil)
+	srv.kill()
+	start(t, nodeOptions{StoreDir: t.TempDir(), Port: port})
+	for name, step := range steps(t.Context(), s) {
+		if err := step(); err != nil && !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	again, err := s.Put(t.Context(), "before", []byte("value"), 0, 0)
+	if err != nil || again <= version {
+		t.Errorf("the new version is %d, %v, after %d", again, err, version)
+	}
+	_, err = s.Read(t.Context(), "log", position, 0)
+	wantError(t, "Read from a position of the log that is lost", err, store.ErrTrimmed)
 }
 
 func TestServerThatIsDown(t *testing.T) {

@@ -87,6 +87,7 @@ type Store struct {
 	peers  *nats.Subscription        // answers those of other stores
 	down   atomic.Pointer[time.Time] // since when there is no connection; nil if there is one
 
+	restoring atomic.Bool // Open or a goroutine creates missing streams
 	publisher hints.Publisher
 
 	mu        sync.Mutex             // locked before that of a queue
@@ -118,6 +119,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 		nc: nc, js: js, opts: o,
 		tails: lru.New[string, tail](maxTails), listening: map[*subscription]struct{}{},
 	}
+	s.restoring.Store(true)
 	wanted := o.streams()
 	if s.values, err = s.openStream(ctx, wanted[0]); err != nil {
 		return nil, err
@@ -125,6 +127,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	if s.logs, err = s.openStream(ctx, wanted[1]); err != nil {
 		return nil, err
 	}
+	s.restoring.Store(false)
 	if s.peers, err = s.answerPeers(); err != nil {
 		return nil, err
 	}

@@ -37,9 +37,7 @@ func (o *Options) streams() []jetstream.StreamConfig {
 		AllowMsgTTL: true,
 		AllowDirect: o.Replicas <= 1, // any replica answers direct reads, also one that is behind
 		Compression: jetstream.NoCompression,
-		// Versions and positions are sequence numbers. A stream that is created again must
-		// not begin with numbers that were given out before.
-		FirstSeq: uint64(time.Now().UnixMilli()),
+		FirstSeq:    firstSequence(),
 	}
 	if o.InMemory {
 		base.Storage = jetstream.MemoryStorage
@@ -76,6 +74,31 @@ func (s *Store) openStream(ctx context.Context, want jetstream.StreamConfig) (st
 	}
 	return stream, nil
 }
+
+// restore creates streams that do not exist any more, as those in memory do not when their
+// servers were started again. It does so in a goroutine, of which there is one at a time.
+func (s *Store) restore() {
+	if s.restoring.Swap(true) {
+		return
+	}
+	go func() { // until the streams are there, or Timeout has passed
+		defer s.restoring.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+		defer cancel()
+		for _, was := range []jetstream.Stream{s.values, s.logs} {
+			config := was.CachedInfo().Config
+			if _, err := s.js.Stream(ctx, config.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
+				config.FirstSeq = firstSequence()
+				_, _ = s.js.CreateStream(ctx, config) // the steps that need it fail otherwise
+			}
+		}
+	}()
+}
+
+// firstSequence returns the first sequence number of a new stream. Versions and positions are
+// sequence numbers. A stream that is created again must not begin with numbers that were given
+// out before.
+func firstSequence() uint64 { return uint64(time.Now().UnixMilli()) }
 
 // differences returns what a stream lacks.
 func differences(want, has *jetstream.StreamConfig) (wrong []string) {
