@@ -150,13 +150,14 @@ func TestFullStore(t *testing.T) {
 	wantError(t, "Put when all values were taken", err, nil)
 }
 
-// A record does not expire a part of a millisecond early.
-func TestRecordsAreNotEarly(t *testing.T) {
+// A record does not expire a part of a millisecond early, and a log begins anew as soon as its
+// last one has.
+func TestMomentOfExpiry(t *testing.T) {
 	s := open(t, connect(t, start(t).address()), nil)
 	const ttl = 5 * time.Millisecond
 	for i := range 100 {
 		log, began := fmt.Sprint("log ", i), time.Now()
-		_, err := s.Append(t.Context(), log, []byte("record"), store.Retention{TTL: ttl})
+		position, err := s.Append(t.Context(), log, []byte("record"), store.Retention{TTL: ttl})
 		wantError(t, "Append", err, nil)
 		for {
 			records, err := s.Read(t.Context(), log, 0, 0)
@@ -169,6 +170,10 @@ func TestRecordsAreNotEarly(t *testing.T) {
 			}
 			break
 		}
+		_, err = s.Append(t.Context(), log, []byte("record"), store.Retention{})
+		wantError(t, "Append", err, nil)
+		_, err = s.Read(t.Context(), log, position, 0)
+		wantError(t, "Read from the position of an expired record", err, store.ErrTrimmed)
 	}
 }
 

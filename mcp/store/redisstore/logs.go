@@ -41,10 +41,14 @@ if ARGV[6] == '1' then
 end
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 if last then
-	before = at(last)
-	position = math.max(position, before + 1)
-	total = total + last[2][8]
-	expires = math.max(expires, tonumber(last[2][10]))
+	position = math.max(position, at(last) + 1)
+	if tonumber(last[2][10]) <= now then -- the key expires a millisecond later
+		redis.call('DEL', KEYS[1])
+	else
+		before = at(last)
+		total = total + last[2][8]
+		expires = math.max(expires, tonumber(last[2][10]))
+	end
 end
 redis.call('XADD', KEYS[1], number(position) .. '-0', 'd', ARGV[1], 'i', ARGV[5], 'b', number(before), 't', number(total), 'x', number(expires))
 redis.call('PEXPIREAT', KEYS[1], number(expires))

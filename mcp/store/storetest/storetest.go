@@ -71,10 +71,11 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	}
 }
 
-// notEarly fails the test if what was begun less than ttl ago has expired.
+// notEarly fails the test if what was begun less than ttl ago has expired. An engine may use
+// a clock that is being set, and runs a little faster.
 func notEarly(t *testing.T, began time.Time, ttl time.Duration) {
 	t.Helper()
-	if took := time.Since(began); took < ttl {
+	if took := time.Since(began); took < ttl-ttl/50 {
 		t.Fatalf("expired after %v, before its TTL of %v", took, ttl)
 	}
 }

@@ -108,7 +108,7 @@ func (s *expiresLazily) Put(ctx context.Context, key string, value []byte, versi
 
 func (s *expiresLazily) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if at, ok := s.expires.Load(key); ok && time.Now().After(at.(time.Time)) {
-		_, _ = s.Memory.Take(ctx, key)
+		_, _ = s.Take(ctx, key)
 	}
 	return s.Memory.Get(ctx, key)
 }
@@ -287,7 +287,7 @@ type returnsLast struct{ *store.Memory }
 func (s returnsLast) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
 	position, err := s.Memory.Append(ctx, log, data, keep)
 	runtime.Gosched()
-	if later, _ := s.Memory.Read(ctx, log, position, 0); err == nil && len(later) > 0 {
+	if later, _ := s.Read(ctx, log, position, 0); err == nil && len(later) > 0 {
 		position = later[len(later)-1].Position
 	}
 	return position, err
