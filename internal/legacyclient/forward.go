@@ -162,7 +162,7 @@ func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pen
 	}
 	s.pending[p.id] = p
 	go func() {
-		r, err := s.callInSession(detached, m)
+		r, err := s.callForCaller(detached, m)
 		p.outcome = outcome{r, err}
 		close(p.done)
 		cancel(nil)

@@ -198,11 +198,7 @@ func (s *session) createTask(ctx context.Context, m *transport.Outgoing) (*trans
 	return &transport.Message{ID: m.ID, Result: strictjson.MustMarshal(created)}, nil
 }
 
-// cancelTime bounds how long a caller that gives up waits until its task is cancelled.
-const cancelTime = 5 * time.Second
-
-// driveTask calls a tool as a task, and returns the result of the task. If the caller gives
-// up, the task is cancelled.
+// driveTask calls a tool as a task, and returns the result of the task.
 func (s *session) driveTask(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	r, t, err := s.startTask(ctx, m)
 	if err != nil || t == nil {
@@ -210,11 +206,6 @@ func (s *session) driveTask(ctx context.Context, m *transport.Outgoing) (*transp
 	}
 	meta := jsonscan.Member(jsonscan.Member(m.Body, "params"), "_meta")
 	r, err = s.callResult(ctx, t.TaskID, meta)
-	if ctx.Err() != nil {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
-		defer cancel()
-		_, _ = s.requestInSession(ending, revision.TaskCancel, taskParams(t.TaskID)) // the caller has an error already
-	}
 	return withID(r, m.ID), err
 }
 
@@ -231,8 +222,23 @@ func (s *session) callResult(ctx context.Context, id string, meta json.RawMessag
 		r, err := s.forward(ctx, m)
 		return withoutRelatedTask(r), err
 	}
-	r, err := s.callInSession(ctx, m)
+	r, err := s.callForCaller(ctx, m)
 	return withoutRelatedTask(r), err
+}
+
+// cancelTime bounds how long the end of a call waits until its task is cancelled.
+const cancelTime = 5 * time.Second
+
+// callForCaller sends a request. If it is tasks/result, and the caller gives up, the task is
+// cancelled: the caller does not know it.
+func (s *session) callForCaller(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	r, err := s.callInSession(ctx, m)
+	if m.Method == revision.TaskResult && ctx.Err() != nil && s.ctx.Err() == nil {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+		defer cancel()
+		_, _ = s.requestInSession(ending, revision.TaskCancel, taskParams(taskOf(m))) // the caller has an error already
+	}
+	return r, err
 }
 
 // requestInSession sends a request of the client's own in a session. Params are those of the older

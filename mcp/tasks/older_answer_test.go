@@ -4,11 +4,16 @@
 package tasks_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -49,6 +54,36 @@ func TestOlderServerAnswerNotSent(t *testing.T) {
 		}
 		if open := state(t, h).InputRequests; len(answers) != 1 || len(open) != 0 {
 			t.Errorf("%d questions were asked, and %v are open", len(answers), open)
+		}
+	})
+}
+
+// A caller that gives up after it has answered a question of a task does not leave the task
+// behind: it did not know that there is one.
+func TestOlderServerTaskGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newOlderServer()
+		s.question = olderAsks
+		s.answers[mcp.MethodCallTool] = []string{`"error":{"code":-32601,"message":"call it as a task"}`, `"result":` + olderCreated}
+		s.set("tasks/result") // it works on
+		opts := forwarding(r202511)
+		opts.Extensions = nil
+		c := mcptest.Dial(t, transport.FromStream(s.connect), opts)
+		params := map[string]any{"name": "long"}
+		res, _, err := mcptest.Do(t, c, sender(nil, false).NewRequest(mcp.MethodCallTool, params))
+		asked, ok := res.(*mcp.InputRequired)
+		if !ok {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+		params["requestState"] = asked.RequestState
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if res, err := c.ServeMCP(ctx, sender(nil, false).NewRequest(mcp.MethodCallTool, params)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+		synctest.Wait()
+		if text := s.transcript.String(); !strings.Contains(text, `"method":"tasks/cancel","params":{"taskId":"t1"}`) {
+			t.Errorf("the task works on:\n%s", text)
 		}
 	})
 }

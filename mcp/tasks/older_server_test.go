@@ -97,7 +97,9 @@ func (s *olderServer) connect(context.Context) (transport.Stream, error) {
 			case m.IsResponse():
 				m.ID, m.Method = asking, "tasks/result"
 			}
-			write(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,` + s.next(m.Method) + `}`)
+			if len(s.answers[m.Method]) > 0 {
+				write(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,` + s.next(m.Method) + `}`)
+			}
 		}
 	}()
 	return client, nil
