@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -112,6 +113,15 @@ func publicURI(uri string) string {
 	}
 	authority, _, _ := strings.Cut(rest, "/")
 	return scheme + "://" + rest[strings.LastIndexByte(authority, '@')+1:]
+}
+
+// publicText returns the text of an error of a request without the secrets in it. Errors often
+// repeat the URI of a resource.
+func publicText(req *mcp.Request, text string) string {
+	if req.Method == mcp.MethodReadResource {
+		text = strings.ReplaceAll(text, req.Name(), publicURI(req.Name()))
+	}
+	return redact.Text(text)
 }
 
 // clip shortens a long text and makes it valid UTF-8, which exporters require.

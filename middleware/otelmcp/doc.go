@@ -35,8 +35,9 @@
 // A span with an error.type has the status error. Its description is the message of
 // the error response, which may repeat what the client sent. For internal errors and
 // failed tools ([mcp.CallToolResult.Err]) it is the text of the handler's error, whatever
-// the client gets of it. Errors of a connection have no description. Arguments, results and the caller are not recorded. Text is cut after
-// 256 bytes.
+// the client gets of it. Of the URI of a resource, a description has what mcp.resource.uri has,
+// and texts that look like secrets are redacted. Errors of a connection have no description.
+// Arguments, results and the caller are not recorded. Text is cut after 256 bytes.
 //
 // Without authentication, everyone who knows the ID of a session can use it. Therefore
 // mcp.session.id is not the ID itself, but the first 16 hexadecimal digits of its

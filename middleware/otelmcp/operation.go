@@ -143,7 +143,7 @@ func (op *operation) finish(o outcome) {
 		op.span.SetName(name)
 	}
 	if o.kind != "" {
-		op.span.SetStatus(codes.Error, clip(o.text))
+		op.span.SetStatus(codes.Error, clip(publicText(op.req, o.text)))
 		op.span.SetAttributes(o.attributes()...)
 	}
 	op.span.End()

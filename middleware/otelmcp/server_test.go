@@ -12,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/go-psi/psi/mcp"
@@ -242,5 +243,32 @@ func TestFindingU15CancelledToolsAreCancelled(t *testing.T) {
 	_, _ = otelmcp.Server(o.options())(answering(mcp.ErrorResult(ctx.Err()), nil)).ServeMCP(ctx, call("t"))
 	if attrs := written(o.only(t).Attributes); !strings.Contains(attrs, "error.type=cancelled") {
 		t.Errorf("got %s", attrs)
+	}
+}
+
+// What is left out of the attribute for a resource is not in the description of its error
+// either.
+func TestSecretsInErrors(t *testing.T) {
+	const uri = "https://ada:pa55word@example.com/file?sig=s1gnature#fragment"
+	for name, serve := range map[string]func(o *observed) mcp.Handler{
+		"not found": func(*observed) mcp.Handler { return mcp.NewMux("m", "v1", quiet()) },
+		"fails": func(*observed) mcp.Handler {
+			return answering(nil, errors.New("fetching "+uri+": 503, with api_key=k3y"))
+		},
+	} {
+		o := observe(t)
+		h := otelmcp.Server(o.options())(serve(o))
+		if _, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri})); err == nil {
+			t.Fatal("there is no error")
+		}
+		status := o.only(t).Status
+		if !strings.Contains(status.Description, "https://example.com/file") || status.Code != codes.Error {
+			t.Errorf("%s: the status is %+v", name, status)
+		}
+		for _, secret := range []string{"pa55word", "s1gnature", "fragment", "k3y"} {
+			if strings.Contains(status.Description, secret) {
+				t.Errorf("%s: the description has %s: %s", name, secret, status.Description)
+			}
+		}
 	}
 }
