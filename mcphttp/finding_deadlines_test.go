@@ -165,22 +165,30 @@ func TestFindingU11ToolSlowerThanServer(t *testing.T) {
 }
 
 // U11: http.Server.WriteTimeout cannot be replaced if middleware hides the writer's
-// deadlines. That is said once.
+// deadlines, and nothing can be sent before the end of a request if it cannot flush. That is
+// said once.
 func TestFindingU11WriterWithoutDeadlines(t *testing.T) {
-	hides := func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) })
+	wraps := func(wrap func(w http.ResponseWriter) http.ResponseWriter) func(http.Handler) http.Handler {
+		return func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(wrap(w), r) })
+		}
 	}
-	unwraps := func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h.ServeHTTP(unwrapper{struct{ http.ResponseWriter }{w}, w}, r)
-		})
-	}
+	hides := wraps(func(w http.ResponseWriter) http.ResponseWriter { return struct{ http.ResponseWriter }{w} })
+	flushes := wraps(func(w http.ResponseWriter) http.ResponseWriter {
+		f, _ := w.(http.Flusher)
+		return struct {
+			http.ResponseWriter
+			http.Flusher
+		}{w, f}
+	})
+	unwraps := wraps(func(w http.ResponseWriter) http.ResponseWriter { return unwrapper{struct{ http.ResponseWriter }{w}, w} })
 	for name, test := range map[string]struct {
 		middleware func(http.Handler) http.Handler
 		timeout    time.Duration
 		warnings   int
 	}{
-		"hidden": {hides, time.Minute, 2}, "no timeout": {hides, 0, 0}, "unwrapped": {unwraps, time.Minute, 0},
+		"hidden": {hides, time.Minute, 2}, "hidden, no timeout": {hides, 0, 2}, "unwrapped": {unwraps, time.Minute, 0},
+		"flushes": {flushes, time.Minute, 2}, "flushes, no timeout": {flushes, 0, 0},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var log strings.Builder

@@ -35,7 +35,7 @@ func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // LimitTime replaces the timeouts of http.Server, which bound a whole request, by
 // BodyTimeout for the body and WriteTimeout for each write.
 func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
-	e.deadlines.check(w, r, e.Logger)
+	e.writers.check(w, r, e.Logger)
 	control := http.NewResponseController(w)
 	if e.limitsBody(r) {
 		_ = control.SetReadDeadline(time.Now().Add(e.BodyTimeout))
@@ -61,17 +61,22 @@ func (e *Endpoint) endBodyTime(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deadlineCheck warns if WriteTimeout cannot replace that of http.Server, because
-// middleware hides the deadlines of the response writer. It looks at the first request:
-// the middleware of all others is the same.
-type deadlineCheck struct{ done atomic.Bool }
+// writerCheck warns if middleware hides what an endpoint needs of the response writer: that
+// it can flush, and has deadlines by which WriteTimeout replaces that of http.Server. It
+// looks at the first request: the middleware of all others is the same.
+type writerCheck struct{ done atomic.Bool }
 
-func (c *deadlineCheck) check(w http.ResponseWriter, r *http.Request, logger *slog.Logger) {
+func (c *writerCheck) check(w http.ResponseWriter, r *http.Request, logger *slog.Logger) {
 	if c.done.Load() || c.done.Swap(true) {
 		return
 	}
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
-	if server != nil && server.WriteTimeout > 0 && !hasDeadlines(w) {
+	switch {
+	case !canFlush(w):
+		logger.WarnContext(r.Context(), "mcphttp: progress, log messages, changes and questions in a session cannot be sent: "+
+			"the response writer can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method",
+			"writer", fmt.Sprintf("%T", w))
+	case server != nil && server.WriteTimeout > 0 && !hasDeadlines(w):
 		logger.WarnContext(r.Context(), "mcphttp: http.Server.WriteTimeout will cut off streams and slow answers: "+
 			"the response writer has no Unwrap method, which the middleware that made it should add",
 			"writer", fmt.Sprintf("%T", w), "WriteTimeout", server.WriteTimeout)

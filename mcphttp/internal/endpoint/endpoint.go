@@ -50,7 +50,7 @@ type Endpoint struct {
 
 	close, kill context.CancelCauseFunc
 	refusal     func(r *http.Request) string
-	deadlines   deadlineCheck
+	writers     writerCheck
 }
 
 // New returns an Endpoint that serves h. The function refusal says why a request is refused,
