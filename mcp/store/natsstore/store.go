@@ -30,7 +30,10 @@ type Options struct {
 	// Replicas is how many servers keep each stream: 1, 3 or 5. 0 means that of the existing
 	// streams, and 1 if they are created.
 	Replicas int
-	// InMemory keeps new streams in the memory of the servers instead of in files.
+	// InMemory keeps new streams in the memory of the servers instead of in files. A stream is
+	// empty when all servers that keep it were started again. In a cluster, it then gives out
+	// the versions and positions of before once more, which the contract of package store
+	// excludes: use three Replicas there.
 	InMemory bool
 	// MaxBytes bounds each of the two streams, when they are created. 0 means 1 GiB.
 	MaxBytes int64
