@@ -73,7 +73,6 @@ func (s *site) get(h header) *pending {
 		if err != nil {
 			return
 		}
-		s.t.Cleanup(func() { _ = res.Body.Close() })
 		p.opened <- read(s.t, res)
 	}()
 	synctest.Wait()

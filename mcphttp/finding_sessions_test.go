@@ -193,7 +193,6 @@ func (s *site) abandon(method, body string, h header) {
 	res := s.do(s.request(ctx, method, body, h))
 	read(s.t, res).next()
 	cancel()
-	_ = res.Body.Close()
 	synctest.Wait()
 }
 
