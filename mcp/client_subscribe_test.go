@@ -141,6 +141,7 @@ func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
 				synctest.Wait()
 				mux.RemoveTool("new")
 				<-time.After(time.Minute) // changes in quick succession are announced together
+				synctest.Wait()
 				var want []string
 				if version != mcp.LatestVersion {
 					want = []string{mcp.NotificationToolsListChanged}
