@@ -17,6 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // outcomes are what can become of a task of a server that newOlder has made, whose tools have
@@ -231,6 +232,25 @@ func TestOlderQuestionsAreShared(t *testing.T) {
 		res, err := h.Wait(t.Context())
 		if err != nil || res.Content[0].(*mcp.TextContent).Text != "av1av1" || asked.Load() != 1 {
 			t.Errorf("%+v, %v, asked %d times", res, err, asked.Load())
+		}
+	})
+}
+
+// A client that has not listed the tools finds out on which page of the list a tool is that
+// must be called as a task.
+func TestOlderServerListsPages(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newOlderServer()
+		first := `{"tools":[{"name":"plain","inputSchema":{"type":"object"}}],"nextCursor":"2"}`
+		s.set(mcp.MethodListTools, first, olderTools)
+		opts := options()
+		opts.Version = r202511
+		c := mcptest.Dial(t, transport.FromStream(s.connect), opts)
+		if got, err := mcp.Call[string](t.Context(), c, "long", struct{}{}); err != nil || got != "av1" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if text := s.transcript.String(); !strings.Contains(text, `"method":"tools/list","params":{"cursor":"2"}`) || !strings.Contains(text, `"task":{`) {
+			t.Errorf("the conversation was\n%s", text)
 		}
 	})
 }
