@@ -292,8 +292,9 @@ func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send
 		defer cancel()
 		scope := c.newScope(ctx)
 		defer scope.end()
-		err := send(scope, body)
-		p.opts.Logger.DebugContext(ctx, "mcphttp: a call was cancelled", "error", err)
+		if err := send(scope, body); err != nil {
+			p.opts.Logger.DebugContext(ctx, "mcphttp: the server could not be told that a call was cancelled", "error", err)
+		}
 	})
 }
 

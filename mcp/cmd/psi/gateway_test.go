@@ -67,6 +67,9 @@ func TestNames(t *testing.T) {
 	if got := psi(t, "perhaps\n", "list", "-config", path, "near"); got.code != exitUsage || !strings.Contains(got.errOut, `server "near": env.PSI_TEST_SERVER: ${input:yes}: want one of yes, no`) {
 		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
 	}
+	if got := psi(t, "", "servers"); got.code != exitOK || got.out != "" || got.errOut != "psi: there are no servers; see -config\n" {
+		t.Errorf("without files: exit code %d, wrote %q and %q", got.code, got.out, got.errOut)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

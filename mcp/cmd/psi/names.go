@@ -37,8 +37,9 @@ pantry   stdio  servers.json
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+			table, servers := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0), 0
 			for _, f := range files {
+				servers += len(f.Servers)
 				for _, s := range f.Servers {
 					state := ""
 					if s.Disabled {
@@ -46,6 +47,9 @@ pantry   stdio  servers.json
 					}
 					fmt.Fprintf(table, "%s\t%s\t%s%s\n", printable.Line(s.Name), cmp.Or(s.Type, "malformed"), printable.Line(f.Path), state)
 				}
+			}
+			if servers == 0 {
+				fmt.Fprintln(e.stderr, "psi: there are no servers; see -config")
 			}
 			return table.Flush()
 		},
