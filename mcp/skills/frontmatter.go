@@ -10,11 +10,15 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/go-psi/psi/internal/strictjson"
@@ -131,25 +135,75 @@ func (c *converter) convertMapping(n *yaml.Node, depth int) (any, error) {
 	return m, nil
 }
 
-// scalar returns the value of a scalar. What YAML takes for a date is a text.
+// scalar returns the value of a scalar.
 func scalar(n *yaml.Node) (v any, err error) {
-	switch n.ShortTag() {
-	case "!!null":
+	switch tag := n.ShortTag(); {
+	case n.Style == 0: // neither quoted nor tagged
+		v, err = plainScalar(n.Value)
+	case tag == "!!null":
 		return nil, nil
-	case "!!str", "!!timestamp", "!!merge":
+	case tag == "!!str", tag == "!!timestamp":
 		return n.Value, nil
-	case "!!bool", "!!int", "!!float":
+	case tag == "!!bool", tag == "!!int", tag == "!!float":
 		err = n.Decode(&v)
 	default:
 		return nil, fmt.Errorf("line %d: the tag %s is not one of JSON's types", n.Line, n.Tag)
 	}
 	if f, ok := v.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
-		err = errors.New("JSON has no such number")
+		err = errNoNumber
 	}
 	if err != nil {
 		return nil, fmt.Errorf("line %d: %q: %w", n.Line, n.Value, err)
 	}
 	return v, nil
+}
+
+var errNoNumber = errors.New("JSON has no such number; put it into quotes if it is a text")
+
+// Numbers of the core schema of YAML 1.2 (10.3.2).
+var (
+	integer = regexp.MustCompile(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	float   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	noFloat = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+)
+
+// plainScalar returns the value of a scalar by the core schema of YAML 1.2, as hosts in other
+// languages have it. The package that parses YAML knows the numbers of YAML 1.1 as well, such
+// as 1_000 and 014, and dates.
+func plainScalar(text string) (any, error) {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
+		return nil, nil
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE":
+		return false, nil
+	}
+	switch {
+	case integer.MatchString(text):
+		return parseInteger(text)
+	case float.MatchString(text):
+		return strconv.ParseFloat(text, 64)
+	case noFloat.MatchString(text):
+		return nil, errNoNumber
+	}
+	return text, nil
+}
+
+// parseInteger returns the JSON of an integer, with all its digits.
+func parseInteger(text string) (jsontext.Value, error) {
+	base := 10
+	switch digits, isOctal := strings.CutPrefix(text, "0o"); {
+	case isOctal:
+		text, base = digits, 8
+	case strings.HasPrefix(text, "0x"):
+		text, base = text[2:], 16
+	}
+	n, ok := new(big.Int).SetString(text, base)
+	if !ok || n.BitLen() > 1023 { // no 64-bit floating point number is larger by much
+		return nil, errNoNumber
+	}
+	return jsontext.Value(n.String()), nil
 }
 
 // How many characters these fields have at most (agentskills.io).

@@ -22,6 +22,11 @@ func TestParseFrontmatter(t *testing.T) {
 		"---\na: |\n  x\n  y\nb: &r {c: 1}\nd: *r\n---\n":              `{"a":"x\ny\n","b":{"c":1},"d":{"c":1}}`,
 		"---\n1: one\ntrue: two\n---\n":                                `{"1":"one","true":"two"}`,
 		"---\na: [x, {y: z}]\n---\n":                                   `{"a":["x",{"y":"z"}]}`,
+		// The core schema of YAML 1.2, not YAML 1.1.
+		"---\na: [014, +1, -0, 0o14, 0x1F, 1e3, .5, 1., 1.50]\n---\n": `{"a":[14,1,0,12,31,1000,0.5,1,1.5]}`,
+		"---\na: [1_000, 1__0, 0b11, 0O14, 0X1F, 1:30, =]\n---\n":     `{"a":["1_000","1__0","0b11","0O14","0X1F","1:30","="]}`,
+		"---\na: [TRUE, tRue, no, Null, nULL, 1e, 0x, 2026]\n---\n":   `{"a":[true,"tRue","no",null,"nULL","1e","0x",2026]}`,
+		"---\na: [!!str 1, !!int \"1\", !!float 1, !!null x]\n---\n":  `{"a":["1",1,1,null]}`,
 	} {
 		f, err := skills.ParseFrontmatter([]byte(text))
 		if err != nil {
@@ -44,17 +49,19 @@ func TestBadFrontmatter(t *testing.T) {
 		"---\nname: a\n":       "has no end",
 		"---\nname: a\n----\n": "has no end",
 		"---\n" + strings.Repeat("# x\n", 20_000): "longer than 65536 bytes",
-		"---\n---\n":                   "no documents",
-		"---\ntext\n---\n":             "has no fields",
-		"---\nname: a\nname: b\n---\n": "",
-		"---\nx: {a: 1, a: 2}\n---\n":  "",
-		"---\n? [a]\n: b\n---\n":       "the name of a field is not a text",
-		"---\na: !!binary aGk=\n---\n": "the tag !!binary is not one of JSON's types",
-		"---\na: !mine x\n---\n":       "the tag !mine is not one of JSON's types",
-		"---\na: .inf\n---\n":          "JSON has no such number",
-		"---\na: \xff\n---\n":          "not valid UTF-8",
-		"---\na: *b\n---\n":            "not YAML",
-		bomb:                           "more than 10000 values",
+		"---\n---\n":                                       "no documents",
+		"---\ntext\n---\n":                                 "has no fields",
+		"---\nname: a\nname: b\n---\n":                     "",
+		"---\nx: {a: 1, a: 2}\n---\n":                      "",
+		"---\n? [a]\n: b\n---\n":                           "the name of a field is not a text",
+		"---\na: !!binary aGk=\n---\n":                     "the tag !!binary is not one of JSON's types",
+		"---\na: !mine x\n---\n":                           "the tag !mine is not one of JSON's types",
+		"---\na: .inf\n---\n":                              "JSON has no such number",
+		"---\na: 1e400\n---\n":                             "JSON has no such number",
+		"---\na: 1" + strings.Repeat("0", 400) + "\n---\n": "JSON has no such number",
+		"---\na: \xff\n---\n":                              "not valid UTF-8",
+		"---\na: *b\n---\n":                                "not YAML",
+		bomb:                                               "more than 10000 values",
 		"---\na: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n---\n": "nested more than 32 levels deep",
 	} {
 		if f, err := skills.ParseFrontmatter([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

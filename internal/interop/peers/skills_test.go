@@ -25,7 +25,7 @@ import (
 // many names, and one in a directory of its own.
 var skillFiles = map[string]string{
 	"refunds/SKILL.md": "---\nname: refunds\ndescription: |\n  How to refund.\n  Ask first.\nlicense: MIT\nallowed-tools: Read Write\n" +
-		"metadata: {version: \"1.0\", since: 2026-07-28, yes: yes}\ncount: 3\nratio: 0.50\nbig: 1e3\nyes: yes\non: true\nnothing: null\nlist: [a, 1, ~]\ndeep: {a: {b: [c]}}\n" +
+		"metadata: {version: \"1.0\", since: 2026-07-28, yes: yes}\ncount: 3\nratio: 0.50\nbig: 1e3\nyes: yes\non: true\nnothing: null\nodd: [014, 1_000, 0b11, 0o14, 0x1F, 0X1F, 1__0, .5, 1., +1, -0, 0.50, TRUE, tRue, 1:30, 2026-07-28, =, 1e3, Null, nULL]\nlist: [a, 1, ~]\ndeep: {a: {b: [c]}}\n" +
 		"---\n\n# Refunds\n\nSee [fees](references/fees.md).\n",
 	"refunds/references/fees.md":      "# Fees\n",
 	"letters/SKILL.md":                "---\r\nname: letters\r\ndescription: \"Write letters: caf\\u00e9, \\\"quoted\\\"\"\r\n---\r\nDear reader\r\n",
