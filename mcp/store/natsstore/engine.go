@@ -127,16 +127,18 @@ func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, e
 	if ttl > 0 && ttl < forever {
 		m.Header.Set(jetstream.MsgTTLHeader, seconds(ttl).String())
 	}
-	attempts := 0
+	isUncertain := false // an attempt without an answer may have been stored
 	err = s.try(ctx, func(ctx context.Context) error {
-		attempts++
 		ack, err := s.js.PublishMsg(ctx, m)
-		if err == nil {
+		switch {
+		case err == nil:
 			sequence = ack.Sequence
+		case !isMissingStream(err): // which has stored nothing
+			isUncertain = isUncertain || isTransient(err)
 		}
 		return err
 	})
-	if attempts > 1 && errors.Is(err, store.ErrConflict) {
+	if isUncertain && errors.Is(err, store.ErrConflict) {
 		return s.resolve(ctx, to, m, expected)
 	}
 	return sequence, err
