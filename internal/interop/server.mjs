@@ -8,12 +8,10 @@
 //	node server.mjs http     over HTTP; its URL is the first line of its output
 
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import * as z from 'zod';
+import { listen } from './listen.mjs';
 
 const LIMIT = 10_000; // ms
 
@@ -136,23 +134,9 @@ function newServer() {
 	return server;
 }
 
-// respond answers one of node's requests with the handler of web requests.
-async function respond(req, res) {
-	const gone = new AbortController();
-	res.on('close', () => gone.abort());
-	const init = { method: req.method, headers: req.headers, signal: gone.signal };
-	if (req.method === 'POST') Object.assign(init, { body: Readable.toWeb(req), duplex: 'half' });
-	const response = await http.fetch(new Request(`http://${req.headers.host}${req.url}`, init));
-	res.writeHead(response.status, Object.fromEntries(response.headers));
-	if (response.body) await pipeline(Readable.fromWeb(response.body), res);
-	else res.end();
-}
-
 if (process.argv[2] === 'http') {
 	http = createMcpHandler(newServer);
-	const listener = createServer((req, res) => respond(req, res).catch(() => res.destroy())).listen(0, '127.0.0.1');
-	await once(listener, 'listening');
-	console.log(`http://127.0.0.1:${listener.address().port}/mcp`);
+	await listen(http);
 } else {
 	serveStdio(newServer);
 }
