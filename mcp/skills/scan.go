@@ -128,6 +128,9 @@ func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read
 	if err != nil {
 		return err
 	}
+	if !utf8.Valid(text) { // which would be sent as binary data
+		return errors.New("it is not valid UTF-8")
+	}
 	skill := &Skill{URI: uriOf(prefix, path.Join(dir, manifest))}
 	if skill.Frontmatter, err = ParseFrontmatter(text); err != nil {
 		return err

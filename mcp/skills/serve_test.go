@@ -214,6 +214,7 @@ func TestMistakes(t *testing.T) {
 		`the name "a--b" is not one of a skill`:     text("---\nname: a--b\ndescription: d\n---\n"),
 		"metadata must have texts as values":        text("---\nname: a\ndescription: d\nmetadata: {version: 1.0}\n---\n"),
 		"compatibility must be a text of 1 to 500":  text("---\nname: a\ndescription: d\ncompatibility: [linux]\n---\n"),
+		"a/SKILL.md: it is not valid UTF-8":         text(good + "caf\xe9"),
 		"is reserved":                               text("---\nname: a\ndescription: d\nmetadata: {io.modelcontextprotocol/x: y}\n---\n"),
 		"must be in a directory":                    {"SKILL.md": {Data: []byte(good)}},
 		"more than 512 files":                       many,
