@@ -126,7 +126,7 @@ var exportedFuncs = []any{
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
 	recording.Compare, recording.NewRecorder, recording.NewReplay, recording.Read,
-	skills.FS, skills.Get, skills.List, skills.Load, skills.ParseFrontmatter,
+	skills.FS, skills.Get, skills.List, skills.Load, skills.ParseFrontmatter, skills.ReadDirectory,
 	apps.AsApp, apps.Check, apps.Client, apps.FlatKey, apps.HideAppTools, apps.MetaOf, apps.Page, apps.Read, apps.Template, apps.Tool,
 	host.New, host.Sandbox, oauth.NewSharedStore, middleware.NewSharedBucket,
 	store.CheckKey, store.NewMemory, store.Update, storetest.Tests,

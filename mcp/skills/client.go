@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// ErrNotSupported means that the server does not declare the extension.
-var ErrNotSupported = errors.New("skills: the server does not declare the extension " + Extension)
+// ErrNotSupported means that the server does not declare the extension, or not the method.
+var ErrNotSupported = errors.New("skills: the server does not declare the extension " + Extension + ", or not this method of it")
 
 // maxPages bounds the pages of a list. A server can page on for ever.
 const maxPages = 1000
@@ -25,31 +25,66 @@ const maxPages = 1000
 // [ErrNotSupported] if the server has no skills.
 func List(ctx context.Context, c *mcp.Conn) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
-		var p mcp.ListParams
-		seen := map[string]bool{}
-		for range maxPages {
+		err := eachPage(func(cursor *string) (next *string, more bool, err error) {
 			var res ListResult
-			if err := call(ctx, c, MethodList, &p, &res); err != nil {
-				yield(nil, err)
-				return
+			if err := call(ctx, c, MethodList, &mcp.ListParams{Cursor: cursor}, &res); err != nil {
+				return nil, false, err
 			}
-			for _, skill := range res.Skills {
-				if skill != nil && !yield(skill, nil) {
-					return
-				}
-			}
-			if res.NextCursor == nil {
-				return
-			}
-			if seen[*res.NextCursor] {
-				yield(nil, mcp.ErrRepeatedCursor)
-				return
-			}
-			seen[*res.NextCursor] = true
-			p.Cursor = res.NextCursor
+			return res.NextCursor, yieldAll(res.Skills, yield), nil
+		})
+		if err != nil {
+			yield(nil, err)
 		}
-		yield(nil, mcp.ErrTooManyPages)
 	}
+}
+
+// ReadDirectory yields the files and directories in a directory of skills, of all pages of
+// resources/directory/read. The URI is one that ReadDirectory has yielded before, or that of a
+// SKILL.md without its last segment. Directories have the MIME type inode/directory. It
+// yields an error with a nil resource, and stops then; it is [ErrNotSupported] if the server
+// cannot read directories.
+func ReadDirectory(ctx context.Context, c *mcp.Conn, uri string) iter.Seq2[*mcp.Resource, error] {
+	return func(yield func(*mcp.Resource, error) bool) {
+		err := eachPage(func(cursor *string) (next *string, more bool, err error) {
+			var res ReadDirectoryResult
+			if err := call(ctx, c, MethodReadDirectory, &ReadDirectoryParams{URI: uri, Cursor: cursor}, &res); err != nil {
+				return nil, false, err
+			}
+			return res.NextCursor, yieldAll(res.Resources, yield), nil
+		})
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// yieldAll yields the items of a page, and reports whether more are wanted.
+func yieldAll[T any](items []*T, yield func(*T, error) bool) bool {
+	for _, item := range items {
+		if item != nil && !yield(item, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// eachPage calls read with the cursor of each page, nil for the first, while there is a next
+// one and more are wanted.
+func eachPage(read func(cursor *string) (next *string, more bool, err error)) error {
+	var cursor *string
+	seen := map[string]bool{}
+	for range maxPages {
+		next, more, err := read(cursor)
+		if err != nil || next == nil || !more {
+			return err
+		}
+		if seen[*next] {
+			return mcp.ErrRepeatedCursor
+		}
+		seen[*next] = true
+		cursor = next
+	}
+	return mcp.ErrTooManyPages
 }
 
 // Get returns the entry of the skill with the URI of a SKILL.md, whether or not it is listed.
@@ -67,8 +102,7 @@ func Get(ctx context.Context, c *mcp.Conn, uri string) (*Skill, error) {
 
 // call sends a request of the extension, and decodes its result into res.
 func call(ctx context.Context, c *mcp.Conn, method string, params, res any) error {
-	caps := c.Server().Capabilities
-	if caps == nil || caps.Extensions[Extension] == nil {
+	if !declares(c, method) {
 		return ErrNotSupported
 	}
 	req, err := mcp.NewRequest(method, params)
@@ -87,4 +121,16 @@ func call(ctx context.Context, c *mcp.Conn, method string, params, res any) erro
 		return fmt.Errorf("skills: the server's answer to %s: %w: %w", method, mcp.ErrUnreadable, err)
 	}
 	return nil
+}
+
+// declares reports whether the server has a method of the extension.
+func declares(c *mcp.Conn, method string) bool {
+	caps := c.Server().Capabilities
+	if caps == nil || caps.Extensions[Extension] == nil {
+		return false
+	}
+	var settings struct {
+		DirectoryRead bool `json:"directoryRead"`
+	}
+	return method != MethodReadDirectory || strictjson.Unmarshal(caps.Extensions[Extension], &settings) == nil && settings.DirectoryRead
 }

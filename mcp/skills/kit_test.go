@@ -88,23 +88,13 @@ func names(all map[string]*skills.Skill) string {
 // readDirectory reads all pages of a directory.
 func readDirectory(t *testing.T, h mcp.Handler, uri string) (children []string, err error) {
 	t.Helper()
-	p := &skills.ReadDirectoryParams{URI: uri}
-	for range 100 {
-		res, _, err := mcptest.Do(t, h, mcptest.NewRequest(skills.MethodReadDirectory, p))
+	for r, err := range skills.ReadDirectory(t.Context(), mcptest.Connect(t, h), uri) {
 		if err != nil {
 			return nil, err
 		}
-		page := res.(*skills.ReadDirectoryResult)
-		for _, r := range page.Resources {
-			children = append(children, r.URI+" "+r.Name+" "+r.MIMEType)
-		}
-		if page.NextCursor == nil {
-			return children, nil
-		}
-		p.Cursor = page.NextCursor
+		children = append(children, r.URI+" "+r.Name+" "+r.MIMEType)
 	}
-	t.Fatal("the directory has no end")
-	return nil, nil
+	return children, nil
 }
 
 // A tamperer is middleware of a server that changes what is sent, and counts what is read.

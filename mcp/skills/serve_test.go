@@ -6,6 +6,7 @@ package skills_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -125,6 +126,29 @@ func TestReadDirectory(t *testing.T) {
 		if _, err := readDirectory(t, h, uri); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 			t.Errorf("%q: %v", uri, err)
 		}
+	}
+}
+
+// lister serves the list of skills, and does not declare that directories can be read.
+type lister struct{ mcp.Handler }
+
+func (lister) Extension() (string, json.RawMessage) { return skills.Extension, json.RawMessage("{}") }
+
+// A server that cannot read directories is not asked to, and reading one can be given up.
+func TestReadDirectoryClient(t *testing.T) {
+	mux := mcp.NewMux("lister", "v1.0.0", nil)
+	mux.Handle(skills.MethodList, lister{mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return &skills.ListResult{}, nil })})
+	for _, err := range skills.List(t.Context(), mcptest.Connect(t, mux)) {
+		t.Error(err)
+	}
+	if _, err := readDirectory(t, mux, "skill://a"); !errors.Is(err, skills.ErrNotSupported) {
+		t.Error(err)
+	}
+	for r, err := range skills.ReadDirectory(t.Context(), mcptest.Connect(t, serve(t, files(), nil)), "skill://refunds") {
+		if err != nil || r.Name != "refunds" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		break
 	}
 }
 

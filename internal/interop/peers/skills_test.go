@@ -128,7 +128,7 @@ func TestSkillsOfTypeScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, listed := 0, 0
+		files, found, listed := 0, 0, 0
 		for skill, err := range skills.List(t.Context(), c) {
 			if err != nil {
 				t.Fatalf("%s: %v", version, err)
@@ -138,9 +138,10 @@ func TestSkillsOfTypeScript(t *testing.T) {
 				t.Errorf("%s: got the entry %+v, want %+v", version, skill, own)
 			}
 			files += loadAll(t, c, skill)
+			found += readAll(t, c, strings.TrimSuffix(skill.URI, "/SKILL.md"))
 		}
-		if listed != len(want) || files != len(skillFiles) {
-			t.Errorf("%s: %d skills with %d files, want %d with %d", version, listed, files, len(want), len(skillFiles))
+		if listed != len(want) || files != len(skillFiles) || found != len(skillFiles) {
+			t.Errorf("%s: %d skills with %d files, %d of them in directories; want %d with %d", version, listed, files, found, len(want), len(skillFiles))
 		}
 		if _, err := skills.Get(t.Context(), c, "skill://unknown/SKILL.md"); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 			t.Errorf("%s: an unknown skill: %v", version, err)
@@ -176,6 +177,22 @@ func loadAll(t *testing.T, c *mcp.Conn, skill *skills.Skill) (files int) {
 	changed.Frontmatter["description"] = json.RawMessage(`"another one"`)
 	if _, err := skills.Load(t.Context(), c, &changed, nil); err == nil {
 		t.Errorf("%s: loaded with other front matter", skill.URI)
+	}
+	return files
+}
+
+// readAll reads a directory and those below it, and returns how many files there are.
+func readAll(t *testing.T, c *mcp.Conn, uri string) (files int) {
+	t.Helper()
+	for r, err := range skills.ReadDirectory(t.Context(), c, uri) {
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", uri, err)
+		case r.MIMEType == "inode/directory":
+			files += readAll(t, c, r.URI)
+		default:
+			files++
+		}
 	}
 	return files
 }
