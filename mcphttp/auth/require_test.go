@@ -250,5 +250,6 @@ func TestSlowBodyOfRefusedRequest(t *testing.T) {
 		if res.StatusCode != http.StatusUnauthorized || !res.Close || time.Since(begun) > time.Minute {
 			t.Errorf("status %d after %v, and the connection is closed: %v", res.StatusCode, time.Since(begun), res.Close)
 		}
+		<-time.After(time.Second) // net/http lingers before it closes a connection
 	})
 }
