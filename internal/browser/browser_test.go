@@ -74,8 +74,9 @@ func run(t *testing.T, ctx context.Context, script string) {
 func waitFor(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
 	var err error
-	for range 3 {
-		if _, err = chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(15*time.Second))); err == nil {
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		// A navigation ends a poll with an error.
+		if _, err = chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(time.Until(end)))); err == nil {
 			return
 		}
 	}
