@@ -32,7 +32,7 @@ type connection struct {
 }
 
 // connect connects to all servers at the same time. A server that cannot be reached is
-// logged and left out; if there is none left, that is an error.
+// logged and left out; an error is returned if no server is left.
 func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host, error) {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
 		ConnectTimeout: time.Minute, // npx may have to download a server first

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// newProtected returns a server that admits those whom a verifier knows by tokens of an issuer.
+// newProtected returns a server whose callers need a token of the issuer that v accepts.
 func newProtected(t *testing.T, resource, issuer string, v auth.Verifier) http.Handler {
 	t.Helper()
 	mux := mcp.NewMux("notes", "v1", &mcp.MuxOptions{Logger: logger(t)})
