@@ -68,7 +68,7 @@ func newTextInput(t reflect.Type) (*textInput, error) {
 	for name, property := range root.Properties {
 		var f textField
 		err := unmarshal(property, &f)
-		if len(f.AnyOf) > 0 {
+		if len(f.AnyOf) == 2 && f.AnyOf[1].Type == "null" {
 			f.Type, f.Enum = f.AnyOf[0].Type, f.AnyOf[0].Enum
 		}
 		if err != nil || f.Type == "object" || f.Type == "array" {
