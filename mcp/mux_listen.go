@@ -32,12 +32,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			// Changes that came together with the end may be missed by a subscription that
-			// replaces this one. A client that cancelled gets nothing more.
-			if !wasCancelled(ctx) {
-				_ = s.sendVisible(context.WithoutCancel(ctx)) // if it fails, the client is gone
-			}
-			return req.listenResult(ctx)
+			return s.end(ctx)
 		case ack := <-s.mounts.acks:
 			s.mounts.catchUp(ack)
 		case <-s.listener.remounted:
@@ -48,6 +43,16 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 			}
 		}
 	}
+}
+
+// end returns the result of a subscription whose context is done. Changes that came together
+// with the end may be missed by a subscription that replaces this one. A client that cancelled
+// gets nothing more.
+func (s *muxSubscription) end(ctx context.Context) (Result, error) {
+	if !wasCancelled(ctx) {
+		_ = s.sendVisible(context.WithoutCancel(ctx)) // if it fails, the client is gone
+	}
+	return s.req.listenResult(ctx)
 }
 
 // muxSubscription is a subscription at a mux, with those at its mounts.
@@ -139,9 +144,12 @@ func newSubscriber(req *Request) subscriber {
 	return subscriber{req, append(params, "}}"...)}
 }
 
-// acknowledge tells the subscriber that the subscription has begun.
+// acknowledge tells the subscriber that the subscription has begun. To encode all of the
+// params at once would take a larger stack, which every session that listens would keep.
 func (s *subscriber) acknowledge(ctx context.Context, accepted SubscriptionFilter) error {
-	return s.req.Notify(ctx, NotificationAcknowledged, &AcknowledgedParams{Notifications: accepted, Meta: s.req.subscriptionMeta()})
+	params := append(jsonscan.AppendKey([]byte{'{'}, "notifications"), mustMarshal(&accepted)...)
+	params = append(jsonscan.AppendKey(params, "_meta"), mustMarshal(s.req.subscriptionMeta())...)
+	return s.req.sharedCall().notify(ctx, NotificationAcknowledged, append(params, '}'))
 }
 
 // notify tells the subscriber of changes.

@@ -47,22 +47,29 @@ func (s *Session) listenRequest(from serving.Origin, f mcp.SubscriptionFilter) *
 // run has the handler serve the request until its context is done.
 func (r *feedRequest) run() {
 	defer close(r.ended)
-	s := r.feed.session
-	core.ListenAgain(r.ctx, func(again bool) error {
-		if again {
-			core.SetAccepted(r.req, nil)
-		}
-		_, err := core.Serve(r.ctx, s.server.handler, r.req, r, s.server.Logger)
-		refusal := err
-		if r.ctx.Err() != nil || mcp.CodeOf(err) == mcp.CodeMethodNotFound {
-			refusal = nil
-		}
-		if refusal != nil && !again {
-			s.server.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.details.ID), "error", err)
-		}
-		r.respond(refusal)
-		return err
-	})
+	core.ListenAgain(r.ctx, r.serve)
+}
+
+// serve has the handler serve the request once.
+func (r *feedRequest) serve(again bool) error {
+	if again {
+		core.SetAccepted(r.req, nil)
+	}
+	server := r.feed.session.server
+	_, err := core.Serve(r.ctx, server.handler, r.req, r, server.Logger)
+	r.respond(r.refusal(err, again))
+	return err
+}
+
+// refusal returns err, the outcome of the request, if it says that the handler refused it.
+func (r *feedRequest) refusal(err error, again bool) error {
+	if err == nil || r.ctx.Err() != nil || mcp.CodeOf(err) == mcp.CodeMethodNotFound {
+		return nil
+	}
+	if s := r.feed.session; !again {
+		s.server.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.details.ID), "error", err)
+	}
+	return err
 }
 
 // stop cancels the request and waits until run has returned.

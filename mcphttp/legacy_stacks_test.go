@@ -1,0 +1,69 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcphttp_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/mcp"
+)
+
+// A stack that has grown stays so for as long as the stream of a session is open, and a server
+// may have thousands. 8 KB are enough for what comes before, initialize included, and 4 KB for
+// the goroutine of net/http that waits for the end of the connection.
+func TestStacksOfStreams(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector needs larger stacks")
+	}
+	l := listen(t, newHandler(t, adder(), nil))
+	openStream(t, l) // what happens once needs more
+	const streams = 100
+	before := stacks()
+	for range streams {
+		openStream(t, l)
+	}
+	if each := (stacks() - before) / streams; each > 16<<10 {
+		t.Errorf("a stream keeps %d bytes of stacks, the budget is 16 KB", each)
+	}
+}
+
+// stacks returns how many bytes all stacks take.
+func stacks() int64 {
+	runtime.GC() // shrinks them
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.StackInuse)
+}
+
+// openStream opens a session and its stream on one connection, and reads the head of both
+// responses.
+func openStream(t *testing.T, l *memnet.Listener) {
+	t.Helper()
+	conn := dialRaw(t, l)
+	r := bufio.NewReader(conn)
+	exchange := func(request string) *http.Response {
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(r, nil)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%v: %v", res, err)
+		}
+		return res
+	}
+	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + mcp.LegacyVersions()[0] +
+		`","capabilities":{},"clientInfo":{"name":"c","version":"v1"}}}`
+	res := exchange(rawRequest(http.MethodPost, body, len(body), nil))
+	_, _ = io.Copy(io.Discard, res.Body)
+	stream := exchange(rawRequest(http.MethodGet, "", 0, header{"Mcp-Session-Id": res.Header.Get("Mcp-Session-Id")}))
+	if line, err := bufio.NewReader(stream.Body).ReadString('\n'); !strings.HasPrefix(line, "id:") {
+		t.Fatalf("the stream began with %q: %v", line, err)
+	}
+}
