@@ -130,8 +130,33 @@ func (e *Endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, err
 	if r.ContentLength > e.MaxBody {
 		return nil, &http.MaxBytesError{Limit: e.MaxBody}
 	}
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, e.MaxBody))
+	return readAll(http.MaxBytesReader(w, r.Body, e.MaxBody), r.ContentLength)
 }
+
+// readAll is [io.ReadAll] for a body whose length may be known. A short one, as most are, gets
+// what it needs: the handler keeps it for as long as it works.
+func readAll(r io.Reader, length int64) ([]byte, error) {
+	if length <= 0 || length > maxExact {
+		return io.ReadAll(r)
+	}
+	body := make([]byte, 0, length+1) // so that a last Read can find the end
+	for len(body) < cap(body) {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case err != nil:
+			return body, err
+		}
+	}
+	rest, err := io.ReadAll(r) // middleware has made the body longer
+	return append(body, rest...), err
+}
+
+// maxExact is the length up to which a body is trusted to be as long as announced: so much is
+// taken before any of it has arrived.
+const maxExact = 4 << 10
 
 func (e *Endpoint) writeBodyError(w http.ResponseWriter, err error) {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
