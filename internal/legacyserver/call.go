@@ -20,10 +20,10 @@ type Call struct {
 	session *Session
 	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
 	cancel  context.CancelCauseFunc
-	message transport.Message // of a request, only its ID
-	req     *mcp.Request      // nil for a response, and for what cannot be read
-	batch   []*Call           // nil if it is a single message
-	ignored bool              // a notification that cannot be read
+	id      mcp.ID             // of a request
+	req     *mcp.Request       // nil for an answer, and for what cannot be read
+	answer  *transport.Message // a response to a question; nil for all others
+	batch   []*Call            // nil if it is a single message
 	res     mcp.Result
 	err     error // of the handler, or why the message is refused
 	refused bool  // err was there before the handler was called
@@ -32,17 +32,16 @@ type Call struct {
 // Accept accepts one message, of which only a request is answered. The request is
 // cancelled with ctx.
 func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.Origin) *Call {
-	c := &Call{session: s, ctx: ctx, message: m}
 	if m.IsResponse() {
-		return c
+		answer := m // only this one is kept
+		return &Call{session: s, ctx: ctx, answer: &answer}
 	}
+	c := &Call{session: s, ctx: ctx, id: m.ID}
 	req, err := from.NewRequest(&m)
 	switch {
 	case err == nil:
 		return s.AcceptRequest(ctx, req)
-	case m.IsNotification():
-		c.ignored = true
-	default:
+	case !m.IsNotification():
 		c.refuse(err)
 	}
 	return c
@@ -50,7 +49,7 @@ func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.
 
 // AcceptRequest accepts a request or a notification. It is cancelled with ctx.
 func (s *Session) AcceptRequest(ctx context.Context, req *mcp.Request) *Call {
-	c := &Call{session: s, ctx: ctx, message: transport.Message{ID: req.ID}, req: req}
+	c := &Call{session: s, ctx: ctx, id: req.ID, req: req}
 	if !req.IsNotification() {
 		if err := s.begin(c); err != nil {
 			c.refuse(err)
@@ -62,13 +61,11 @@ func (s *Session) AcceptRequest(ctx context.Context, req *mcp.Request) *Call {
 // AcceptUnreadable accepts a message that could not be read: a request is refused, a
 // response fails the question that it answers.
 func (s *Session) AcceptUnreadable(err *transport.MessageError) *Call {
-	c := &Call{session: s, message: err.Message}
+	c := &Call{session: s, id: err.Message.ID}
 	switch {
 	case err.Response:
-		c.message.Error = &transport.Error{Code: err.Code, Message: "the answer could not be read: " + err.Error()}
-	case err.Message.IsNotification():
-		c.ignored = true
-	default:
+		c.answer = &transport.Message{ID: c.id, Error: &transport.Error{Code: err.Code, Message: "the answer could not be read: " + err.Error()}}
+	case !err.Message.IsNotification():
 		c.refuse(err)
 	}
 	return c
@@ -128,9 +125,9 @@ func (c *Call) Serve(out serving.Sender) {
 			all.Go(func() { item.Serve(out) })
 		}
 		all.Wait()
-	case c.ignored, c.refused:
-	case c.req == nil:
-		c.session.answered(&c.message)
+	case c.answer != nil:
+		c.session.answered(c.answer)
+	case c.req == nil, c.refused: // it cannot be served
 	case c.req.IsNotification():
 		c.session.notified(c.ctx, c.req)
 	default:
@@ -149,7 +146,7 @@ func (c *Call) Append(dst []byte) []byte {
 	case c.batch != nil:
 		return c.appendBatch(dst, (*Call).Append)
 	case c.refused:
-		return core.AppendError(dst, c.message.ID, c.err)
+		return core.AppendError(dst, c.id, c.err)
 	case c.req == nil, c.req.IsNotification(), serving.WasCancelled(c.ctx):
 		return dst
 	}
@@ -195,7 +192,7 @@ func (s *Session) acceptItem(ctx context.Context, item []byte, from serving.Orig
 		return s.AcceptUnreadable(serving.AsMessageError(err))
 	}
 	if IsInitialize(&m) {
-		c := &Call{session: s, message: m}
+		c := &Call{session: s, id: m.ID}
 		c.refuse(mcp.Errorf(mcp.CodeInvalidRequest, "initialize must not be in a batch"))
 		return c
 	}
