@@ -64,7 +64,7 @@ func (r *feedRequest) serve(again bool) error {
 // refusal returns err, the outcome of the request, if it says that the handler refused it.
 func (r *feedRequest) refusal(err error, again bool) error {
 	if err == nil || r.ctx.Err() != nil || mcp.CodeOf(err) == mcp.CodeMethodNotFound {
-		return nil
+		return nil //nolint:nilerr // it has ended, or there are no changes
 	}
 	if s := r.feed.session; !again {
 		s.server.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.details.ID), "error", err)
