@@ -190,11 +190,8 @@ func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again
 	a.traceChallenge(res)
 	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
 	how, err := t.renew(a.req.Context(), cred, &need{demand: *d, stepUp: true})
-	if how != authorized {
-		a.stepUps-- // another request got the token, perhaps for other scopes
-	}
-	if err != nil {
-		t.noteFutile(d.scopes)
+	if got := t.current(); how != authorized || !covers(got.Wanted, d.scopes) {
+		a.stepUps-- // another request got the token, for other scopes
 	}
 	return err == nil, err
 }

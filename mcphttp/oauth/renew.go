@@ -86,6 +86,9 @@ func (t *Transport) replace(ctx context.Context, used *credential, n *need) (out
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
+	if err != nil && n.stepUp {
+		t.noteFutile(n.scopes)
+	}
 	if err != nil {
 		t.opts.Logger.WarnContext(ctx, "oauth: not authorized", "server", t.server.Redacted(), "error", err)
 		return how, unauthorized(err)

@@ -4,8 +4,10 @@
 package oauth_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,4 +146,55 @@ func TestStepUpNotGranted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowly is a user who takes a minute.
+func (w *world) slowly(ctx context.Context, to string) (url.Values, error) {
+	select {
+	case <-time.After(time.Minute):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return w.visit(ctx, to)
+}
+
+// Concurrent requests that need different scopes get them one after the other. A step-up for
+// another request does not count as theirs.
+func TestStepUpsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.login.lifetime = nil
+		w.receiver = oauth.NewRedirector("https://app.example/callback", w.slowly)
+		rt := w.transport(nil)
+		w.mustPost(rt, "", served)
+		var group sync.WaitGroup
+		for i := range 4 {
+			group.Go(func() {
+				if got, err := post(t.Context(), rt, fmt.Sprint("scope-", i), "hello"); err != nil || got != served {
+					t.Errorf("scope-%d: %q, %v", i, got, err)
+				}
+			})
+		}
+		group.Wait()
+		w.wantAuthorizations(5)
+	})
+}
+
+// A request that is given up while the user is asked for more scopes does not stop the next
+// one from waiting for the user.
+func TestStepUpGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.login.lifetime = nil
+		w.receiver = oauth.NewRedirector("https://app.example/callback", w.slowly)
+		rt := w.transport(nil)
+		w.mustPost(rt, "", served)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if got, err := post(ctx, rt, "admin", "hello"); err == nil {
+			t.Fatalf("%q, want an error", got)
+		}
+		w.mustPost(rt, "admin", served)
+		w.wantAuthorizations(2)
+	})
 }
