@@ -121,6 +121,21 @@ func TestRefreshFails(t *testing.T) {
 	w.wantAuthorizations(1)
 }
 
+// A server that has moved to another authorization server is followed there, even if the one
+// that issued the refresh token is gone.
+func TestRefreshAtServerThatIsGone(t *testing.T) {
+	w, rt := refreshing(t)
+	w.login.revoke()
+	next := newIssuer("https://next.example")
+	w.hosts[next.url] = next
+	delete(w.hosts, loginURL)
+	w.server.issuer, w.server.metadata["authorization_servers"] = next, []string{next.url}
+	w.mustPost(rt, "", served)
+	if g := next.granted(""); len(g) != 1 || g[0].form.Get("grant_type") != "authorization_code" || len(next.clients) != 1 {
+		t.Errorf("tokens of the next one: %v, %d registrations", g, len(next.clients))
+	}
+}
+
 // If a server rejects every token, neither the authorization server nor the user is asked
 // repeatedly.
 func TestEndlessRefresh(t *testing.T) {

@@ -112,18 +112,25 @@ func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need)
 	return t.obtain(ctx, used, n)
 }
 
-// obtain gets a token. It tries the store and the refresh token before the grant.
+// obtain gets a token. It tries the store and the refresh token before the grant. If the
+// refresh fails, trying again later may help, unless the server has moved to another
+// authorization server.
 func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*credential, outcome, error) {
+	var unrefreshed error
 	if used != nil && !n.stepUp && !n.skipRefresh {
 		cred, how, err := t.reuseOrRefresh(ctx, used)
-		if cred != nil || err != nil {
+		if cred != nil || err != nil && n.refreshOnly {
 			return cred, how, err
 		}
+		unrefreshed = err
 	}
 	if n.refreshOnly {
 		return withoutRefresh(used), nothing, nil
 	}
 	where, err := t.findSite(ctx, used, n)
+	if unrefreshed != nil && (err != nil || where.as.TokenEndpoint == used.site.as.TokenEndpoint) {
+		err = unrefreshed
+	}
 	if err != nil {
 		return nil, nothing, err
 	}
