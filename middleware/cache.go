@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/mcp"
@@ -48,6 +49,7 @@ type cacheKey struct {
 	method  string
 	about   string // cursor or URI
 	private string // viewer, "" if public
+	byApp   bool   // requested by a page, which sees other tools than the model
 }
 
 type cacheEntry struct {
@@ -81,7 +83,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		if !ok {
 			return next.ServeMCP(ctx, req)
 		}
-		key := cacheKey{server, req.Method, about, viewOf(ctx, req)}
+		key := cacheKey{server, req.Method, about, viewOf(ctx, req), appside.Is(ctx)}
 		kept, changes := c.get(key)
 		if kept != nil {
 			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/mcp"
 )
@@ -42,6 +43,7 @@ type flightKey struct {
 	method, version, viewer, params string
 	session                         *mcp.Session // of a legacy client, whose capabilities it has
 	changes                         any          // that a Cache outside has seen
+	byApp                           bool         // see cacheKey
 }
 
 type sharedResult struct {
@@ -57,7 +59,7 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	key := flightKey{req.Method, req.Version(), viewOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{})}
+	key := flightKey{req.Method, req.Version(), viewOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{}), appside.Is(ctx)}
 	shared, err := s.group.Do(mcp.WithProgress(ctx, nil), key, func(ctx context.Context) (*sharedResult, error) {
 		res, err := s.next.ServeMCP(ctx, copied)
 		return &sharedResult{res: res}, err

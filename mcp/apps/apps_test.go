@@ -14,11 +14,13 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
 )
 
 const seats = "ui://airline/seats"
@@ -229,6 +231,67 @@ func TestVisibility(t *testing.T) {
 		if got := toolNames(t, app, c); got != "reserve seat_map weather" {
 			t.Error(got)
 		}
+	})
+}
+
+// What is cached for the model is not what a page gets, and the other way round.
+func TestVisibilityWithCache(t *testing.T) {
+	mux := airline(nil)
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			res, err := next.ServeMCP(ctx, req)
+			if list, ok := res.(*mcp.ListToolsResult); ok {
+				list.Cacheable = mcp.Cacheable{TTLMs: new(time.Hour.Milliseconds()), CacheScope: mcp.CachePublic}
+			}
+			return res, err
+		})
+	})
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		c.Use(middleware.NewCache(nil).Middleware)
+		for range 2 {
+			if got := toolNames(t, apps.AsApp(t.Context()), c); got != "reserve seat_map weather" {
+				t.Error("for pages:", got)
+			}
+			if got := toolNames(t, t.Context(), c); got != "refund seat_map weather" {
+				t.Error("for the model:", got)
+			}
+		}
+	})
+}
+
+// A list that a page and the model request at the same time is not shared.
+func TestVisibilityWithSingleflight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := airline(nil)
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				<-time.After(time.Second)
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		h := middleware.Singleflight()(apps.Client().Middleware(nil)(mux))
+		list := func(ctx context.Context, side apps.Visibility) {
+			req, err := mcp.NewRequest(mcp.MethodListTools, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.ID = mcp.IntID(1)
+			res, err := h.ServeMCP(ctx, req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, tool := range res.(*mcp.ListToolsResult).Tools {
+				if tool.Name == "reserve" && side == apps.ForModel {
+					t.Error("the model got a tool for pages")
+				}
+			}
+		}
+		go list(apps.AsApp(t.Context()), apps.ForApp)
+		synctest.Wait()
+		list(t.Context(), apps.ForModel)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -32,18 +33,16 @@ func (clientExtension) Settings() json.RawMessage { return clientSettings }
 // Middleware implements [mcp.ClientExtension].
 func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
 	return newSeparator(func(ctx context.Context, _ *mcp.Request) Visibility {
-		if ctx.Value(appKey{}) != nil {
+		if appside.Is(ctx) {
 			return ForApp
 		}
 		return ForModel
 	})
 }
 
-type appKey struct{}
-
 // AsApp returns a context for requests that a page makes. A connection whose client has
 // [Client] then lists the tools for apps, and calls no other.
-func AsApp(ctx context.Context) context.Context { return context.WithValue(ctx, appKey{}, true) }
+func AsApp(ctx context.Context) context.Context { return appside.Context(ctx) }
 
 // HideAppTools returns middleware for a server or a gateway that hides tools for apps only
 // from clients that do not declare the extension: they would show them to a model. Such tools
