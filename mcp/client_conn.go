@@ -135,7 +135,8 @@ func excerpt(s string) string { return s[:min(len(s), 200)] }
 // own, and returns the server's response. Members of the params and the result that this
 // package does not know are passed on unchanged. Progress goes to the sender of the
 // request. A request that was received, rather than made with [NewRequest], is sent with
-// the capabilities of its sender; see [ClientOptions].Forward.
+// the capabilities of its sender; see [ClientOptions].Forward. The result of server/discover
+// has the versions of this package, in which the sender is served, not those of the server.
 //
 // An error response of the server is returned unchanged. Any other error becomes an
 // internal error that says only that the server is not available, because its text may
@@ -146,6 +147,11 @@ func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	res, err := c.serve(ctx, req)
 	if err != nil {
 		return nil, hideCause(ctx, err)
+	}
+	if d, ok := res.(*DiscoverResult); ok {
+		served := *d
+		served.SupportedVersions = ModernVersions() // the sender talks to this server, not to the one behind it
+		return &served, nil
 	}
 	return res, nil
 }

@@ -143,6 +143,21 @@ func TestGatewayPassesThrough(t *testing.T) {
 	}
 }
 
+// A connection that is served has clients of the newest revision, whatever the server behind it
+// speaks. It must say so, because a client that speaks nothing else would not connect otherwise.
+func TestServedConnectionSpeaksTheNewestRevision(t *testing.T) {
+	for _, back := range bothEras {
+		behind := connect(t, welcoming(), &mcp.ClientOptions{Version: back, Forward: true})
+		c := connect(t, behind, &mcp.ClientOptions{Elicit: answering})
+		if d, err := c.Discover(t.Context()); err != nil || !slices.Equal(d.SupportedVersions, mcp.ModernVersions()) {
+			t.Errorf("in front of %s: discovered %+v, %v", back, d, err)
+		}
+		if got, err := mcp.Call[string](t.Context(), c, "greet", nil); err != nil || got != "Ada Lovelace" || c.Version() != mcp.LatestVersion {
+			t.Errorf("in front of %s, in %s: %q, %v", back, c.Version(), got, err)
+		}
+	}
+}
+
 // The gateway's lists contain what is mounted, and its subscriptions the changes.
 func TestGatewayChanges(t *testing.T) {
 	for _, back := range bothEras {
