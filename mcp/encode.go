@@ -204,6 +204,9 @@ func appendMeta(dst []byte, meta Meta) ([]byte, error) {
 	return dst, nil
 }
 
+// maxTTL is the largest integer that all clients read: those in JavaScript refuse others.
+const maxTTL = 1<<53 - 1
+
 // appendHints appends the cache hints. What answers a question's retry must not
 // be kept by anyone.
 func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
@@ -211,7 +214,7 @@ func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
 	scope := CachePrivate
 	if !req.isRetry() {
 		if hints.TTLMs != nil {
-			ttl = max(*hints.TTLMs, 0)
+			ttl = min(max(*hints.TTLMs, 0), maxTTL)
 		}
 		if hints.CacheScope == CachePublic {
 			scope = CachePublic

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -359,17 +360,19 @@ func TestParamsOfWrongTypes(t *testing.T) {
 	}
 }
 
-// CACHE-03: nothing may be kept for less than no time.
-func TestHintsAreNotNegative(t *testing.T) {
-	past := int64(-5)
-	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Resource("r:r", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
-		return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: &past, CacheScope: "everybody"}}, nil
-	}))
-	p := newPeer(t, mux, eras[0])
-	p.send(eras[0].request("1", "resources/read", `"uri":"r:r"`))
-	if r := p.read(); !strings.Contains(string(r.Result), `"ttlMs":0,"cacheScope":"private"`) {
-		t.Errorf("got %s", r.Result)
+// CACHE-03: nothing may be kept for less than no time. The official TypeScript SDK refuses a
+// whole result whose ttlMs is no number that JavaScript has.
+func TestHintsAreInRange(t *testing.T) {
+	for ttl, want := range map[int64]string{-5: "0", math.MaxInt64: "9007199254740991"} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("r:r", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: &ttl, CacheScope: "everybody"}}, nil
+		}))
+		p := newPeer(t, mux, eras[0])
+		p.send(eras[0].request("1", "resources/read", `"uri":"r:r"`))
+		if r := p.read(); !strings.Contains(string(r.Result), `"ttlMs":`+want+`,"cacheScope":"private"`) {
+			t.Errorf("%d: got %s", ttl, r.Result)
+		}
 	}
 }
 

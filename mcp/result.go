@@ -33,7 +33,7 @@ type EmptyResult struct{ ResultBase }
 // (server/utilities/caching).
 type Cacheable struct {
 	// TTLMs is the time in milliseconds that the result stays fresh. Nil means unspecified,
-	// and is sent as 0: do not keep it.
+	// and is sent as 0: do not keep it. More than 2^53-1 is sent as that.
 	TTLMs *int64 `json:"ttlMs,omitzero"`
 	// CacheScope is "public" or "private". Empty is sent as "private".
 	CacheScope string `json:"cacheScope,omitempty"`
