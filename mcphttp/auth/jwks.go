@@ -176,10 +176,10 @@ func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err = err; err != nil {
+	if s.err = err; err != nil && !errors.Is(err, errNoKeys) {
 		return
 	}
-	s.fetched, s.keys = time.Now(), keys
+	s.fetched, s.keys = time.Now(), keys // none if the issuer has withdrawn them all
 	if sum := digestOf(string(text)); sum != s.sum {
 		s.sum = sum
 		s.generation.Add(1)
@@ -204,6 +204,8 @@ func (s *keySet) noteTried() {
 	s.tried = time.Now()
 }
 
+var errNoKeys = errors.New("the JWK set has no public key for signatures")
+
 // parseKeys parses a JWK set. It returns the keys that can verify a token, and ignores
 // keys of unknown kinds.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
@@ -212,6 +214,9 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	}
 	if err := json.Unmarshal(text, &set); err != nil {
 		return nil, fmt.Errorf("the JWK set: %w", err)
+	}
+	if set.Keys == nil {
+		return nil, errors.New("the JWK set has no member keys")
 	}
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("the JWK set has %d keys, more than %d", len(set.Keys), maxKeys)
@@ -224,7 +229,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("the JWK set has no public key for signatures")
+		return nil, errNoKeys
 	}
 	return keys, nil
 }

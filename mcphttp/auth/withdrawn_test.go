@@ -6,6 +6,7 @@ package auth_test
 import (
 	"crypto"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,37 @@ func TestWithdrawnKeys(t *testing.T) {
 					synctest.Wait()
 				}
 			})
+		})
+	}
+}
+
+// An issuer that has withdrawn all of its keys has none. It is not one that cannot be asked,
+// whose keys are used for a day.
+func TestWithdrawnKeysAll(t *testing.T) {
+	for keys, used := range map[string]bool{
+		`{"keys":[]}`:              false,
+		`{"keys":[{"kty":"XYZ"}]}`: false,
+		strings.ReplaceAll(string(published()), `"use":"sig"`, `"use":"enc"`): false,
+		`{"error":"busy"}`: true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork()
+			publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+			j := remote(n, auth.JWTOptions{})
+			tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
+			if _, err := verify(t, j, tok); err != nil {
+				t.Fatal(err)
+			}
+			n.put(keysURL, keys)
+			pass(31 * time.Minute)
+			if _, err := verify(t, j, tok); (err == nil) != used {
+				t.Errorf("%s: %v", keys, err)
+			}
+			publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
+			pass(11 * time.Second)
+			if _, err := verify(t, j, tok); err != nil {
+				t.Errorf("%s, and then the old ones: %v", keys, err)
+			}
 		})
 	}
 }
