@@ -252,21 +252,19 @@ func isStrongPublic(k *jose.JSONWebKey) bool {
 type discovery struct {
 	fetch  *fetcher
 	issuer string
-	url    string // of the keys, when they were last found
+	url    string // of the keys, when the metadata was last read
 }
 
+// load reads the metadata every time: an issuer that publishes its keys elsewhere need not
+// remove the old ones.
 func (d *discovery) load(ctx context.Context) ([]byte, error) {
-	if d.url != "" {
-		if text, err := d.fetch.get(ctx, d.url); err == nil {
-			return text, nil
-		}
-	}
-	address, err := d.discover(ctx)
-	if err != nil {
+	switch address, err := d.discover(ctx); {
+	case err == nil:
+		d.url = address
+	case d.url == "":
 		return nil, err
 	}
-	d.url = address
-	return d.fetch.get(ctx, address)
+	return d.fetch.get(ctx, d.url)
 }
 
 // discover tries the well-known URLs in the order in which MCP clients do.

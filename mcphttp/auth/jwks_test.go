@@ -267,28 +267,31 @@ func TestDiscovery(t *testing.T) {
 	golden.Check(t, "discovery", problems.String())
 }
 
-// The metadata is read again only if the keys are not where it said.
-func TestDiscoveryOnce(t *testing.T) {
+// An issuer can publish its keys elsewhere, and need not remove those where they were.
+// While its metadata cannot be read, the keys are where it said last.
+func TestKeysMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const place, moved = issuer + "/.well-known/oauth-authorization-server", issuer + "/v2/keys"
 		n := newNetwork()
 		n.put(place, fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, issuer, keysURL))
-		n.put(keysURL, string(published()))
+		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
 		j := auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()})
-		check := func(asked int) {
+		check := func(old, fresh bool) {
 			t.Helper()
 			pass(25 * time.Hour) // longer than keys are used
-			if _, err := verify(t, j, token(nil)); err != nil || n.count(place) != asked {
-				t.Errorf("%v; the metadata was read %d times, want %d", err, n.count(place), asked)
+			if _, err := verify(t, j, token(nil)); (err == nil) != old {
+				t.Errorf("the old key: %v", err)
+			}
+			if _, err := verify(t, j, sign(jose.ES256, "new", otherKey(), nil, usual(nil))); (err == nil) != fresh {
+				t.Errorf("the new key: %v", err)
 			}
 		}
-		check(1)
-		check(1)
+		check(true, false)
 		n.put(place, fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, issuer, moved))
-		n.put(moved, string(published()))
-		n.handle(keysURL, func(*http.Request) *http.Response { return respond(http.StatusGone, "") })
-		check(2)
-		check(2)
+		n.put(moved, string(keySet(map[string]crypto.PublicKey{"new": otherKey().Public()})))
+		check(false, true)
+		n.handle(place, func(*http.Request) *http.Response { return respond(http.StatusBadGateway, "") })
+		check(false, true)
 	})
 }
 
