@@ -146,6 +146,29 @@ func TestFlood(t *testing.T) {
 	screenshot(t, ctx, "flood")
 }
 
+// A page cannot put another link under the user's finger.
+func TestSecondLink(t *testing.T) {
+	s := newServer(t, page(file(t, "links.html")), "page.html", nil)
+	ctx := open(t)
+	show(t, ctx, s.host(t), "seat_map", "{}")
+	s.want(t, "second", `"denied: the user is asked about another link"`)
+	if got := get(t, ctx, chromedp.Evaluate[string](`document.querySelector("#question span").textContent`)); got != "Open https://good.example/?" {
+		t.Error(got)
+	}
+	do(t, ctx, chromedp.Click(chromedp.CSS("#no")))
+	s.want(t, "first", `"denied by the user"`)
+}
+
+// A question of a page that is closed is not answered any more.
+func TestLinkOfClosedPage(t *testing.T) {
+	s := newServer(t, page(file(t, "links.html")), "page.html", nil)
+	ctx := open(t)
+	show(t, ctx, s.host(t), "seat_map", "{}")
+	s.wait(t, "second")
+	do(t, ctx, chromedp.Click(chromedp.CSS("#close")))
+	waitFor(t, ctx, `document.getElementById("state").textContent === "The page is closed." && document.getElementById("question").hidden`)
+}
+
 // The list of apps has those for the model, and shows one with the arguments of the user.
 func TestIndex(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)

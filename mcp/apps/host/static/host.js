@@ -165,6 +165,7 @@ class View {
   async openLink(url) {
     const parsed = URL.canParse(url) ? new URL(url) : null;
     if (!["http:", "https:"].includes(parsed?.protocol)) return { error: { code: denied, message: "invalid URL: only http and https are opened" } };
+    if (!$("question").hidden) return { error: { code: denied, message: "denied: the user is asked about another link" } };
     if (!(await ask(`Open ${parsed.href}?`))) return { error: { code: denied, message: "denied by the user" } };
     window.open(parsed.href, "_blank", "noopener,noreferrer");
     return { result: {} };
@@ -208,12 +209,14 @@ class View {
   stop(text) {
     removeEventListener("message", this.receive);
     this.frame.remove();
+    if (!$("question").hidden) $("no").click();
     setState(text);
     for (const id of ["theme", "cancel", "close"]) $(id).disabled = true;
   }
 }
 
-// ask asks the user, and returns whether the answer is yes.
+// ask asks the user, and returns whether the answer is yes. It must not be called while it asks:
+// the user would answer another question than the one that was read.
 function ask(text) {
   $("question").querySelector("span").textContent = text;
   $("question").hidden = false;
