@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -289,9 +290,11 @@ func TestVisibilityWithSingleflight(t *testing.T) {
 				}
 			}
 		}
-		go list(apps.AsApp(t.Context()), apps.ForApp)
+		var group sync.WaitGroup
+		group.Go(func() { list(apps.AsApp(t.Context()), apps.ForApp) })
 		synctest.Wait()
 		list(t.Context(), apps.ForModel)
+		group.Wait()
 	})
 }
 
