@@ -134,6 +134,23 @@ func TestDefaultOfQuotedNumber(t *testing.T) {
 	}
 }
 
+// The words of a tag are those of what is written: a number in quotes has a pattern, and no
+// minimum.
+func TestWordsOfQuotedNumber(t *testing.T) {
+	raw, err := jsonschema.For[struct {
+		ID int64 `json:"id,string" jsonschema:"pattern=^[0-9]+$"`
+	}]()
+	if err != nil || !strings.Contains(string(raw), `"pattern":"^[0-9]+$"`) {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	_, err = jsonschema.For[struct {
+		ID int64 `json:"id,string" jsonschema:"minimum=1"`
+	}]()
+	if got := errorText(err); !strings.Contains(got, "minimum in the jsonschema tag does not apply to a string") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Types of the standard library that are usually written as text have schemas, and values
 // that fit them can be decoded.
 func TestFindingU8TextTypes(t *testing.T) {

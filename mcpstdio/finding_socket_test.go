@@ -264,3 +264,39 @@ func TestFindingW18Silence(t *testing.T) {
 		})
 	}
 }
+
+// ServeListener returns when what it has begun has ended, so that a program may close what its
+// handlers use.
+func TestServeListenerWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered, release := make(chan struct{}), make(chan struct{})
+		mux := mcp.NewMux("slow", "v1", nil)
+		mux.Tool("slow", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+			close(entered)
+			<-release
+			return "done", nil
+		}, nil))
+		l := memnet.Listen()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: quietStream()})
+		}()
+		conn, err := l.Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(conn, request(1, "tools/call", `"name":"slow","arguments":{},`))
+		<-entered
+		stop()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Errorf("it returned %v before its handler", err)
+		default:
+		}
+		close(release)
+		soon(t, ended, "ServeListener")
+		conn.Close()
+	})
+}

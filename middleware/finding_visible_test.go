@@ -6,6 +6,7 @@ package middleware_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -293,6 +294,25 @@ func TestFindingS6MethodsOfRegistrations(t *testing.T) {
 			if (err == nil) != passes || (s.calls == 1) != passes || !passes && mcp.CodeOf(err) != mcp.CodeInsufficientScope {
 				t.Errorf("%s with the scope %s: %v", method, scope, err)
 			}
+		}
+	}
+}
+
+// The function decides by the one spelling that templates write, whatever digits encode a byte.
+func TestVisibleSpellings(t *testing.T) {
+	for uri, want := range map[string]string{
+		"tree:///hr/%70": "tree:///hr/p", "tree:///hr/%7e": "tree:///hr/~", "tree:///hr/%0a": "tree:///hr/%0A", "tree:///hr/\u00e9": "tree:///hr/%C3%A9",
+	} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		seen := map[string]bool{}
+		mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+			seen[name] = true
+			return true
+		}))
+		mux.Resource("tree:///{dir}/{+path}", files{})
+		c := (&mcptest.Client{}).Connect(t, mux)
+		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil || !seen[want] {
+			t.Errorf("%s: asked for %v, want %s; %v", uri, slices.Collect(maps.Keys(seen)), want, err)
 		}
 	}
 }

@@ -153,3 +153,17 @@ func TestSharedBucketLargeBurst(t *testing.T) {
 		}
 	}
 }
+
+// A lot of one means that each request is a step of the store.
+func TestSharedBucketLot(t *testing.T) {
+	for lot, want := range map[int]int32{1: 16, 4: 4, 100: 1} {
+		shared := &meteredValues{Values: store.NewMemory(nil)}
+		bucket := middleware.NewSharedBucket(shared, 16, time.Hour, &middleware.SharedBucketOptions{Lot: lot})
+		if n := passes(t, 16, bucket); n != 16 {
+			t.Errorf("with lots of %d, %d of 16 requests passed", lot, n)
+		}
+		if n := shared.steps.Load(); n != want {
+			t.Errorf("with lots of %d, 16 requests took %d steps of the store, want %d", lot, n, want)
+		}
+	}
+}

@@ -154,6 +154,7 @@ func TestMistakes(t *testing.T) {
 		"file does not exist":                 func() { apps.Page(files(), "no.html", nil) },
 		"does not begin with <!doctype html>": page("<p>hello", nil),
 		"line 2: <script>: open x.js":         page(start+"<script src=x.js></script>", nil),
+		"line 2: <style>: open x.png":         page(start+"<style>\na { background: url(x.png) }</style>", nil),
 		"has the attribute defer":             page(start+"<script defer src=x.js></script>", nil),
 		"is outside of the file system":       page(start+"<img src=../x.png>", nil),
 		"ResourceDomains does not have":       page(start+"<script src=https://cdn.example/x.js></script>", nil),

@@ -174,7 +174,6 @@ func TestMalformedEntries(t *testing.T) {
 		"do not include":                    entry("skill://a/SKILL.md", good, file("skill://a/b", digest, 1)),
 		"not in the directory of the skill": entry("skill://a/SKILL.md", good, own, file("skill://b/c", digest, 1)),
 		"not the path of a file":            entry("skill://a/SKILL.md", good, own, file("skill://a/%2e%2e/b", digest, 1)),
-		"its digest is":                     entry("skill://a/SKILL.md", good, file("skill://a/SKILL.md", "md5:1", 1)),
 		"its size is -1":                    entry("skill://a/SKILL.md", good, file("skill://a/SKILL.md", digest, -1)),
 		"is listed twice":                   entry("skill://a/SKILL.md", good, own, file("skill://a/b", digest, 1), file("skill://a/%62", digest, 1)),
 		"as a file and as a directory":      entry("skill://a/SKILL.md", good, own, file("skill://a/b", digest, 1), file("skill://a/b/c", digest, 1)),
@@ -185,6 +184,12 @@ func TestMalformedEntries(t *testing.T) {
 		_, err := skills.Load(t.Context(), c, list(t, c)["a"], nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	for _, bad := range []string{"md5:1", strings.Repeat("a", 64), "sha256:" + strings.Repeat("a", 63), "sha256:" + strings.Repeat("A", 64)} {
+		c := forged(t, entry("skill://a/SKILL.md", good, file("skill://a/SKILL.md", bad, 1)))
+		if _, err := skills.Load(t.Context(), c, list(t, c)["a"], nil); err == nil || !strings.Contains(err.Error(), "its digest is") {
+			t.Errorf("%s: got %v", bad, err)
 		}
 	}
 	for _, text := range []string{

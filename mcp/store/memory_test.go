@@ -109,6 +109,18 @@ func TestMemoryBound(t *testing.T) {
 	})
 }
 
+// Records that expire make room while those after them are kept.
+func TestMemoryExpiredRecordsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 10_000})
+		for range 20 {
+			_, err := m.Append(t.Context(), "log", make([]byte, 1000), store.Retention{TTL: time.Minute})
+			wantError(t, "Append", err, nil)
+			pass(20 * time.Second)
+		}
+	})
+}
+
 // fill adds keys, or logs, until the store is full, and returns how many.
 func fill(t *testing.T, m *store.Memory, logs bool) int {
 	t.Helper()
@@ -153,6 +165,22 @@ func TestMemoryRetentionCannotExceedOptions(t *testing.T) {
 	wantError(t, "Read", err, store.ErrTrimmed)
 }
 
+func TestMemoryTTLCannotExceedOptions(t *testing.T) {
+	for _, ttl := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			m := store.NewMemory(&store.MemoryOptions{Log: store.Retention{TTL: time.Minute}})
+			position, err := m.Append(t.Context(), "log", nil, store.Retention{TTL: ttl})
+			wantError(t, "Append", err, nil)
+			pass(time.Minute - 1)
+			_, err = m.Read(t.Context(), "log", position, 0)
+			wantError(t, "Read in time", err, nil)
+			pass(1)
+			_, err = m.Read(t.Context(), "log", position, 0)
+			wantError(t, "Read after that", err, store.ErrTrimmed)
+		})
+	}
+}
+
 func TestMemoryOverflowIsReportedInPlace(t *testing.T) {
 	m := store.NewMemory(&store.MemoryOptions{MaxQueue: 2})
 	s, err := m.Subscribe(t.Context(), "topic")
@@ -190,6 +218,23 @@ func TestMemoryMaxSubscriptions(t *testing.T) {
 	wantError(t, "second Close", first.Close(), nil)
 	_, err = m.Subscribe(t.Context(), "other")
 	wantError(t, "Subscribe after Close", err, nil)
+}
+
+// A subscription counts once, however often it is closed.
+func TestMemoryClosedTwice(t *testing.T) {
+	m := store.NewMemory(&store.MemoryOptions{MaxSubscriptions: 2})
+	var all []store.Subscription
+	for range 2 {
+		s, err := m.Subscribe(t.Context(), "topic")
+		wantError(t, "Subscribe", err, nil)
+		all = append(all, s)
+	}
+	wantError(t, "Close", all[0].Close(), nil)
+	wantError(t, "second Close", all[0].Close(), nil)
+	_, err := m.Subscribe(t.Context(), "topic")
+	wantError(t, "Subscribe after Close", err, nil)
+	_, err = m.Subscribe(t.Context(), "topic")
+	wantError(t, "one more", err, store.ErrFull)
 }
 
 func TestNewMemoryPanicsOnNegativeOptions(t *testing.T) {

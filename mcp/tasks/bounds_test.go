@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -238,5 +239,45 @@ func TestCallsWithoutTaskDoNotCount(t *testing.T) {
 			t.Errorf("a large request: %v", err)
 		}
 		start(t, c, "wait")
+	})
+}
+
+// What is kept of a caller is kept for as long as the tasks of any tool, not only of those that
+// have the TTL of the manager.
+func TestLongestTTLCounts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		opts := &tasks.Options{TTL: time.Hour, MaxPerCaller: 1, PollInterval: time.Second, Lease: time.Minute}
+		r := newReplica(t, store.NewMemory(nil), opts, &tasks.BackgroundOptions{TTL: 24 * time.Hour})
+		r.tool("once", func(context.Context) (string, error) { return "done", nil })
+		c := r.connectAs(t, &mcp.Principal{Issuer: "i", Subject: "s"})
+		until(t, start(t, c, "once"), tasks.Completed)
+		<-time.After(12 * time.Hour)
+		if _, _, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: "once", Arguments: json.RawMessage("{}")}); err == nil {
+			t.Error("a caller with a task that is kept started another one, above the bound")
+		}
+		<-time.After(12*time.Hour + time.Minute)
+		until(t, start(t, c, "once"), tasks.Completed)
+	})
+}
+
+// A task that ends as it should leaves nothing in the log.
+func TestNothingLogged(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var logged strings.Builder
+		opts := &tasks.Options{PollInterval: time.Second, Lease: time.Minute, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+		r := newReplica(t, store.NewMemory(nil), opts, nil)
+		r.tool("quick", func(context.Context) (string, error) { return "done", nil })
+		r.tool("slow", func(ctx context.Context) (string, error) {
+			<-time.After(5 * time.Second)
+			return "done", nil
+		})
+		c := r.connect(t)
+		for _, tool := range []string{"quick", "slow"} {
+			until(t, start(t, c, tool), tasks.Completed)
+		}
+		r.shutdown(t)
+		if logged.Len() > 0 {
+			t.Error(logged.String())
+		}
 	})
 }

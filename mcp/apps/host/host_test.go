@@ -104,6 +104,19 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// The page has what it loads.
+func TestFiles(t *testing.T) {
+	h := newHost(t, nil)
+	_, index := do(h, "GET", "/", "")
+	_, shown := postForm(h, url.Values{"tool": {"seat_map"}})
+	for _, name := range []string{"host.js", "host.css"} {
+		status, body := do(h, "GET", "/"+name, "")
+		if status != http.StatusOK || len(body) < 100 || !strings.Contains(index+shown, name) {
+			t.Errorf("%s: %d, %d bytes", name, status, len(body))
+		}
+	}
+}
+
 // A view has what its script needs, and nothing in it ends the script.
 func TestShow(t *testing.T) {
 	_, body := postForm(newHost(t, nil), url.Values{"tool": {"seat_map"}, "arguments": {`{"flight":"</script>"}`}})
