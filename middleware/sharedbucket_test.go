@@ -154,16 +154,16 @@ func TestSharedBucketLargeBurst(t *testing.T) {
 	}
 }
 
-// A lot of one means that each request is a step of the store.
+// A lot of one means that each request is a step of the store; 0 means a sixteenth of the burst.
 func TestSharedBucketLot(t *testing.T) {
-	for lot, want := range map[int]int32{1: 16, 4: 4, 100: 1} {
+	for lot, want := range map[int]int32{0: 16, 1: 160, 4: 40, 1000: 1} {
 		shared := &meteredValues{Values: store.NewMemory(nil)}
-		bucket := middleware.NewSharedBucket(shared, 16, time.Hour, &middleware.SharedBucketOptions{Lot: lot})
-		if n := passes(t, 16, bucket); n != 16 {
-			t.Errorf("with lots of %d, %d of 16 requests passed", lot, n)
+		bucket := middleware.NewSharedBucket(shared, 160, time.Hour, &middleware.SharedBucketOptions{Lot: lot})
+		if n := passes(t, 160, bucket); n != 160 {
+			t.Errorf("with lots of %d, %d of 160 requests passed", lot, n)
 		}
 		if n := shared.steps.Load(); n != want {
-			t.Errorf("with lots of %d, 16 requests took %d steps of the store, want %d", lot, n, want)
+			t.Errorf("with lots of %d, 160 requests took %d steps of the store, want %d", lot, n, want)
 		}
 	}
 }
