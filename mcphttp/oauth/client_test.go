@@ -4,12 +4,15 @@
 package oauth_test
 
 import (
+	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
@@ -146,5 +149,33 @@ func TestRegisteredAnew(t *testing.T) {
 		again("https://app.example/b", 2)
 		<-time.After(2 * time.Hour)
 		again("https://app.example/b", 3)
+	})
+}
+
+// An authorization server that does not know a client says so to the user only, who does not
+// come back. The next login registers anew, in another process too.
+func TestUnknownRegistration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.login.lifetime = nil
+		w.receiver = oauth.NewRedirector("https://app.example/callback", func(ctx context.Context, to string) (url.Values, error) {
+			if strings.Contains(to, "client_id=client-1&") && len(w.login.authorizations()) > 0 {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return w.visit(ctx, to)
+		})
+		w.mustPost(w.transport(nil), "", served)
+		w.login.revoke() // and all that it knew
+		w.mustFail(w.transport(nil), mcp.ErrUnauthorized)
+		w.mustPost(w.transport(nil), "", served)
+		if n := len(w.login.clients); n != 2 {
+			t.Errorf("%d registrations, want 2", n)
+		}
+		w.login.revoke()
+		w.mustPost(w.transport(nil), "", served)
+		if n := len(w.login.clients); n != 2 {
+			t.Errorf("%d registrations, want still 2", n)
+		}
 	})
 }

@@ -32,7 +32,9 @@ type AuthorizationCode struct {
 	// MetadataKey authenticates the client of MetadataURL, if its metadata says so. Nil
 	// means no authentication.
 	MetadataKey *Key
-	// Registration is used to register the program if there is no other client.
+	// Registration is used to register the program if there is no other client. If the user
+	// does not come back in time, the next login registers it again: an authorization server
+	// that has forgotten a client says so to the user only.
 	Registration Registration
 	// NoRegistration disables registration.
 	NoRegistration bool
@@ -123,6 +125,7 @@ func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token
 	to.RawQuery = r.query(to.Query(), client, g)
 	params, err := redirect.Authorize(ctx, to.String())
 	if err != nil {
+		g.doubt(ctx, client)
 		return nil, err
 	}
 	code, err := r.code(params)
@@ -148,7 +151,7 @@ func (a *AuthorizationCode) identify(ctx context.Context, g *tokenRequest, redir
 		if err != nil || !client.dynamic {
 			return client, err
 		}
-		if known := g.registered(ctx); known != nil && slices.Contains(known.RedirectURIs, redirectURI) {
+		if known := g.registered(ctx); known != nil && !known.Doubtful && slices.Contains(known.RedirectURIs, redirectURI) {
 			return client, nil
 		}
 	}

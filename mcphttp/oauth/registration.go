@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -54,6 +55,9 @@ type registration struct {
 
 	Error       string `json:"error,omitzero"`
 	Description string `json:"error_description,omitzero"`
+
+	// Doubtful is for the store only: the next login does not use the registration.
+	Doubtful bool `json:"com.github.go-psi/doubtful,omitzero"`
 }
 
 func (r *registration) client(issuer string) *Client {
@@ -103,6 +107,28 @@ func (g *tokenRequest) forget(ctx context.Context, client *Client, err error) {
 	}
 }
 
+// doubt marks the stored registration if it is that of the client, and its user has not come
+// back in time. An authorization server that does not know a client says so to the user only.
+func (g *tokenRequest) doubt(ctx context.Context, client *Client) {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	known := g.registered(ctx)
+	if known == nil || known.ID != client.ID {
+		return
+	}
+	known.Doubtful = true
+	g.keep(ctx, known)
+}
+
+// keep stores a registration. A failure is logged, and does not affect the login.
+func (g *tokenRequest) keep(ctx context.Context, r *registration) {
+	if err := save(ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer}, r); err != nil {
+		g.t.opts.Logger.WarnContext(ctx, "oauth: the registration is not remembered", "error", err)
+	}
+}
+
 // register registers the client.
 func (g *tokenRequest) register(ctx context.Context, how *Registration, redirectURI string) (*Client, error) {
 	as := g.site.as
@@ -137,10 +163,8 @@ func (g *tokenRequest) register(ctx context.Context, how *Registration, redirect
 	case err != nil || r.ID == "":
 		return nil, fmt.Errorf("%w: the registration response of %q is not what RFC 7591 wants", ErrNoClient, as.Issuer)
 	}
-	r.RedirectURIs = []string{redirectURI}
-	if err := save(ctx, g.t.opts.Store, StoreKey{Issuer: as.Issuer}, &r); err != nil {
-		g.t.opts.Logger.WarnContext(ctx, "oauth: the registration is not remembered", "error", err)
-	}
+	r.RedirectURIs, r.Doubtful = []string{redirectURI}, false
+	g.keep(ctx, &r)
 	return r.client(as.Issuer), nil
 }
 
