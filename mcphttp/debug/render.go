@@ -92,7 +92,10 @@ func (p *page) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (p *page) writeJSON(w http.ResponseWriter, status int, v any) {
-	raw, err := json.MarshalIndent(v, "", "  ")
+	raw, err := json.Marshal(v)
+	if err == nil && isPlain(raw) {
+		raw, err = json.MarshalIndent(v, "", "  ")
+	}
 	if err != nil {
 		p.opts.Logger.Warn("debug: a page could not be encoded", "error", err)
 		status, raw = http.StatusInternalServerError, []byte(`{"error":"the page could not be encoded"}`)

@@ -46,7 +46,7 @@ type run struct {
 type question struct {
 	number  int
 	method  string
-	message string
+	message string // of a model: the params, as JSON
 	url     string
 	fields  []field
 	schema  json.RawMessage
@@ -231,7 +231,7 @@ func (r *run) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResul
 
 // sample has the user of the page answer in place of a model.
 func (r *run) sample(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-	raw, err := json.MarshalIndent(p, "", "  ")
+	raw, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}

@@ -107,10 +107,14 @@ func (r *run) model(now time.Time, limit int) *runModel {
 		m.Progress = &progress{r.progress.Progress, r.progress.Total, r.progress.Message}
 	}
 	for _, q := range r.questions {
-		m.Questions = append(m.Questions, questionModel{
+		shown := questionModel{
 			Number: q.number, Method: q.method, Message: cut(q.message, limit), URL: q.url, Schema: q.schema,
 			Fields: q.fields, IsSampling: q.method == mcp.MethodCreateMessage, RunID: r.id,
-		})
+		}
+		if shown.IsSampling {
+			shown.Message = pretty(json.RawMessage(q.message), limit)
+		}
+		m.Questions = append(m.Questions, shown)
 	}
 	if r.err != nil {
 		m.Err, m.Code = cut(withCauses(r.err), limit), mcp.CodeOf(r.err)

@@ -8,12 +8,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// pretty returns JSON in lines, cut to a number of bytes.
+// isPlain reports whether JSON in lines is not much longer than the JSON: each line of a deeply
+// nested array begins with as many spaces as it is deep.
+func isPlain(raw json.RawMessage) bool {
+	const maxDepth, maxSize = 32, 1 << 20
+	return len(raw) <= maxSize && jsonscan.Valid(raw, maxDepth) == nil
+}
+
+// pretty returns JSON in lines if it is plain, cut to a number of bytes.
 func pretty(raw json.RawMessage, limit int) string {
 	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
+	if !isPlain(raw) || json.Indent(&out, raw, "", "  ") != nil {
 		return cut(string(raw), limit)
 	}
 	return cut(out.String(), limit)
