@@ -51,6 +51,11 @@ func TestOutputOfServers(t *testing.T) {
 		"a token of Slack":                "xoxb-12345-" + secret,
 		"JSON with a secret in a program": `const config = { apiKey: "` + secret + `", retries: 3 }`,
 		"JSON in JSON":                    `{"stdout":"{\"client_secret\":\"` + secret + `\"}","exit":0}`,
+		"a passphrase":                    `passphrase: "correct horse, ` + secret + `"`,
+		"a password with a quote":         `DB_PASSWORD="a\"b & ` + secret + `"`,
+		"a password in single quotes":     `{'api_key': 'a "b" ` + secret + `'}`,
+		"JSON in a line of a log":         `level=INFO body="{\"password\":\"a, ` + secret + `\",\"n\":1}"`,
+		"headers in a line of a log":      `level=INFO headers="{\"Authorization\": \"Basic ` + secret + `\"}"`,
 		"JSON in a code block":            "```json\n{\"password\": \"" + secret + "\"}\n```",
 	} {
 		result := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":` + quoted(text) + `}]}}`

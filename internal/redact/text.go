@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// A textRule finds secrets. The two groups of its pattern are what stays before and after the
-// secret. It can match only a text that has one of the marks, in lower case: searching for
-// these takes a hundredth of the time.
+// A textRule finds secrets. The first two groups of its pattern are what stays before and after the
+// secret, and further ones the quote before it, of which there may be several kinds. It can match
+// only a text that has one of the marks, in lower case: searching for these takes a hundredth of the
+// time.
 type textRule struct {
 	marks   []string
 	pattern *regexp.Regexp
@@ -21,11 +22,12 @@ type textRule struct {
 // headers.
 var textRules = []textRule{
 	{[]string{"private key-----"}, regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^-]|-[^-])*(-----END|)`)},
-	{[]string{"authorization"}, regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^\r\n"']+()`)},
-	{[]string{"cookie"}, regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+()`)},
+	{[]string{"authorization"}, regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?)(?:[^\r\n"'\\]|\\+[^\r\n"'\\])+()`)},
+	{[]string{"cookie"}, regexp.MustCompile(`(?i)(\b(?:set-)?cookie\\*["']?\s*[:=]\s*\\*["']?)(?:[^\r\n"'\\]|\\+[^\r\n"'\\])+()`)},
 	{
 		[]string{"passw", "passphrase", "pwd", "secret", "token", "credential", "key"},
-		regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|passphrase|pwd|secret|token|credentials?|(?:api|access|account|private|secret)[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]+()`),
+		regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|passphrase|pwd|secret|token|credentials?|(?:api|access|account|private|secret)[_-]?key)\\*["']?\s*[:=]\s*)()` +
+			`(?:(")(?:[^"\\\r\n]|\\[^\r\n])+|(')(?:[^'\\\r\n]|\\[^\r\n])+|(\\+["'])(?:[^"'\\\r\n]|\\+[^"'\\\r\n])+|(?:[^\s"'&,;\\]|\\+[^\s"'&,;\\])+)`),
 	},
 	{[]string{"://"}, regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)},
 	{[]string{"bearer"}, regexp.MustCompile(`(?i)(\bbearer\s+)[a-z._~+/=-]*[0-9][a-z0-9._~+/=-]*()`)},
@@ -44,7 +46,7 @@ func Text(text string) string {
 	for _, rule := range textRules {
 		hasMark := func(mark string) bool { return strings.Contains(lower, mark) }
 		if slices.ContainsFunc(rule.marks, hasMark) {
-			text = rule.pattern.ReplaceAllString(text, "${1}"+Redacted+"${2}")
+			text = rule.pattern.ReplaceAllString(text, "${1}${3}${4}${5}"+Redacted+"${2}")
 		}
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
