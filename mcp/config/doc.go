@@ -28,7 +28,8 @@
 //   - The servers are below "mcpServers" or, in VS Code, "servers". Comments and trailing
 //     commas are allowed.
 //   - A server is a command, with "args", "env", "envFile" and "cwd", or a URL, with
-//     "headers". The URL is "url", or "serverUrl" (Windsurf), or "httpUrl" (Gemini CLI).
+//     "headers". A command is looked up in the PATH of its environment. The URL is "url", or
+//     "serverUrl" (Windsurf), or "httpUrl" (Gemini CLI).
 //   - "type" is "stdio", "http" (also "streamable-http") or "sse". It may be missing.
 //   - "disabled": true and "enabled": false disable a server; see [Server].Disabled.
 //   - "includeTools", "excludeTools" (Gemini CLI) and "disabledTools" (Windsurf) select tools.

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -83,14 +85,35 @@ func (x *expander) command(ctx context.Context) (transport.Transport, error) {
 	if err = errors.Join(x.err, err); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, args...) //nolint:gosec,noctx // what the file is for; Close ends it
-	cmd.Env = env
+	cmd := exec.Command(lookUp(program, env), args...) //nolint:gosec,noctx // what the file is for; Close ends it
+	cmd.Args[0], cmd.Env = program, env
 	if dir != "" {
 		if cmd.Dir, err = x.path(dir); err != nil {
 			return nil, s.errorf("cwd", "%w", err)
 		}
 	}
 	return mcpstdio.NewCommand(cmd, x.opts.Command), nil
+}
+
+// lookUp returns the file of a program. Hosts look for it in the PATH that the command gets, which a
+// file sets where theirs does not have it. A program that is not there is looked up as usual.
+func lookUp(program string, env []string) string {
+	if program != filepath.Base(program) {
+		return program
+	}
+	for _, pair := range slices.Backward(env) {
+		name, path, _ := strings.Cut(pair, "=")
+		if name != "PATH" && (runtime.GOOS != "windows" || !strings.EqualFold(name, "PATH")) {
+			continue
+		}
+		for _, dir := range filepath.SplitList(path) {
+			if file, err := exec.LookPath(filepath.Join(dir, program)); err == nil && filepath.IsAbs(dir) {
+				return file
+			}
+		}
+		break
+	}
+	return program
 }
 
 // environ returns the environment of the command: of several values of a variable, the last
