@@ -247,3 +247,17 @@ func TestTask(t *testing.T) {
 		}
 	}
 }
+
+// Of an argument with several types, all are shown.
+func TestListTypes(t *testing.T) {
+	isolate(t)
+	mux := mcp.NewMux("types", "v1", nil)
+	mux.Tool("echo", mcp.ToolFunc(func(context.Context, struct {
+		Note *string `json:"note" jsonschema:"What to say."`
+	}) (string, error) {
+		return "", nil
+	}, nil))
+	if got := psi(t, "", "list", serve(t, mux), "echo"); !strings.Contains(got.out, "note  string or null: What to say.\n") {
+		t.Errorf("it lists %q", got.out)
+	}
+}

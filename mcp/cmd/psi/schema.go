@@ -114,7 +114,11 @@ func (f field) describe() string {
 	k := f.keywords()
 	kind := k.kind()
 	if list, ok := k.Type.([]any); ok {
-		kind = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list...)), " or "), "[]")
+		kinds := make([]string, len(list))
+		for i, v := range list {
+			kinds[i] = fmt.Sprint(v)
+		}
+		kind = strings.Join(kinds, " or ")
 	}
 	words := []string{cmp.Or(kind, "any")}
 	if k.Format != "" {
