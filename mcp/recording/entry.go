@@ -62,8 +62,9 @@ type Entry struct {
 	Header map[string]string `json:"header,omitempty"`
 	// Message is the JSON-RPC message, redacted. It is nil if there is a Failure.
 	Message json.RawMessage `json:"message,omitzero"`
-	// Omitted is the size of a message in bytes that was too long to be recorded. Message
-	// then has neither its params nor its result. 0 means that the message is complete.
+	// Omitted is the size of a message in bytes that was too long, or nested too deeply, to be
+	// recorded. Message then has neither its params nor its result. 0 means that the message
+	// is complete.
 	Omitted int `json:"omitted,omitzero"`
 	// Failure is why there is no message, nil if there is one.
 	Failure *Failure `json:"failure,omitzero"`

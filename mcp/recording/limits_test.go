@@ -5,6 +5,7 @@ package recording_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -153,5 +154,25 @@ func TestIgnore(t *testing.T) {
 		if err := recording.Compare(read(t, test[0]), read(t, test[1]), nil); err == nil || err.Error() != test[2] {
 			t.Errorf("got %v, want %s", err, test[2])
 		}
+	}
+}
+
+// A message that is nested too deeply to be redacted is left out, like one that is too long: the
+// rest of the recording can be read.
+func TestTooDeepMessage(t *testing.T) {
+	var file lockedBuffer
+	to := recording.NewRecorder(&file, nil).Transport(mcp.InProcess(newMux()))
+	c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	deep := json.RawMessage(`{"text":` + strings.Repeat("[", 126) + strings.Repeat("]", 126) + `}`)
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: deep}); err == nil {
+		t.Fatal("a call whose arguments are too deep succeeds")
+	}
+	entries := read(t, file.String()).Entries()
+	if sent := entries[len(entries)-2]; sent.Omitted < len(deep) {
+		t.Errorf("the call is recorded as %s", sent.Message)
 	}
 }

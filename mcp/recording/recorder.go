@@ -110,6 +110,9 @@ func (r *Recorder) write(e Entry, m []byte) {
 	if m != nil {
 		e.Message = redact.JSON(m, r.rules)
 	}
+	if len(e.Message) > 0 && e.Message[0] != '{' { // nested too deeply to be redacted
+		e.Omitted, e.Message = len(m), withoutContent(m)
+	}
 	for key, value := range e.Header { // which mirrors an argument, that may be redacted
 		if quoted := jsonscan.AppendString(nil, value); !bytes.Contains(e.Message, quoted[1:len(quoted)-1]) {
 			e.Header[key] = redact.Redacted
