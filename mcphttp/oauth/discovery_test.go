@@ -121,19 +121,21 @@ func TestPageForPeople(t *testing.T) {
 	w.mustPost(w.transport(nil), "", served)
 }
 
-// An error of a server does not mean that it has no metadata.
+// An error of a server, or its wish to be asked later, does not mean that it has no metadata.
 func TestMetadataUnavailable(t *testing.T) {
-	w := newWorld(t)
-	w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
-			rw.WriteHeader(http.StatusServiceUnavailable)
-			return
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests} {
+		w := newWorld(t)
+		w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+				rw.WriteHeader(status)
+				return
+			}
+			w.server.ServeHTTP(rw, r)
+		})
+		w.mustFail(w.transport(nil), oauth.ErrMetadata)
+		if n := w.asked("GET https://mcp.example/authorize") + w.asked("POST https://mcp.example/register"); n != 0 {
+			t.Errorf("%d: fell back to endpoints of 2025-03-26", status)
 		}
-		w.server.ServeHTTP(rw, r)
-	})
-	w.mustFail(w.transport(nil), oauth.ErrMetadata)
-	if w.asked("GET https://mcp.example/authorize") != 0 {
-		t.Error("fell back to endpoints of 2025-03-26")
 	}
 }
 

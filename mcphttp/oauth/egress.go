@@ -222,7 +222,7 @@ func (e *egress) document(ctx context.Context, c *call, into any) error {
 	switch {
 	case err != nil:
 		return err
-	case r.status/100 == 4:
+	case r.status/100 == 4 && r.status != http.StatusTooManyRequests:
 		return fmt.Errorf("%w: %s answered with status %d", errAbsent, c.place(c.url), r.status)
 	case r.status != http.StatusOK:
 		return fmt.Errorf("%w: %s answered with status %d", ErrMetadata, c.place(c.url), r.status)
