@@ -4,6 +4,7 @@
 package oauth
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -37,8 +38,8 @@ type Client struct {
 	// or private_key_jwt. "" means the first of private_key_jwt, client_secret_basic,
 	// client_secret_post and none that the client can use and the server's metadata lists.
 	Method string
-	// Audience is the audience of assertions. "" means the issuer; some servers expect
-	// the URL of the token endpoint.
+	// Audience is the audience of assertions. "" means the issuer or, if it is not known,
+	// the URL of the token endpoint, which some servers expect.
 	Audience string
 
 	dynamic bool // registered by this package
@@ -128,10 +129,7 @@ func (c *Client) assertion(at *endpoint) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	audience := c.Audience
-	if audience == "" {
-		audience = at.issuer
-	}
+	audience := cmp.Or(c.Audience, at.issuer, at.url)
 	now := time.Now()
 	return sign(c.Key.Signer, algorithm, c.Key.ID, (&jose.SignerOptions{}).WithType("JWT"), map[string]any{
 		"iss": c.ID, "sub": c.ID, "aud": audience, "jti": rand.Text(),

@@ -253,6 +253,22 @@ func TestEnterprise(t *testing.T) {
 	}
 }
 
+// Without the issuer of a provider, its token endpoint is the audience of assertions.
+func TestEnterpriseKey(t *testing.T) {
+	w := newWorld(t)
+	asked := w.provider("urn:ietf:params:oauth:token-type:id-jag")
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	grant := &oauth.EnterpriseGrant{
+		Provider: oauth.IdentityProvider{TokenEndpoint: "https://idp.corp/token", Client: oauth.Client{ID: "at-idp", Key: &oauth.Key{Signer: key}}},
+		Subject:  func(context.Context) (oauth.SubjectToken, error) { return oauth.SubjectToken{Token: "id-token"}, nil },
+		Client:   oauth.Client{Issuer: loginURL, ID: "at-as"},
+	}
+	w.mustPost(w.transport(&oauth.Options{Grant: grant}), "", served)
+	if _, claims := verified(t, (*asked)[0].Get("client_assertion"), key.Public()); claims["aud"] != "https://idp.corp/token" {
+		t.Errorf("the audience is %q", claims["aud"])
+	}
+}
+
 // A grant without its function is rejected before anything is sent.
 func TestGrantWithoutFunction(t *testing.T) {
 	for name, grant := range map[string]oauth.Grant{
