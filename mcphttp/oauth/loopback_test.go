@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
@@ -190,5 +191,36 @@ func TestLoopbackFails(t *testing.T) {
 	defer second.Close()
 	if _, err := second.Authorize(ctx, "https://login.example/"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Authorizations that share a port take turns, whatever transport they are for.
+func TestLoopbackPortIsShared(t *testing.T) {
+	free, err := (&oauth.Loopback{}).Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri := free.RedirectURI()
+	free.Close()
+	first, err := (&oauth.Loopback{RedirectURI: uri}).Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := (&oauth.Loopback{RedirectURI: uri}).Open(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second has not waited: %v", err)
+	}
+	waiting := make(chan error)
+	go func() {
+		second, err := (&oauth.Loopback{RedirectURI: uri}).Open(t.Context(), "")
+		if err == nil {
+			err = second.Close()
+		}
+		waiting <- err
+	}()
+	first.Close()
+	if err := <-waiting; err != nil {
+		t.Error(err)
 	}
 }

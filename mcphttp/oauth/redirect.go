@@ -65,7 +65,8 @@ func (f *fixed) Close() error { return nil }
 type Loopback struct {
 	// RedirectURI is the URI to listen at: http, with the host localhost or 127.0.0.1.
 	// Without a port, or with port 0, a free port is used, if possible the registered
-	// one. "" means "http://127.0.0.1/callback".
+	// one. Authorizations of one process with the same port take turns. "" means
+	// "http://127.0.0.1/callback".
 	RedirectURI string
 	// OpenBrowser shows a URL to the user, or prints it. It must not wait for the user.
 	// Nil means [OpenBrowser].
@@ -81,21 +82,33 @@ func (l *Loopback) Open(ctx context.Context, registered string) (Redirect, error
 	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("oauth: Loopback.RedirectURI is %q, want http://127.0.0.1:port/path", l.RedirectURI)
 	}
+	unlock := func() {}
+	if isFixed(u) {
+		if _, unlock, err = ports.Lock(ctx, StoreKey{Resource: u.Port()}); err != nil {
+			return nil, err
+		}
+	}
 	listener, err := l.listen(ctx, u, registered)
 	if err != nil {
+		unlock()
 		return nil, err
 	}
 	bound := *u
 	bound.Host = fmt.Sprintf("%s:%d", u.Hostname(), listener.Addr().(*net.TCPAddr).Port)
 	bound.Path = cmp.Or(u.Path, "/")
-	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, came: make(chan url.Values, 1)}, nil
+	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, unlock: unlock, came: make(chan url.Values, 1)}, nil
 }
+
+// ports has a lock for each fixed port.
+var ports MemoryStore
+
+func isFixed(u *url.URL) bool { return u.Port() != "" && u.Port() != "0" }
 
 // listen listens at the configured port, the registered one, or any.
 func (l *Loopback) listen(ctx context.Context, u *url.URL, registered string) (net.Listener, error) {
 	var config net.ListenConfig
-	if port := u.Port(); port != "" && port != "0" {
-		return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
+	if isFixed(u) {
+		return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", u.Port()))
 	}
 	if b, err := url.Parse(registered); err == nil && b.Scheme == u.Scheme && b.Hostname() == u.Hostname() && b.Path == u.Path && b.Port() != "" {
 		if listener, err := config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", b.Port())); err == nil {
@@ -110,13 +123,17 @@ type loopbackRedirect struct {
 	opts     *Loopback
 	uri      *url.URL
 	listener net.Listener
+	unlock   func() // the port
 	state    string
 	came     chan url.Values
 }
 
 func (w *loopbackRedirect) RedirectURI() string { return w.uri.String() }
 
-func (w *loopbackRedirect) Close() error { return w.listener.Close() }
+func (w *loopbackRedirect) Close() error {
+	defer w.unlock()
+	return w.listener.Close()
+}
 
 // Authorize implements [Redirect].
 func (w *loopbackRedirect) Authorize(ctx context.Context, authorizationURL string) (url.Values, error) {
