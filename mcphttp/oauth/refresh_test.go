@@ -60,6 +60,24 @@ func TestRefreshOutlivesRequest(t *testing.T) {
 	})
 }
 
+// A refresh outlives its transport, too: the next one has its token.
+func TestRefreshOutlivesTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.login.revoke()
+		w.login.token = func(http.ResponseWriter, *http.Request) bool { <-time.After(10 * time.Second); return false }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := post(ctx, rt, "", "hello"); err == nil {
+			t.Fatal("the first request did not end")
+		}
+		rt.Close()
+		w.mustPost(w.transport(nil), "", served)
+		w.wantRefreshes(1)
+		w.wantAuthorizations(1)
+	})
+}
+
 // A token is refreshed before it expires, and the new refresh token is used next.
 func TestRefreshInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -254,7 +254,7 @@ func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*cred
 	if used.Refresh == "" {
 		return t.adopt(ctx, used.site, used), adopted, nil
 	}
-	ctx, unlock, err := lock(ctx, t.opts.Store, t.key(used.Issuer))
+	ctx, unlock, err := t.lock(ctx, used.Issuer)
 	if err != nil {
 		return nil, nothing, fmt.Errorf("oauth: the token is not refreshed, because it cannot be locked: %w", err)
 	}
@@ -274,6 +274,14 @@ func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*cred
 		return cred, adopted, nil // another process has used the refresh token
 	}
 	return nil, nothing, nil
+}
+
+// lock waits for the lock of the token until ctx is done. The context that it returns does not
+// end with ctx, because a refresh token that was used is lost without the response.
+func (t *Transport) lock(ctx context.Context, issuer string) (held context.Context, unlock func(), err error) {
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)()
+	return lock(waiting, t.opts.Store, t.key(issuer))
 }
 
 // isFinal reports whether an error means that a refresh token is no longer valid.

@@ -97,8 +97,9 @@ func (t *Transport) mustBeMade() {
 	made.Check(t != nil && t.end != nil, "oauth: a Transport", "NewTransport")
 }
 
-// Close ends background work, such as a user's authorization. After Close, requests that
-// need a new token fail. Close does not close Options.Base.
+// Close ends background work, such as a user's authorization. A token that is being refreshed
+// is still saved, within a minute. After Close, requests that need a new token fail. Close does
+// not close Options.Base.
 func (t *Transport) Close() error {
 	t.mustBeMade()
 	t.end(errClosed)
