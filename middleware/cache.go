@@ -5,12 +5,14 @@ package middleware
 
 import (
 	"context"
+	"crypto/sha256"
 	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
@@ -23,10 +25,11 @@ type CacheOptions struct {
 }
 
 // A Cache keeps results of a client's requests for as long as the server allows
-// (server/utilities/caching): discovery, lists and resources. Private results are kept per
-// principal and its scopes; requests without a principal share one entry. Results without a TTL, and
-// answers to requests that retry a question, are not kept. It is safe for concurrent use.
-// It must be made by [NewCache].
+// (server/utilities/caching): discovery, lists and resources. They are kept per capabilities
+// that the sender of the request has declared, and private ones per principal and its scopes;
+// requests without a principal share one entry. Results without a TTL, and answers to requests
+// that retry a question, are not kept. It is safe for concurrent use. It must be made by
+// [NewCache].
 //
 // Use its Middleware on one [mcp.Conn] or several: each has results of its own, and all
 // share MaxEntries. Subscribe to changes with [Cache.Changed], so that lists that have
@@ -49,6 +52,7 @@ type cacheKey struct {
 	method  string
 	about   string // cursor or URI
 	private string // viewer, "" if public
+	caps    string // see capabilitiesOf
 	byApp   bool   // requested by a page, which sees other tools than the model
 }
 
@@ -83,7 +87,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		if !ok {
 			return next.ServeMCP(ctx, req)
 		}
-		key := cacheKey{server, req.Method, about, viewOf(ctx, req), appside.Is(ctx)}
+		key := cacheKey{server, req.Method, about, viewOf(ctx, req), capabilitiesOf(req), appside.Is(ctx)}
 		kept, changes := c.get(key)
 		if kept != nil {
 			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
@@ -147,6 +151,17 @@ func cachedBy(req *mcp.Request) (about string, ok bool) {
 		return p.URI, err == nil && p.InputResponses == nil && p.RequestState == nil
 	}
 	return "", false
+}
+
+// capabilitiesOf identifies the capabilities of the sender of a request: a gateway passes on what
+// its callers declare, and a server may hide from some what is of no use to them.
+func capabilitiesOf(req *mcp.Request) string {
+	raw, err := strictjson.Marshal(req.ClientCapabilities())
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return string(sum[:])
 }
 
 // hintsOf returns the cache hints of a result, or nil if such results are not cached.

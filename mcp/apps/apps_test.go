@@ -236,8 +236,8 @@ func TestVisibility(t *testing.T) {
 	})
 }
 
-// What is cached for the model is not what a page gets, and the other way round.
-func TestVisibilityWithCache(t *testing.T) {
+// keepable returns a server whose list of tools may be cached.
+func keepable() *mcp.Mux {
 	mux := airline(nil)
 	mux.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -248,8 +248,17 @@ func TestVisibilityWithCache(t *testing.T) {
 			return res, err
 		})
 	})
-	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
-	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+	return mux
+}
+
+// showsPages is a client that shows pages.
+func showsPages() *mcptest.Client {
+	return &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+}
+
+// What is cached for the model is not what a page gets, and the other way round.
+func TestVisibilityWithCache(t *testing.T) {
+	showsPages().Run(t, keepable(), func(t *testing.T, c *mcp.Conn) {
 		c.Use(middleware.NewCache(nil).Middleware)
 		for range 2 {
 			if got := toolNames(t, apps.AsApp(t.Context()), c); got != "reserve seat_map weather" {
@@ -258,6 +267,26 @@ func TestVisibilityWithCache(t *testing.T) {
 			if got := toolNames(t, t.Context(), c); got != "refund seat_map weather" {
 				t.Error("for the model:", got)
 			}
+		}
+	})
+}
+
+// A gateway with a cache does not show what a server hides from clients without pages.
+func TestHideAppToolsBehindCache(t *testing.T) {
+	mux := keepable()
+	mux.Use(apps.HideAppTools())
+	server := (&mcptest.Client{Options: mcp.ClientOptions{Forward: true}}).Connect(t, mux)
+	server.Use(middleware.NewCache(nil).Middleware)
+	gateway := mcp.NewMux("gateway", "v1.0.0", nil)
+	gateway.Mount("air_", server)
+	showsPages().Run(t, gateway, func(t *testing.T, c *mcp.Conn) {
+		if got := toolNames(t, apps.AsApp(t.Context()), c); got != "air_reserve air_seat_map air_weather" {
+			t.Error("for pages:", got)
+		}
+	})
+	mcptest.Run(t, gateway, func(t *testing.T, c *mcp.Conn) {
+		if got := toolNames(t, t.Context(), c); got != "air_refund air_seat_map air_weather" {
+			t.Error("without pages:", got)
 		}
 	})
 }
