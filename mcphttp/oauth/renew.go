@@ -178,7 +178,10 @@ func (t *Transport) chooseScopes(where *site, used *credential, n *need) []strin
 	var wanted []string
 	switch {
 	case n.stepUp:
-		return scopeSet(used.Wanted, n.scopes)
+		if all := scopeSet(used.Wanted, n.scopes); covers(all, n.scopes) {
+			return all
+		}
+		return scopeSet(n.scopes, used.Wanted) // as many of the old ones as fit
 	case len(n.scopes) > 0 || len(t.opts.Scopes) > 0:
 		wanted = scopeSet(n.scopes, t.opts.Scopes)
 	default:

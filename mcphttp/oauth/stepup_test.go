@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -145,6 +146,23 @@ func TestStepUpNotGranted(t *testing.T) {
 				<-time.After(time.Hour)
 			}
 		})
+	}
+}
+
+// Of more scopes than are requested at once, those that a request needs are among them.
+func TestStepUpBeyondManyScopes(t *testing.T) {
+	w := newWorld(t)
+	var listed []string
+	for i := range 100 {
+		listed = append(listed, fmt.Sprint("scope-", i))
+	}
+	w.server.metadata["scopes_supported"] = listed
+	rt := w.transport(nil)
+	w.mustPost(rt, "scope-99", served)
+	w.mustPost(rt, "another", served)
+	w.wantAuthorizations(2)
+	if n := len(strings.Fields(w.lastScope())); n != 100 {
+		t.Errorf("asked for %d scopes, want 100", n)
 	}
 }
 
