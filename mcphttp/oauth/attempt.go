@@ -184,6 +184,7 @@ func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again
 		return false, nil
 	}
 	if a.renewals++; a.renewals > maxRenewals {
+		t.noteFutile(d.scopes)
 		return false, nil
 	}
 	a.stepUps++

@@ -111,6 +111,31 @@ func TestStepUpLoop(t *testing.T) {
 	})
 }
 
+// Neither do requests that come together.
+func TestStepUpLoopTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.login.lifetime = nil
+		w.receiver = oauth.NewRedirector("https://app.example/callback", w.slowly)
+		w.server.step = func(n int) string { return fmt.Sprintf("scope-%d", n) }
+		rt := w.transport(nil)
+		for range 5 {
+			var group sync.WaitGroup
+			for range 20 {
+				group.Go(func() {
+					if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != "403" {
+						t.Errorf("%q, %v", got, err)
+					}
+				})
+			}
+			group.Wait()
+		}
+		if n := len(w.login.authorizations()); n > 10 {
+			t.Errorf("%d authorizations", n)
+		}
+	})
+}
+
 func TestStepUpLimit(t *testing.T) {
 	for limit, want := range map[int]int{0: 3, 1: 2, -1: 1, 100: 6} {
 		w := newWorld(t)
