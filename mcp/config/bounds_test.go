@@ -89,6 +89,18 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// What looks like a comment, or like a comma before the end, is text within a string.
+func TestNoComments(t *testing.T) {
+	for text, want := range map[string]string{
+		`"https://a // b"`: "https://a // b", `"a /* b */, ]"`: "a /* b */, ]", `"a \"// b"`: `a "// b`, `"a\\" // c`: `a\`, `"a\\\" /* b"`: `a\" /* b`,
+	} {
+		file := parse(t, `{"servers": {"a": {"command": "x", "args": [`+text+"\n,] /* c */}}} // d")
+		if got := file.Servers[0].Args; len(got) != 1 || got[0] != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // The lines of errors are those of the file, comments included.
 func TestLines(t *testing.T) {
 	for _, text := range []string{"{// one\n/* two\n*/ \"servers\": {\n]}", "{\n// two\n// three\n]}"} {
