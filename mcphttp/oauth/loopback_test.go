@@ -220,6 +220,7 @@ func TestLoopbackPortIsShared(t *testing.T) {
 		waiting <- err
 	}()
 	first.Close()
+	first.Close() // does nothing
 	if err := <-waiting; err != nil {
 		t.Error(err)
 	}

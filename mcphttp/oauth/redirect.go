@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os/exec"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -96,7 +97,7 @@ func (l *Loopback) Open(ctx context.Context, registered string) (Redirect, error
 	bound := *u
 	bound.Host = fmt.Sprintf("%s:%d", u.Hostname(), listener.Addr().(*net.TCPAddr).Port)
 	bound.Path = cmp.Or(u.Path, "/")
-	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, unlock: unlock, came: make(chan url.Values, 1)}, nil
+	return &loopbackRedirect{opts: l, uri: &bound, listener: listener, unlock: sync.OnceFunc(unlock), came: make(chan url.Values, 1)}, nil
 }
 
 // ports has a lock for each fixed port.
