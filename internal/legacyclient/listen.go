@@ -4,6 +4,7 @@
 package legacyclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,12 @@ type filter struct {
 
 // A listener is a subscription of the client.
 type listener struct {
-	id       transport.ID
-	accepted filter
+	id transport.ID
+
+	// Guarded by the lock of the session:
+	covered        filter // what it wants and, once it is acknowledged, what was accepted of that
+	isAcknowledged bool
+	early          []transport.Message // updates of resources before that, at most maxURIs and each once
 }
 
 // maxURIs bounds the resources of one subscription.
@@ -45,15 +50,15 @@ func (s *session) listen(ctx context.Context, m *transport.Outgoing) (*transport
 		message := fmt.Sprintf("params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, maxURIs)
 		return errorResponse(m.ID, &transport.Error{Code: codeInvalidParams, Message: message}), nil
 	}
+	l := &listener{id: m.ID, covered: wanted}
+	s.addListener(l) // the server may send an update before it responds to resources/subscribe
+	defer s.removeListener(l)
 	accepted, err := s.accept(ctx, wanted)
 	defer s.unsubscribeLater(ctx, accepted.URIs)
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{m.ID, accepted}
-	s.addListener(l)
-	defer s.removeListener(l)
-	s.tell(l, noteAcknowledged, json.RawMessage(`{"notifications":`+string(strictjson.MustMarshal(&accepted))+`}`))
+	s.acknowledge(l, accepted)
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -123,15 +128,33 @@ func (s *session) removeListener(l *listener) {
 	delete(s.listeners, l.id)
 }
 
+// acknowledge begins a subscription, with the updates of resources that came too early.
+func (s *session) acknowledge(l *listener, accepted filter) {
+	s.tell(l, noteAcknowledged, json.RawMessage(`{"notifications":`+string(strictjson.MustMarshal(&accepted))+`}`))
+	s.mu.Lock()
+	early := l.early
+	l.covered, l.isAcknowledged, l.early = accepted, true, nil
+	s.mu.Unlock()
+	for _, m := range early {
+		if accepted.covers(m.Method, text(jsonscan.Member(m.Params, "uri"))) {
+			s.tell(l, m.Method, m.Params)
+		}
+	}
+}
+
 // announce passes a notification to the subscriptions that it belongs to, and reports
-// whether there are any.
+// whether one of them has begun.
 func (s *session) announce(m transport.Message) bool {
 	uri := text(jsonscan.Member(m.Params, "uri"))
 	s.mu.Lock()
 	var concerned []*listener
 	for _, l := range s.listeners {
-		if l.accepted.covers(m.Method, uri) {
+		switch {
+		case !l.covered.covers(m.Method, uri):
+		case l.isAcknowledged:
 			concerned = append(concerned, l)
+		case m.Method == noteUpdated:
+			l.keep(m)
 		}
 	}
 	s.mu.Unlock()
@@ -139,6 +162,16 @@ func (s *session) announce(m transport.Message) bool {
 		s.tell(l, m.Method, m.Params)
 	}
 	return len(concerned) > 0
+}
+
+// keep keeps an update for the time when the subscription is acknowledged.
+func (l *listener) keep(m transport.Message) {
+	isSame := func(other transport.Message) bool {
+		return other.Method == m.Method && bytes.Equal(other.Params, m.Params)
+	}
+	if len(l.early) < maxURIs && !slices.ContainsFunc(l.early, isSame) {
+		l.early = append(l.early, m)
+	}
 }
 
 // tell delivers a notification on a subscription. Params may be nil.

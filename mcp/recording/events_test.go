@@ -221,3 +221,33 @@ type noServer struct{}
 func (noServer) Connect(context.Context, transport.Receiver) (transport.Conn, error) {
 	return nil, errors.New("there is no server")
 }
+
+// An update that a server of the legacy era sends before its response to resources/subscribe is
+// not lost.
+func TestUpdateWhileSubscribing(t *testing.T) {
+	const recorded = `{"time":"2026-11-23T00:00:00Z","direction":"to-server","era":"legacy","session":"1","message":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"v1"}}}}
+{"time":"2026-11-23T00:00:00Z","direction":"to-client","era":"legacy","session":"1","message":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"v1"}}}}
+{"time":"2026-11-23T00:00:00Z","direction":"to-server","era":"legacy","session":"1","message":{"jsonrpc":"2.0","method":"notifications/initialized"}}
+{"time":"2026-11-23T00:00:00Z","direction":"to-server","era":"legacy","session":"1","message":{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a://b"}}}
+{"time":"2026-11-23T00:00:00Z","direction":"to-client","era":"legacy","session":"1","message":{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://b"}}}
+{"time":"2026-11-23T00:00:00Z","direction":"to-client","era":"legacy","session":"1","message":{"jsonrpc":"2.0","id":2,"result":{}}}
+`
+	synctest.Test(t, func(t *testing.T) {
+		server := recording.NewReplay(read(t, recorded), &recording.ReplayOptions{AnyOrder: true}).Transport()
+		c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: "2025-11-25"}).Connect(t.Context(), server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		changes := make(chan mcp.Change, 10)
+		sub, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"a://b"}}, func(m mcp.Change) { changes <- m })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		synctest.Wait()
+		if len(changes) != 1 {
+			t.Errorf("%d changes, want 1", len(changes))
+		}
+	})
+}
