@@ -300,3 +300,41 @@ func TestServeListenerWaits(t *testing.T) {
 		conn.Close()
 	})
 }
+
+// A request can still be cancelled while the server waits for it to end.
+func TestCancelledWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered, cause := make(chan struct{}), make(chan error, 1)
+		mux := mcp.NewMux("slow", "v1", nil)
+		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			close(entered)
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return "", nil
+		}, nil))
+		l := memnet.Listen()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			stream := &mcpstdio.StreamOptions{Logger: quietStream().Logger, DrainTimeout: time.Hour}
+			ended <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: stream})
+		}()
+		conn, err := l.Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(conn, request(1, "tools/call", `"name":"slow","arguments":{},`))
+		<-entered
+		stop()
+		synctest.Wait()
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"slow"}}`) // does nothing
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
+		began := time.Now()
+		cancelled, ok := errors.AsType[*mcp.CancelError](<-cause)
+		if !ok || cancelled.Reason != "enough" || time.Since(began) > time.Second {
+			t.Errorf("the handler ended after %v: %v", time.Since(began), cancelled)
+		}
+		soon(t, ended, "ServeListener")
+		conn.Close()
+	})
+}
