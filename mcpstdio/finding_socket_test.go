@@ -327,7 +327,7 @@ func TestCancelledWhileDraining(t *testing.T) {
 		<-entered
 		stop()
 		synctest.Wait()
-		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"slow"}}`) // does nothing
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/other","params":{"requestId":1,"reason":"none"}}`)
 		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
 		began := time.Now()
 		cancelled, ok := errors.AsType[*mcp.CancelError](<-cause)
