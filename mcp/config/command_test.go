@@ -48,3 +48,11 @@ func TestProgramInPathOfServer(t *testing.T) {
 		t.Error("a program was started that is nowhere")
 	}
 }
+
+// A variable of Windows has parentheses in its name.
+func TestVariableOfWindows(t *testing.T) {
+	s := &config.Server{URL: "https://example.com/${env:ProgramFiles(x86)}/${ProgramFiles(x86)}"}
+	if _, err := s.Transport(t.Context(), &config.Options{LookupEnv: vars("ProgramFiles(x86)=C:")}); err != nil {
+		t.Error(err)
+	}
+}

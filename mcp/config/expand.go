@@ -18,8 +18,8 @@ import (
 // variable matches a variable: what is between the braces.
 var variable = regexp.MustCompile(`\$\{([^{}]*)\}`)
 
-// variableName matches the name of a variable of the environment.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// variableName matches the name of a variable of the environment, such as ProgramFiles(x86) of Windows.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\(x86\))?$`)
 
 // An expander replaces the variables in the members of a server.
 type expander struct {
