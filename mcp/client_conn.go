@@ -217,8 +217,9 @@ func (c *Conn) ServerInfo() *Implementation {
 	return &info
 }
 
-// Close closes the connection. Pending calls fail with [ErrClosed]. Close returns within
-// a bound of the transport and may be called by the client's functions.
+// Close closes the connection. Pending calls fail with [ErrClosed], and notifications that
+// still wait for the client's functions are dropped. Close returns within a bound of the
+// transport and may be called by the client's functions.
 func (c *Conn) Close() error {
 	c.mustBeMade()
 	var err error
