@@ -19,8 +19,8 @@ import (
 // may have thousands. 8 KB are enough for what comes before, initialize included, and 4 KB for
 // the goroutine of net/http that waits for the end of the connection.
 func TestStacksOfStreams(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector needs larger stacks")
+	if raceEnabled || runtime.GOARCH != "amd64" {
+		t.Skip("frames are larger with the race detector, and may be with another processor")
 	}
 	l := listen(t, newHandler(t, adder(), nil))
 	openStream(t, l) // what happens once needs more
