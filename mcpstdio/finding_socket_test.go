@@ -265,31 +265,40 @@ func TestFindingW18Silence(t *testing.T) {
 	}
 }
 
+// drain serves a connection whose one request is served by slow, and stops the server while
+// that runs. What ServeListener returns comes on ended.
+func drain(t *testing.T, slow func(ctx context.Context)) (conn net.Conn, ended <-chan error) {
+	t.Helper()
+	entered, returned := make(chan struct{}), make(chan error, 1)
+	mux := mcp.NewMux("slow", "v1", nil)
+	mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		close(entered)
+		slow(ctx)
+		return "done", nil
+	}, nil))
+	l := memnet.Listen()
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		stream := &mcpstdio.StreamOptions{Logger: quietStream().Logger, DrainTimeout: time.Hour}
+		returned <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: stream})
+	}()
+	conn, err := l.Dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(conn, request(1, "tools/call", `"name":"slow","arguments":{},`))
+	<-entered
+	stop()
+	synctest.Wait()
+	return conn, returned
+}
+
 // ServeListener returns when what it has begun has ended, so that a program may close what its
 // handlers use.
 func TestServeListenerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		entered, release := make(chan struct{}), make(chan struct{})
-		mux := mcp.NewMux("slow", "v1", nil)
-		mux.Tool("slow", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
-			close(entered)
-			<-release
-			return "done", nil
-		}, nil))
-		l := memnet.Listen()
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: quietStream()})
-		}()
-		conn, err := l.Dial(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintln(conn, request(1, "tools/call", `"name":"slow","arguments":{},`))
-		<-entered
-		stop()
-		synctest.Wait()
+		release := make(chan struct{})
+		conn, ended := drain(t, func(context.Context) { <-release })
 		select {
 		case err := <-ended:
 			t.Errorf("it returned %v before its handler", err)
@@ -304,32 +313,14 @@ func TestServeListenerWaits(t *testing.T) {
 // A request can still be cancelled while the server waits for it to end.
 func TestCancelledWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		entered, cause := make(chan struct{}), make(chan error, 1)
-		mux := mcp.NewMux("slow", "v1", nil)
-		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-			close(entered)
+		cause := make(chan error, 1)
+		conn, ended := drain(t, func(ctx context.Context) {
 			<-ctx.Done()
 			cause <- context.Cause(ctx)
-			return "", nil
-		}, nil))
-		l := memnet.Listen()
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			stream := &mcpstdio.StreamOptions{Logger: quietStream().Logger, DrainTimeout: time.Hour}
-			ended <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: stream})
-		}()
-		conn, err := l.Dial(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintln(conn, request(1, "tools/call", `"name":"slow","arguments":{},`))
-		<-entered
-		stop()
-		synctest.Wait()
+		})
+		began := time.Now()
 		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/other","params":{"requestId":1,"reason":"none"}}`)
 		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
-		began := time.Now()
 		cancelled, ok := errors.AsType[*mcp.CancelError](<-cause)
 		if !ok || cancelled.Reason != "enough" || time.Since(began) > time.Second {
 			t.Errorf("the handler ended after %v: %v", time.Since(began), cancelled)
