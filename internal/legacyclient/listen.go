@@ -31,9 +31,9 @@ type listener struct {
 	id transport.ID
 
 	// Guarded by the lock of the session:
-	covered        filter // what it wants and, once it is acknowledged, what was accepted of that
+	covered        filter // the resources that it wants and then, before it is acknowledged, what was accepted
 	isAcknowledged bool
-	early          []transport.Message // updates of resources before that, at most maxURIs and each once
+	early          []transport.Message // changes before that, at most maxURIs and each once
 }
 
 // maxURIs bounds the resources of one subscription.
@@ -50,7 +50,7 @@ func (s *session) listen(ctx context.Context, m *transport.Outgoing) (*transport
 		message := fmt.Sprintf("params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, maxURIs)
 		return errorResponse(m.ID, &transport.Error{Code: codeInvalidParams, Message: message}), nil
 	}
-	l := &listener{id: m.ID, covered: wanted}
+	l := &listener{id: m.ID, covered: filter{URIs: wanted.URIs}}
 	s.addListener(l) // the server may send an update before it responds to resources/subscribe
 	defer s.removeListener(l)
 	accepted, err := s.accept(ctx, wanted)
@@ -128,12 +128,16 @@ func (s *session) removeListener(l *listener) {
 	delete(s.listeners, l.id)
 }
 
-// acknowledge begins a subscription, with the updates of resources that came too early.
+// acknowledge begins a subscription, with the changes that came too early. The client may have
+// caused some of them since it has the acknowledgement.
 func (s *session) acknowledge(l *listener, accepted filter) {
+	s.mu.Lock()
+	l.covered = accepted
+	s.mu.Unlock()
 	s.tell(l, noteAcknowledged, json.RawMessage(`{"notifications":`+string(strictjson.MustMarshal(&accepted))+`}`))
 	s.mu.Lock()
 	early := l.early
-	l.covered, l.isAcknowledged, l.early = accepted, true, nil
+	l.isAcknowledged, l.early = true, nil
 	s.mu.Unlock()
 	for _, m := range early {
 		if accepted.covers(m.Method, text(jsonscan.Member(m.Params, "uri"))) {
@@ -153,7 +157,7 @@ func (s *session) announce(m transport.Message) bool {
 		case !l.covered.covers(m.Method, uri):
 		case l.isAcknowledged:
 			concerned = append(concerned, l)
-		case m.Method == noteUpdated:
+		default:
 			l.keep(m)
 		}
 	}
@@ -164,7 +168,7 @@ func (s *session) announce(m transport.Message) bool {
 	return len(concerned) > 0
 }
 
-// keep keeps an update for the time when the subscription is acknowledged.
+// keep keeps a change for the time when the subscription is acknowledged.
 func (l *listener) keep(m transport.Message) {
 	isSame := func(other transport.Message) bool {
 		return other.Method == m.Method && bytes.Equal(other.Params, m.Params)
