@@ -142,14 +142,17 @@ func (s *session) acknowledge(l *listener, accepted filter) {
 	for _, m := range early {
 		if accepted.covers(m.Method, text(jsonscan.Member(m.Params, "uri"))) {
 			s.tell(l, m.Method, m.Params)
+		} else {
+			s.conn.deliver(m, transport.ID{})
 		}
 	}
 }
 
 // announce passes a notification to the subscriptions that it belongs to, and reports
-// whether one of them has begun.
+// whether there are any.
 func (s *session) announce(m transport.Message) bool {
 	uri := text(jsonscan.Member(m.Params, "uri"))
+	kept := false
 	s.mu.Lock()
 	var concerned []*listener
 	for _, l := range s.listeners {
@@ -157,25 +160,31 @@ func (s *session) announce(m transport.Message) bool {
 		case !l.covered.covers(m.Method, uri):
 		case l.isAcknowledged:
 			concerned = append(concerned, l)
-		default:
-			l.keep(m)
+		case l.keep(m):
+			kept = true
 		}
 	}
 	s.mu.Unlock()
 	for _, l := range concerned {
 		s.tell(l, m.Method, m.Params)
 	}
-	return len(concerned) > 0
+	return kept || len(concerned) > 0
 }
 
-// keep keeps a change for the time when the subscription is acknowledged.
-func (l *listener) keep(m transport.Message) {
+// keep keeps a change for the time when the subscription is acknowledged, and reports
+// whether there was room for it.
+func (l *listener) keep(m transport.Message) bool {
 	isSame := func(other transport.Message) bool {
 		return other.Method == m.Method && bytes.Equal(other.Params, m.Params)
 	}
-	if len(l.early) < maxURIs && !slices.ContainsFunc(l.early, isSame) {
+	switch {
+	case slices.ContainsFunc(l.early, isSame):
+	case len(l.early) < maxURIs:
 		l.early = append(l.early, m)
+	default:
+		return false
 	}
+	return true
 }
 
 // tell delivers a notification on a subscription. Params may be nil.
