@@ -147,7 +147,7 @@ func (in *inferrer) schema(t reflect.Type, p path) (*invopop.Schema, error) {
 	if in.open[t] || in.names[t] != "" {
 		return in.reference(t), nil
 	}
-	in.open[t] = true
+	in.open[t] = t.Name() != "" // every cycle has a type with a name: the definition gets that
 	s, err := in.expand(t, p)
 	delete(in.open, t)
 	if err != nil {

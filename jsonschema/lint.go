@@ -187,7 +187,7 @@ func (l *linter) node(pointer string, schema any) {
 		l.reportf(pointer+"/enum", RuleNullInEnum, `an enum must not contain null; use "anyOf" with {"type":"null"}`)
 	}
 	if len(types) == 2 && slices.Contains(types, "null") {
-		l.reportf(pointer+"/type", RuleNullable, "a type that allows null; add omitzero to the field, so that nil is left out")
+		l.reportf(pointer+"/type", RuleNullable, "a type that allows null; add omitzero to the field, so that nil is left out, or list values instead of pointers")
 	}
 	l.members(pointer, obj)
 }

@@ -257,6 +257,11 @@ var golden = []struct {
 		P *jsonv1.RawMessage
 	}]()},
 	{name: "recursive", typ: reflect.TypeFor[node]()},
+	{name: "recursive-elements", typ: reflect.TypeFor[struct {
+		Trees []tree             `json:"trees"`
+		Nodes []*node            `json:"nodes"`
+		Named map[string][]*node `json:"named"`
+	}]()},
 	{name: "recursive-inner", typ: reflect.TypeFor[struct {
 		A *node `json:"a"`
 		B node  `json:"b"`

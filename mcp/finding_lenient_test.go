@@ -99,13 +99,16 @@ func TestFindingI10NullableOutputs(t *testing.T) {
 		var log bytes.Buffer
 		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{NoLint: off, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		mux.Tool("t", mcp.ToolFunc(func(context.Context, none) (out struct {
-			Note *string `json:"note"`
+			Note  *string   `json:"note"`
+			Notes []*string `json:"notes"`
 		}, err error) {
 			return out, nil
 		}, nil))
-		const want = `schema=OutputSchema profile=inspector at=/properties/note/type finding="a type that allows null; add omitzero`
-		if warned := strings.Contains(log.String(), want); warned == off {
-			t.Errorf("NoLint is %t, and the log is %q", off, &log)
+		for _, at := range []string{"/properties/note/type", "/properties/notes/items/type"} {
+			want := `schema=OutputSchema profile=inspector at=` + at + ` finding="a type that allows null; add omitzero to the field, so that nil is left out, or list values instead of pointers"`
+			if warned := strings.Contains(log.String(), want); warned == off {
+				t.Errorf("NoLint is %t, and the log is %q", off, &log)
+			}
 		}
 	}
 }
