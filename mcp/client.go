@@ -76,9 +76,9 @@ type ClientOptions struct {
 	// They end with [ErrTooManyPages] then. 0 means 1000; a negative value means no bound.
 	MaxPages int
 
-	// Log is called for log messages, Notification for other notifications that belong
-	// neither to a call nor to a subscription made with [Conn.Listen]. Calls do not
-	// overlap. The functions may use the connection.
+	// Log is called for log messages for which [WithLog] has no function, Notification for
+	// other notifications that belong neither to a call nor to a subscription made with
+	// [Conn.Listen]. Calls do not overlap. The functions may use the connection.
 	Log          func(ctx context.Context, c *Conn, p *LoggingMessageParams)
 	Notification func(ctx context.Context, c *Conn, note *Request)
 

@@ -69,6 +69,7 @@ func newConn(c *Client) *Conn {
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
 	conn.notes = newNoteQueue(conn)
+	conn.notes.held = true // until Connect returns
 	conn.sender = HandlerFunc(conn.sendAndAnswer)
 	for _, x := range slices.Backward(c.opts.Extensions) {
 		conn.sender = x.Middleware(conn)(conn.sender)

@@ -15,11 +15,10 @@ const (
 	maxNoteBytes = 16 << 20
 )
 
-// newNoteQueue returns the queue for calls of the client's functions. It is held until
-// Connect returns.
+// newNoteQueue returns a queue for calls of the client's functions.
 func newNoteQueue(c *Conn) *serialQueue {
 	q := newSerialQueue(maxNotes, c.logPanic)
-	q.maxBytes, q.held = maxNoteBytes, true
+	q.maxBytes = maxNoteBytes
 	q.onDrop = func() {
 		c.client.opts.Logger.Warn("mcp: notifications are dropped: the client's functions are too slow", "waiting", maxNotes, "bytes", maxNoteBytes)
 	}
@@ -78,54 +77,5 @@ func (c *Conn) callFunction(note *Request) {
 		}
 	case o.Notification != nil:
 		o.Notification(c.ctx, c, note)
-	}
-}
-
-// receiveLog passes a log message to the listener of the call that it is about, and reports
-// whether the client's own function need not be called. If the stream and the message do
-// not name the call, the message is passed on only if it can be about one call alone.
-func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
-	var p LoggingMessageParams
-	if note.Decode(&p) != nil {
-		return false
-	}
-	own := c.client.opts.LogLevel
-	if about.IsZero() {
-		_ = p.Meta.Get(MetaProgressToken, &about)
-	}
-	if id, err := c.inFlight.Attribute(about); err == nil {
-		if l := c.listenerOf(id); l != nil && l.log != nil {
-			l.queue.add(0, func() { l.log(&p) })
-			handled = own == ""
-		}
-	}
-	return handled || !p.Level.reaches(own)
-}
-
-// reaches reports whether a message of level l is to be sent to a peer that wants messages
-// from level lowest on. It is true if one of the levels is unknown.
-func (l LoggingLevel) reaches(lowest LoggingLevel) bool {
-	level, ok := l.Level()
-	bound, bounded := lowest.Level()
-	return !ok || !bounded || level >= bound
-}
-
-// notifyLog passes a log message on to the sender of the request, if it wants messages of
-// that level.
-func (r *Request) notifyLog(ctx context.Context, p *LoggingMessageParams) {
-	if r.LogLevel() == "" || !p.Level.reaches(r.LogLevel()) {
-		return
-	}
-	params := *p
-	params.Meta = withoutKey(p.Meta, MetaProgressToken)
-	r.addProgressToken(&params)
-	_ = r.Notify(ctx, NotificationMessage, &params) // the sender may not listen
-}
-
-// addProgressToken adds the progress token of the request, if it has one, to a log message.
-// Where all calls share a stream, nothing else says which call a message is about.
-func (r *Request) addProgressToken(p *LoggingMessageParams) {
-	if token := r.ProgressToken(); !token.IsZero() {
-		p.Meta.Set(MetaProgressToken, token)
 	}
 }

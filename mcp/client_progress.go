@@ -21,26 +21,21 @@ func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Conte
 type callListener struct {
 	progress func(*ProgressParams)       // nil if only the clock needs progress
 	log      func(*LoggingMessageParams) // nil if no log messages are wanted
+	ownsLog  bool                        // log is called instead of ClientOptions.Log
 	clock    *callclock.Clock            // nil if the call has no timeout
 	queue    *serialQueue                // calls progress and log
 }
 
-// maxProgress is how many notifications of a call may wait. The newest are kept.
-const maxProgress = 256
-
 // listenTo adds a listener for a call whose progress or log messages are wanted: by the
-// caller ([WithProgress]), by the sender of a request that is forwarded, or by the clock.
-// It returns the progress token of the call, which is zero if there is no listener. Stop
-// removes the listener and waits for its functions.
+// caller ([WithProgress], [WithLog]), by the sender of a request that is forwarded, or by the
+// clock. It returns the progress token of the call, which is zero if there is no listener.
+// Stop removes the listener and waits for its functions.
 func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
-	progress, clock, wantsLog := progressOf(ctx, req), callclock.FromContext(ctx), req.LogLevel() != ""
-	if progress == nil && clock == nil && !wantsLog {
+	progress, clock, log := progressOf(ctx, req), callclock.FromContext(ctx), c.logListener(ctx, req)
+	if progress == nil && clock == nil && log == nil {
 		return ID{}, func() {}
 	}
-	l := &callListener{progress: progress, clock: clock, queue: newSerialQueue(maxProgress, c.logPanic)}
-	if wantsLog {
-		l.log = func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
-	}
+	l := &callListener{progress: progress, log: log, ownsLog: callLogOf(ctx).fn != nil, clock: clock, queue: newNoteQueue(c)}
 	l.queue.dropOldest = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +48,7 @@ func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, sto
 	}
 }
 
-// progressOf returns the function for the progress of a request, nil if nobody wants it.
+// progressOf returns the function for the progress of a request, nil if it is not wanted.
 func progressOf(ctx context.Context, req *Request) func(*ProgressParams) {
 	if fn, ok := ctx.Value(progressKey{}).(func(*ProgressParams)); ok {
 		return fn
@@ -78,7 +73,7 @@ func (c *Conn) receiveProgress(note *Request) {
 		l.clock.Reset()
 	}
 	if l.progress != nil {
-		l.queue.add(0, func() { l.progress(p) })
+		l.queue.add(len(note.Params()), func() { l.progress(p) })
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 func (c *Conn) discover(ctx context.Context) error {
 	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
-	r, err := c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{}))
+	r, err := c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
 		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})
-		r, err = c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{})) // some servers refuse the first attempt of every client
+		r, err = c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{})) // some servers refuse the first attempt of every client
 	}
 	switch {
 	case err != nil:
@@ -60,7 +60,7 @@ func decodeDiscovery(result json.RawMessage) (*DiscoverResult, error) {
 func (c *Conn) ping(ctx context.Context) error {
 	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
-	_, err := c.wire.Call(ctx, c.envelope(c.nextID(), req, ID{}))
+	_, err := c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	return err
 }
 
@@ -90,15 +90,15 @@ func (c *Conn) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	id := c.nextID()
 	token, stop := c.listenTo(ctx, req, id)
 	defer stop()
-	res, err := c.roundTrip(ctx, req, c.envelope(id, req, token))
+	res, err := c.roundTrip(ctx, req, c.envelope(ctx, id, req, token))
 	if r, ok := res.(*ListToolsResult); ok {
 		r.Tools = c.tools.addPage(r.Tools, c.client.opts.Logger)
 	}
 	return res, err
 }
 
-func (c *Conn) envelope(id ID, req *Request, token ID) *transport.Outgoing {
-	env := &transport.Outgoing{ID: id, Method: req.Method, Version: LatestVersion, Body: c.encode(id, req, token)}
+func (c *Conn) envelope(ctx context.Context, id ID, req *Request, token ID) *transport.Outgoing {
+	env := &transport.Outgoing{ID: id, Method: req.Method, Version: LatestVersion, Body: c.encode(id, req, token, c.logLevel(ctx, req))}
 	if isNamed(req.Method) {
 		env.Name = req.Name()
 	}
@@ -110,7 +110,7 @@ func (c *Conn) envelope(id ID, req *Request, token ID) *transport.Outgoing {
 
 // encode encodes a request with the metadata of this hop. Other members of its _meta and of
 // its params are passed on unchanged.
-func (c *Conn) encode(id ID, req *Request, token ID) []byte {
+func (c *Conn) encode(id ID, req *Request, token ID, level LoggingLevel) []byte {
 	body := make([]byte, 0, len(req.Params())+512)
 	body = transport.AppendHead(body, id)
 	body = append(body, `,"method":`...)
@@ -119,7 +119,7 @@ func (c *Conn) encode(id ID, req *Request, token ID) []byte {
 	body = jsonscan.AppendString(jsonscan.AppendKey(body, MetaProtocolVersion), LatestVersion)
 	body = append(jsonscan.AppendKey(body, MetaClientCapabilities), c.capabilities(req)...)
 	body = append(jsonscan.AppendKey(body, MetaClientInfo), c.client.infoJSON...)
-	if level := c.logLevel(req); level != "" {
+	if level != "" {
 		body = jsonscan.AppendString(jsonscan.AppendKey(body, MetaLogLevel), string(level))
 	}
 	if !token.IsZero() {
@@ -173,13 +173,6 @@ func (c *Conn) forwardable(req *Request) json.RawMessage {
 		forwarded.declare(x)
 	}
 	return mustMarshal(&forwarded)
-}
-
-func (c *Conn) logLevel(req *Request) LoggingLevel {
-	if level := req.LogLevel(); level != "" {
-		return level
-	}
-	return c.client.opts.LogLevel
 }
 
 // shortSubscription is the duration below which a subscription counts as a failure. Failures
@@ -236,7 +229,7 @@ func (c *Conn) subscribe(ctx context.Context, req *Request, again bool) (*forwar
 	)
 	go func() {
 		defer close(ended)
-		r, err = c.wire.Call(call, c.envelope(id, req, ID{}))
+		r, err = c.wire.Call(call, c.envelope(ctx, id, req, ID{}))
 	}()
 	for {
 		select {

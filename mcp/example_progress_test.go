@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A tool says how far it is to whoever wants to know, and nothing to others.
+// A tool says how far it is to callers that want to know, and nothing to others.
 func ExampleProgress() {
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, in struct {
@@ -52,22 +52,20 @@ func ExampleClientLogger() {
 		return "done", nil
 	}, nil))
 	ctx := context.Background()
-	logged := make(chan *mcp.LoggingMessageParams, 10)
-	conn, err := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		LogLevel: mcp.LoggingLevelInfo,
-		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
-	}).Connect(ctx, mcp.InProcess(mux))
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer conn.Close()
-	fmt.Println(mcp.Call[string](ctx, conn, "import", nil))
-	p := <-logged
-	fmt.Println(p.Level, p.Data)
+
+	logged := mcp.WithLog(ctx, mcp.LoggingLevelInfo, func(p *mcp.LoggingMessageParams) {
+		fmt.Println(p.Level, p.Data)
+	})
+	fmt.Println(mcp.Call[string](logged, conn, "import", nil))
 	// Output:
-	// done <nil>
 	// warning map[line:17 msg:skipped]
+	// done <nil>
 }
 
 // A loop that logs much is heard once a minute.

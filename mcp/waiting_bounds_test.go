@@ -263,11 +263,11 @@ func TestDroppedNotificationsAreLoggedOnce(t *testing.T) {
 	})
 }
 
-// Of the progress that waits because a function is slow, the newest 256 notifications are
+// Of the progress that waits because a function is slow, the newest 4096 notifications are
 // kept, and the function is called with nothing after the call has returned.
 func TestProgressThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const all = 300
+		const all = 5000
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 			for n := range all {
@@ -295,8 +295,8 @@ func TestProgressThatWaits(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if n := len(got); n != 257 || got[0] != 1 || got[1] != all-255 || got[n-1] != all {
-			t.Errorf("%d notifications: %v", len(got), got)
+		if n := len(got); n != 4097 || got[0] != 1 || got[1] != all-4095 || got[n-1] != all {
+			t.Errorf("%d notifications: %v…", len(got), got[:2])
 		}
 	})
 }

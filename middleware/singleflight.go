@@ -60,7 +60,7 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 		return nil, err
 	}
 	key := flightKey{req.Method, req.Version(), viewOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{}), appside.Is(ctx)}
-	shared, err := s.group.Do(mcp.WithProgress(ctx, nil), key, func(ctx context.Context) (*sharedResult, error) {
+	shared, err := s.group.Do(mcp.WithLog(mcp.WithProgress(ctx, nil), "", nil), key, func(ctx context.Context) (*sharedResult, error) {
 		res, err := s.next.ServeMCP(ctx, copied)
 		return &sharedResult{res: res}, err
 	})

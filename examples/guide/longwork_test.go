@@ -55,6 +55,28 @@ func Example_progress() {
 	// indexed 2 files <nil>
 }
 
+func Example_log() {
+	mux := mcp.NewMux("index", "v1.0.0", nil)
+	mux.Tool("verify", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		mcp.ClientLogger(ctx).Warn("skipped")
+		return "verified", nil
+	}, nil))
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	ctx = mcp.WithLog(ctx, mcp.LoggingLevelInfo, func(p *mcp.LoggingMessageParams) {
+		fmt.Println(p.Level, p.Data)
+	})
+	fmt.Println(mcp.Call[string](ctx, conn, "verify", nil))
+	// Output:
+	// warning map[msg:skipped]
+	// verified <nil>
+}
+
 // A tool that may become a task, called by a client that knows tasks and by one that does not.
 func Example_tasks() {
 	mux := mcp.NewMux("index", "v1.0.0", nil)

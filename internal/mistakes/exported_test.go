@@ -110,7 +110,7 @@ var exportedFuncs = []any{
 	mcp.NewMiddleware, mcp.NewMux, mcp.NewRateLimitedError, mcp.NewRequest, mcp.NewResourceNotFoundError, mcp.NewUnknownNameError,
 	mcp.Once[none], mcp.PrincipalFromContext, mcp.Progress, mcp.PromptFunc[none, none], mcp.RequestFromContext,
 	mcp.ResourceFunc[none, none], mcp.RetryAfter, mcp.Roots, mcp.RootsQuestion, mcp.Sample, mcp.SampleQuestion,
-	mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcptrace.WithClientTrace, mcp.WithProgress,
+	mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcptrace.WithClientTrace, mcp.WithLog, mcp.WithProgress,
 	mcphttp.CORS, mcphttp.CloseStream, mcphttp.NewHandler, mcphttp.NewRouter, mcphttp.NewSSEHandler, mcphttp.NewSSETransport,
 	mcphttp.NewTransport, mcphttp.PrincipalFromContext, mcphttp.RequestFromContext, mcphttp.WithChallenge, mcphttp.WithPrincipal,
 	config.Load, config.Locations, config.Parse,

@@ -47,7 +47,7 @@ Tides, 2 pages
 		if err != nil {
 			return err
 		}
-		res, err := conn.CallTool(mcp.WithProgress(ctx, e.term.progress), params)
+		res, err := conn.CallTool(e.term.watching(ctx), params)
 		if err != nil {
 			return err
 		}

@@ -123,7 +123,8 @@ func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mc
 func (e *env) newClient(opts *mcp.ClientOptions) *mcp.Client {
 	o := *opts
 	o.Version, o.CallTimeout, o.Logger = e.client.protocol, e.client.timeout, e.log
-	o.LogLevel, o.Log = mcp.LoggingLevel(e.client.log), e.term.serverLog
+	o.LogLevel = mcp.LoggingLevel(e.client.log)
+	o.Log = func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { e.term.serverLog(p) }
 	version, _ := buildVersion()
 	return mcp.NewClient("psi", version, &o)
 }

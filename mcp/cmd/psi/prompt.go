@@ -40,7 +40,7 @@ Explain tides.
 		if err != nil {
 			return err
 		}
-		res, err := conn.GetPrompt(mcp.WithProgress(ctx, e.term.progress), &mcp.GetPromptParams{Name: words[0], Arguments: values})
+		res, err := conn.GetPrompt(e.term.watching(ctx), &mcp.GetPromptParams{Name: words[0], Arguments: values})
 		switch {
 		case err != nil:
 			return err

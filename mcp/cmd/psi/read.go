@@ -29,7 +29,7 @@ soup, bread
 		if len(words) != 1 {
 			return c.wrongWords("want one URI")
 		}
-		res, err := conn.ReadResource(mcp.WithProgress(ctx, e.term.progress), &mcp.ReadResourceParams{URI: words[0]})
+		res, err := conn.ReadResource(e.term.watching(ctx), &mcp.ReadResourceParams{URI: words[0]})
 		switch {
 		case err != nil:
 			return err

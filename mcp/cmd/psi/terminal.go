@@ -128,8 +128,14 @@ func (t *terminal) printf(format string, args ...any) {
 	fmt.Fprintf(t.out, format, args...)
 }
 
+// watching returns a context for a call whose progress and log messages are shown before it
+// returns.
+func (t *terminal) watching(ctx context.Context) context.Context {
+	return mcp.WithLog(mcp.WithProgress(ctx, t.progress), "", t.serverLog)
+}
+
 // serverLog shows a log message of the server.
-func (t *terminal) serverLog(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
+func (t *terminal) serverLog(p *mcp.LoggingMessageParams) {
 	text, ok := p.Data.(string)
 	if !ok {
 		text = string(strictjson.MustMarshal(p.Data)) // as it was received

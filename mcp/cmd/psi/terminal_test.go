@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -154,6 +155,29 @@ func TestProgress(t *testing.T) {
 	run(t.Context(), words, strings.NewReader(""), &out, s)
 	if want := "\r[########................] 1/3 page\r[################........] 2/3 page\r[########################] 3/3 page\n"; s.String() != want || out.String() != "Tides, 3 pages\n" {
 		t.Errorf("wrote %q and %q, want %q", s, &out, want)
+	}
+}
+
+// With -log all that a tool says from a level on is shown, however soon it has ended.
+func TestLogMessages(t *testing.T) {
+	isolate(t)
+	mux := mcp.NewMux("m", "v1", nil)
+	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		for n := range 3 {
+			mcp.ClientLogger(ctx).Debug("detail")
+			mcp.ClientLogger(ctx).Info(fmt.Sprint("message ", n))
+		}
+		return "done", nil
+	}, nil))
+	url := serve(t, mux)
+	for range 20 {
+		for _, protocol := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+			got := psi(t, "", "call", "-protocol", protocol, "-log", "info", url, "talk")
+			want := `info: {"msg":"message 0"}` + "\n" + `info: {"msg":"message 1"}` + "\n" + `info: {"msg":"message 2"}` + "\n"
+			if got.errOut != want || got.out != "done\n" {
+				t.Fatalf("%s: wrote %q and %q, want %q", protocol, got.errOut, got.out, want)
+			}
+		}
 	}
 }
 
