@@ -214,8 +214,12 @@ func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 	}
 	defer callclock.Pause(ctx)()
 	var states <-chan *DetailedTask
+	var ended <-chan struct{}
 	if d.pushes != nil {
 		states = d.pushes.states
+		if d.pushes.accepted.Load() {
+			ended = d.pushes.ended
+		}
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -227,6 +231,11 @@ func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 			}
 		case <-timer.C:
 			return nil, nil //nolint:nilnil // it is time to poll
+		case <-ended:
+			if len(states) > 0 {
+				continue // with the state that was pushed last
+			}
+			return nil, nil //nolint:nilnil // the state may have changed since then
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

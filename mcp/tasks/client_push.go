@@ -45,7 +45,7 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 		return nil
 	}
 	ctx, end := context.WithCancel(ctx)
-	s := &pushes{id: id, states: make(chan *DetailedTask, 1), end: end}
+	s := &pushes{id: id, states: make(chan *DetailedTask, 1), ended: make(chan struct{}), end: end}
 	s.declined = func() {
 		p.refused.Store(true)
 		end()
@@ -53,7 +53,8 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 	go func() {
 		defer func() { <-p.slots }()
 		defer end()
-		defer s.accepted.Store(false)
+		defer close(s.ended)
+		defer s.accepted.Store(false) // before ended is closed: await returns once for it
 		filter := mcp.SubscriptionFilter{Extra: mcp.Extra{"taskIds": strictjson.MustMarshal([]string{id})}}
 		req, err := mcp.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: filter})
 		if err == nil {
@@ -72,9 +73,10 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 type pushes struct {
 	id       string
 	states   chan *DetailedTask
-	accepted atomic.Bool // the server pushes the task
-	declined func()      // called if the server does not
-	end      func()      // ends the subscription
+	accepted atomic.Bool   // the server pushes the task
+	ended    chan struct{} // closed when the subscription has ended
+	declined func()        // called if the server does not
+	end      func()        // ends the subscription
 }
 
 // Notify implements the notifier of a request.

@@ -6,6 +6,7 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -147,4 +148,46 @@ func TestClientWithoutPushes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// When the server stops pushing, because it shuts down or the connection is lost, the client
+// polls at once.
+func TestClientPollsWhenPushesEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: time.Second, Lease: time.Hour}, nil)
+		server := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListen {
+				return r.mux.ServeMCP(ctx, req)
+			}
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return r.mux.ServeMCP(ctx, req)
+		})
+		r.tool("slow", func(context.Context) (string, error) { <-time.After(4 * time.Second); return "done", nil })
+		c, sent := connectCounting(t, server)
+		begun := time.Now()
+		if got, err := mcp.Call[string](t.Context(), c, "slow", nil); got != "done" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if took := time.Since(begun); took > 6*time.Second || sent(tasks.MethodGet) > 6 {
+			t.Errorf("%d polls, %v", sent(tasks.MethodGet), took)
+		}
+	})
+}
+
+// A call that waits for its task fails when the connection is closed.
+func TestClosedWhileATaskRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("slow", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		c, _ := connectCounting(t, r.mux)
+		time.AfterFunc(3*time.Second, func() { _ = c.Close() })
+		begun := time.Now()
+		if _, err := mcp.Call[string](t.Context(), c, "slow", nil); !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("the call took %v", took)
+		}
+	})
 }
