@@ -72,7 +72,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 		return b.next.ServeMCP(ctx, req)
 	}
 	if r := runFromContext(ctx); r != nil {
-		return r.serve(ctx, b.next, req)
+		return r.reach(ctx, b.next, req), nil
 	}
 	terms := core.TaskTerms(req)
 	switch {

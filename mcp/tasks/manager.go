@@ -131,8 +131,9 @@ func (m *Manager) mustBeMade() {
 
 // Register has mux serve the methods of tasks and declare the extension. A manager can be
 // registered on one mux only, on which also all tools behind [Manager.Background] must be:
-// when a task is run again, its request goes through that mux and its middleware. Register
-// starts to take over tasks that other processes have left, until [Manager.Shutdown].
+// when a task is run again, its request goes through that mux and its middleware, which see a
+// call that is answered with the task. Register starts to take over tasks that other processes
+// have left, until [Manager.Shutdown].
 func (m *Manager) Register(mux *mcp.Mux) {
 	m.mustBeMade()
 	m.mu.Lock()

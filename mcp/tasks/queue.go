@@ -168,6 +168,7 @@ func (m *Manager) resume(c candidate) {
 		return
 	}
 	r := m.newRun(rec)
+	r.created = rec.Task
 	ctx := r.contextFor(context.Background())
 	r.attend()
 	m.launch(r, func() (mcp.Result, error) {
@@ -179,7 +180,14 @@ func (m *Manager) resume(c candidate) {
 		if err != nil {
 			return nil, err
 		}
-		return core.Serve(core.ContextWithRequest(ctx, req), m.handler, req, nil, m.opts.Logger)
+		res, err := core.Serve(core.ContextWithRequest(ctx, req), m.handler, req, nil, m.opts.Logger)
+		r.mu.Lock()
+		goOn := r.goOn
+		r.mu.Unlock()
+		if goOn != nil {
+			return goOn()
+		}
+		return res, err
 	})
 }
 

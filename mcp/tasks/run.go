@@ -50,6 +50,8 @@ type run struct {
 	reached bool   // the request reached its tool
 	tool    string // "" before that
 	failed  error  // why something could not be stored
+
+	goOn func() (mcp.Result, error) // calls the handler of a task that runs again; nil before its request has reached it
 }
 
 func (m *Manager) newRun(rec *record) *run {
@@ -207,6 +209,21 @@ func (r *run) contextFor(ctx context.Context) context.Context {
 	ctx = replay.NewContext(context.WithValue(context.WithoutCancel(ctx), runKey{}, r), r.replay)
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r.ctx
+}
+
+// reach answers the request of a task that runs again with the task, as that of its first run
+// was answered, and has the handler called after that: what the middleware around the mux does
+// to a call, such as bounding its time, is not done to a task.
+func (r *run) reach(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.goOn = func() (mcp.Result, error) {
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer cancel(nil)
+		defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()
+		return r.serve(ctx, next, req)
+	}
+	return r.answer()
 }
 
 // serve calls the handler of the tool.

@@ -1,0 +1,100 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/middleware"
+)
+
+// Middleware around the mux limits calls, not tasks: neither those that begin nor those that go
+// on after a question.
+func TestMiddlewareAroundTheMux(t *testing.T) {
+	for name, mw := range map[string]mcp.Middleware{
+		"timeout":     middleware.Timeout(10 * time.Second),
+		"concurrency": middleware.Concurrency(1, 10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newReplica(t, store.NewMemory(nil), nil, nil)
+				r.mux.Use(mw)
+				work := func(ctx context.Context) error {
+					select {
+					case <-time.After(15 * time.Second):
+						return nil
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
+				}
+				r.tool("work", func(ctx context.Context) (string, error) { return "done", work(ctx) })
+				r.tool("ask", func(ctx context.Context) (string, error) {
+					c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+					if err != nil {
+						return "", err
+					}
+					return c.Codec, work(ctx)
+				})
+				conn := r.connect(t)
+				first, second := start(t, conn, "work"), start(t, conn, "ask")
+				answer(t, second, until(t, second, tasks.InputRequired), av1)
+				synctest.Wait()
+				began := time.Now()
+				if _, err := conn.ListTools(t.Context(), nil); err != nil || time.Since(began) > 0 {
+					t.Errorf("while tasks run: %v, after %v", err, time.Since(began))
+				}
+				for want, h := range map[string]*tasks.Handle{"done": first, "av1": second} {
+					if got := text(t, until(t, h, tasks.Completed)); got != want {
+						t.Errorf("the result is %q, want %q", got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A handler that goes on after a question has the values that middleware around the mux gave its
+// context, and its context ends when the task is cancelled.
+func TestContextAfterAQuestion(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		type key struct{}
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				return next.ServeMCP(context.WithValue(ctx, key{}, req.Method), req)
+			})
+		})
+		var cause error
+		running := make(chan struct{})
+		r.tool("ask", func(ctx context.Context) (string, error) {
+			if _, err := mcp.Elicit[codec](ctx, "codec", "Which codec?"); err != nil {
+				return "", err
+			}
+			if got := ctx.Value(key{}); got != mcp.MethodCallTool {
+				t.Errorf("the value of the context is %v", got)
+			}
+			close(running)
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return "", cause
+		})
+		h := start(t, r.connect(t), "ask")
+		answer(t, h, until(t, h, tasks.InputRequired), av1)
+		<-running
+		if err := h.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		until(t, h, tasks.Cancelled)
+		if _, ok := errors.AsType[*mcp.CancelError](cause); !ok {
+			t.Errorf("the cause is %v", cause)
+		}
+	})
+}
