@@ -45,6 +45,9 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		res, err := c.send(ctx, req)
 		asked, ok := res.(*InputRequired)
 		if err != nil || !ok {
+			if r, ok := res.(cacheable); ok && round > 0 {
+				*r.hints() = Cacheable{} // it depends on answers, and must not be kept
+			}
 			return res, err
 		}
 		if err := c.checkAsked(req, asked); err != nil {
