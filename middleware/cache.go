@@ -6,6 +6,7 @@ package middleware
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -39,7 +40,8 @@ type CacheOptions struct {
 //	conn.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, cache.Changed)
 //
 // Without a subscription, results stay until their TTL has passed. Resources need a
-// subscription to each URI.
+// subscription to each URI. Every subscription that is made through Middleware, such as that of
+// a gateway's caller, drops what has changed before its receiver learns of it.
 type Cache struct {
 	mu      sync.Mutex
 	entries *lru.Map[cacheKey, cacheEntry]
@@ -75,7 +77,8 @@ func (c *Cache) mustBeMade() {
 	made.Check(c != nil && c.entries != nil, "middleware: a Cache", "NewCache")
 }
 
-// Middleware answers from the cache if it has a fresh result.
+// Middleware answers from the cache if it has a fresh result. It drops what the notifications
+// of subscriptions make stale.
 func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	c.mustBeMade()
 	c.mu.Lock()
@@ -83,6 +86,9 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	server := c.servers
 	c.mu.Unlock()
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method == mcp.MethodListen {
+			req.FilterNotifications(c.hear)
+		}
 		about, ok := cachedBy(req)
 		if !ok {
 			return next.ServeMCP(ctx, req)
@@ -128,6 +134,14 @@ func (c *Cache) Changed(change mcp.Change) {
 	case mcp.NotificationResourceUpdated:
 		c.drop(mcp.MethodReadResource, func(k cacheKey) bool { return k.about == change.URI })
 	}
+}
+
+// hear drops what a notification makes stale. It keeps all notifications.
+func (c *Cache) hear(method string, params json.RawMessage) bool {
+	if note, err := mcp.NewRequest(method, params); err == nil {
+		c.Changed(mcp.Change{Method: method, URI: note.Name()})
+	}
+	return true
 }
 
 // cachedBy returns the part of a request that its cached result depends on, and whether

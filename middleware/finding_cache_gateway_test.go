@@ -1,0 +1,44 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package middleware_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
+)
+
+// A caller of a gateway that hears of a change gets what has changed, also if the gateway's own
+// subscription is slower than that of the caller.
+func TestCacheOfAGatewayIsNotBehindItsCallers(t *testing.T) {
+	distant := mcp.NewMux("distant", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	distant.Tool("first", noop())
+	upstream := mcptest.Connect(t, distant)
+	cache, late := middleware.NewCache(nil), make(chan struct{})
+	upstream.Use(cache.Middleware)
+	_, err := upstream.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(change mcp.Change) {
+		<-late
+		cache.Changed(change)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer close(late)
+	gateway := mcp.NewMux("gateway", "v1", quiet())
+	gateway.Mount("d_", upstream)
+	conn := mcptest.Connect(t, gateway)
+	changes := listen(t, conn, mcp.SubscriptionFilter{ToolsListChanged: true})
+	for want := 1; want <= 2; want++ {
+		if res, err := conn.ListTools(t.Context(), nil); err != nil || len(res.Tools) != want {
+			t.Fatalf("listed %+v, %v; want %d tools", res, err, want)
+		}
+		if want == 1 {
+			distant.Tool("second", noop())
+			<-changes
+		}
+	}
+}
