@@ -277,10 +277,16 @@ func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 }
 
 // failed returns the error of a request about the task, nil if polling goes on: the
-// connection failed, or the server is busy.
+// connection failed, or the server is busy or shuts down.
 func (d *driver) failed(err error) error {
 	_, refused := errors.AsType[*mcp.Error](err)
 	if _, busy := mcp.RetryAfter(err); busy {
+		refused = false
+	}
+	if told, ok := errors.AsType[interface { // as the error of an HTTP status does
+		error
+		Transient() bool
+	}](err); ok && told.Transient() {
 		refused = false
 	}
 	if d.failures++; refused || d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcphttp"
 )
 
 // Status messages reach the function for progress.
@@ -133,7 +135,7 @@ func TestClientCannotAnswer(t *testing.T) {
 }
 
 // Requests about the task that fail because of the connection, or because the server is
-// busy, are sent again. The user is asked once.
+// busy or shuts down, are sent again: another process answers. The user is asked once.
 func TestClientOnAFlakyConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -143,6 +145,8 @@ func TestClientOnAFlakyConnection(t *testing.T) {
 		})
 		var asked atomic.Int64
 		sent := map[string]int{}
+		shutdown := mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
+		shutdown.Cause = &mcphttp.StatusError{Status: http.StatusServiceUnavailable}
 		opts := options()
 		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked.Add(1)
@@ -153,7 +157,7 @@ func TestClientOnAFlakyConnection(t *testing.T) {
 				return nil
 			}
 			sent[req.Method]++
-			return []error{nil, errDown, mcp.NewRateLimitedError(time.Second, "busy"), errDown}[sent[req.Method]%4]
+			return []error{nil, errDown, mcp.NewRateLimitedError(time.Second, "busy"), errDown, shutdown}[sent[req.Method]%5]
 		}))
 		c := (&mcptest.Client{Options: *opts}).Connect(t, r.mux)
 		if got, err := mcp.Call[string](t.Context(), c, "ask", struct{}{}); got != "av1" || err != nil || asked.Load() != 1 {
