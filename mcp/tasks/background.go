@@ -124,7 +124,7 @@ func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Durat
 	rec, err := m.newRecord(ctx, req, ttl, reserved)
 	switch {
 	case !reserved && err == nil:
-		err = m.insert(ctx, rec, requestOf(req))
+		err = m.insert(ctx, rec, requestOf(ctx, req))
 	case reserved && err != nil:
 		m.release()
 	}
@@ -135,7 +135,7 @@ func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Durat
 		m.offer(ctx, rec)
 		return &CreateResult{ResultBase: mcp.ResultBase{ResultType: ResultTask}, Task: rec.Task}, nil
 	}
-	r := m.newFirstRun(rec, req)
+	r := m.newFirstRun(rec, requestOf(ctx, req))
 	running := r.contextFor(ctx)
 	m.launch(r, func() (mcp.Result, error) { return r.serve(running, b.next, req) })
 	return r.awaitTask(ctx)

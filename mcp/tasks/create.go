@@ -125,8 +125,12 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 }
 
 // requestOf returns the params of a call, with those members of its metadata that a later
-// run of the handler needs.
-func requestOf(req *mcp.Request) json.RawMessage {
+// run of the handler needs: as they arrived at the mux, because that run goes through its
+// middleware again, which may change them.
+func requestOf(ctx context.Context, req *mcp.Request) json.RawMessage {
+	if arrived := mcp.RequestFromContext(ctx); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
+		req = arrived
+	}
 	if req.Params() == nil {
 		return json.RawMessage("{}")
 	}

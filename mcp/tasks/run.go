@@ -26,7 +26,7 @@ import (
 type run struct {
 	manager  *Manager
 	replay   *replay.Run
-	original *mcp.Request // the request of the first run; of an ordinary call, it gets notifications
+	original *mcp.Request // the request of an ordinary call, which gets notifications; nil for a task from its beginning
 	cancel   context.CancelCauseFunc
 	ctx      context.Context // of the handler
 
@@ -37,8 +37,9 @@ type run struct {
 
 	// Of a first run only. A token in creating is the lock of the fields after it: it is held
 	// while the store works, and locked before mu and that of the manager.
-	decided  chan struct{} // closed when the record is stored, or will not be; nil for other runs
-	outcomes chan outcome  // what the handler has returned before that
+	request  json.RawMessage // what is stored of the request
+	decided  chan struct{}   // closed when the record is stored, or will not be; nil for other runs
+	outcomes chan outcome    // what the handler has returned before that
 	creating chan struct{}
 	stored   bool
 	unstored error // why the record was not, and will not be, stored
@@ -61,9 +62,9 @@ func (m *Manager) newRun(rec *record) *run {
 }
 
 // newFirstRun returns the first run of a task whose record is not stored yet.
-func (m *Manager) newFirstRun(rec *record, req *mcp.Request) *run {
+func (m *Manager) newFirstRun(rec *record, request json.RawMessage) *run {
 	r := m.newRun(rec)
-	r.original, r.decided, r.outcomes, r.creating = req, make(chan struct{}), make(chan outcome), make(chan struct{}, 1)
+	r.request, r.decided, r.outcomes, r.creating = request, make(chan struct{}), make(chan outcome), make(chan struct{}, 1)
 	return r
 }
 
@@ -93,7 +94,7 @@ func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, 
 	if err := fn(&first); err != nil {
 		return nil, false, err
 	}
-	err = r.manager.tryInsert(ctx, &first, requestOf(r.original))
+	err = r.manager.tryInsert(ctx, &first, r.request)
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
 		return nil, false, err // it can be stored without what fn has added
@@ -173,7 +174,7 @@ func (m *Manager) adopt(ctx context.Context, r *run, req *mcp.Request, ttl time.
 	rec, err := m.newRecord(ctx, req, ttl, true)
 	if err == nil {
 		rec.Memory = memory
-		err = m.insert(ctx, rec, requestOf(req))
+		err = m.insert(ctx, rec, requestOf(ctx, req))
 	}
 	if err != nil {
 		r.replay.Decide(nil)
