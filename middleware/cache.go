@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -116,10 +117,10 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 // [Singleflight] must not answer the request with a result from before that.
 type changesKey struct{}
 
-// Changed drops the results that a change makes stale: a list or one resource. Pass it to
-// [mcp.Conn.Listen], or call it in the function given there. The results of requests in
-// flight are not kept, because they may be older than the change. If the Cache serves
-// several connections, Changed applies to all of them.
+// Changed drops the results that a change makes stale: a list, or a resource and, if its URI
+// ends with a slash, those below it. Pass it to [mcp.Conn.Listen], or call it in the function
+// given there. The results of requests in flight are not kept, because they may be older than
+// the change. If the Cache serves several connections, Changed applies to all of them.
 func (c *Cache) Changed(change mcp.Change) {
 	c.mustBeMade()
 	all := func(cacheKey) bool { return true }
@@ -132,7 +133,10 @@ func (c *Cache) Changed(change mcp.Change) {
 		c.drop(mcp.MethodListResources, all)
 		c.drop(mcp.MethodListResourceTemplates, all)
 	case mcp.NotificationResourceUpdated:
-		c.drop(mcp.MethodReadResource, func(k cacheKey) bool { return k.about == change.URI })
+		isDirectory := strings.HasSuffix(change.URI, "/") // which stands for what is below it
+		c.drop(mcp.MethodReadResource, func(k cacheKey) bool {
+			return k.about == change.URI || isDirectory && strings.HasPrefix(k.about, change.URI)
+		})
 	}
 }
 

@@ -4,6 +4,8 @@
 package middleware_test
 
 import (
+	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -40,5 +42,25 @@ func TestCacheOfAGatewayIsNotBehindItsCallers(t *testing.T) {
 			distant.Tool("second", noop())
 			<-changes
 		}
+	}
+}
+
+// The update of a directory stands for what is below it, as after a break in the connection:
+// nothing else tells that a file below it has changed.
+func TestCacheOfFilesBelowADirectory(t *testing.T) {
+	cache, reads := middleware.NewCache(nil), map[string]int{}
+	h := cache.Middleware(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		reads[req.Name()]++
+		return &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic)}, nil
+	}))
+	want := map[string]int{"file:///d/": 2, "file:///d/a": 2, "file:///d/b/c": 2, "file:///da": 1, "file:///": 1}
+	for range 2 {
+		for uri := range want {
+			do(t, h, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}))
+		}
+		cache.Changed(mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "file:///d/"})
+	}
+	if !maps.Equal(reads, want) {
+		t.Errorf("read %v, want %v", reads, want)
 	}
 }
