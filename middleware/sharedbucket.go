@@ -155,7 +155,7 @@ func (b *SharedBucket) takeLot(ctx context.Context, key string, now time.Time) (
 		if full.Before(now) {
 			full = now
 		}
-		room := b.depth - full.Sub(now)
+		room := max(b.depth-full.Sub(now), 0) // less is of a clock that is ahead
 		if room < b.each {
 			wait = b.each - room
 			return nil, errNoTokens

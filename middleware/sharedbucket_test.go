@@ -5,6 +5,7 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -166,4 +167,29 @@ func TestSharedBucketLot(t *testing.T) {
 			t.Errorf("with lots of %d, 160 requests took %d steps of the store, want %d", lot, n, want)
 		}
 	}
+}
+
+// aheadValues is a store that a replica uses whose clock is ahead by an hour.
+type aheadValues struct{ store.Values }
+
+func (a aheadValues) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	ahead := binary.BigEndian.Uint64(value) + uint64(time.Hour)
+	return a.Values.Put(ctx, key, binary.BigEndian.AppendUint64(nil, ahead), version, ttl)
+}
+
+// A clock that was ahead does not close the limit for longer than a full bucket takes to refill.
+func TestSharedBucketClockAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		ahead := middleware.NewSharedBucket(aheadValues{shared}, 10, 10*time.Second, nil)
+		right := middleware.NewSharedBucket(shared, 10, 10*time.Second, nil)
+		passes(t, 1, ahead)
+		if wait, err := right.Take(t.Context(), "key"); err != nil || wait <= 0 || wait > 10*time.Second {
+			t.Errorf("beside a clock that is ahead: %v, %v", wait, err)
+		}
+		<-time.After(12 * time.Second)
+		if n := passes(t, 10, right); n != 10 {
+			t.Errorf("%d requests pass when that clock is right again, want 10", n)
+		}
+	})
 }
