@@ -11,32 +11,12 @@ import { once } from 'node:events';
 import { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import * as z from 'zod';
+import { Gate } from './gate.mjs';
 import { listen } from './listen.mjs';
-
-const LIMIT = 10_000; // ms
 
 const text = (value) => ({ content: [{ type: 'text', text: value }] });
 const base64 = (value) => Buffer.from(value).toString('base64');
 const empty = z.object({});
-
-// A gate lets one pass for each time that it was opened.
-class Gate {
-	#opened = 0;
-	#waiting = [];
-
-	open() {
-		const next = this.#waiting.shift();
-		next ? next() : this.#opened++;
-	}
-
-	async pass() {
-		if (this.#opened > 0) return void this.#opened--;
-		await new Promise((resolve, reject) => {
-			this.#waiting.push(resolve);
-			setTimeout(() => reject(new Error('nothing happened')), LIMIT).unref();
-		});
-	}
-}
 
 // What all instances share: over HTTP, every request has one of its own.
 const began = new Gate();

@@ -129,6 +129,43 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
+// TestTmcp has psi's client try a server made with tmcp, which shares no code with the SDKs.
+func TestTmcp(t *testing.T) {
+	const file = "tmcp.mjs"
+	lacks := []lack{
+		{feature: "roots", era: "modern", why: "tmcp does not ask for them, because they are deprecated"},
+		{feature: "unknown names", why: "tmcp has the model know that a tool does not exist"},
+	}
+	legs := []leg{
+		{
+			name: "psi to tmcp over http", versions: []string{"", "2025-06-18", "2025-03-26"}, found: mcp.LatestVersion, lacks: lacks,
+			connect: connectPsi(func(t *testing.T) transport.Transport {
+				return mcphttp.NewTransport(<-start(t, node(t, file, "http")), nil)
+			}),
+		},
+		{
+			name: "psi to tmcp over stdio", versions: []string{"", "2025-06-18", "2024-11-05"}, found: mcp.LatestVersion,
+			lacks:   append(lacks, lack{feature: "cancellation", sometimes: true, why: "tmcp does not cancel over stdio, where a call that waits holds up the others"}),
+			connect: connectPsi(nodeStdio(file)),
+		},
+	}
+	checkLacks(t, legs, demoFeatures)
+	for _, l := range legs {
+		l.run(t, demoFeatures)
+	}
+}
+
+// TestAISDK has the client of Vercel's AI SDK try psi's server.
+func TestAISDK(t *testing.T) {
+	for kind, serve := range map[string]func(t *testing.T) string{"http": servePsi, "sse": servePsiSSE} {
+		t.Run(kind, func(t *testing.T) {
+			if out, err := node(t, "aisdk.mjs", kind, serve(t)).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
 // everything serves the reference server over HTTP, in one of its two ways.
 func everything(t *testing.T, mode string) string {
 	t.Helper()
