@@ -16,7 +16,7 @@ import (
 )
 
 // errLogin is why there is no login in a script: pages would open out of nowhere.
-var errLogin = errors.New("the server requires a login; run psi in a terminal, or with -login")
+var errLogin = errors.New("the server requires a login; run psi in a terminal, or with -login; or send a key or token with -header")
 
 // httpClient returns the HTTP client for the server at a URL. When the server requires a
 // login, it uses the token of an earlier one, or has the user log in. Tokens are kept in

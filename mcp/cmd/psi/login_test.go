@@ -81,7 +81,7 @@ func TestLogin(t *testing.T) {
 	isolate(t)
 	t.Setenv("PATH", "") // where there is no browser
 	server := protectedServer(t)
-	if got := psi(t, "", "call", server, "add", "a=2", "b=3"); got.code != exitUnauthorized || !strings.Contains(got.errOut, "run psi in a terminal, or with -login") {
+	if got := psi(t, "", "call", server, "add", "a=2", "b=3"); got.code != exitUnauthorized || !strings.Contains(got.errOut, "run psi in a terminal, or with -login; or send a key or token with -header") {
 		t.Errorf("without -login: exit code %d, wrote %q", got.code, got.errOut)
 	}
 	for _, want := range []int{1, 0} { // the second time it is known from the first, and -login is not needed
