@@ -72,11 +72,11 @@ func writeHelp(w io.Writer, c *command) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\nusage: %s\n", strings.TrimSpace(c.help), c.line())
 	if c.connects {
-		server := strings.Replace(c.usage, "SERVER ", "", 1)
-		if server == "SERVER" {
-			server = ""
+		words := ""
+		if rest, ok := strings.CutPrefix(c.usage, "SERVER "); ok { // the names after a FILE are those of its servers
+			words = rest + " "
 		}
-		fmt.Fprintf(&text, "       psi %s [flags] %s -- COMMAND [ARGUMENT ...]\n", c.name, server)
+		fmt.Fprintf(&text, "       psi %s [flags] %s-- COMMAND [ARGUMENT ...]\n", c.name, words)
 	}
 	if c.example != "" {
 		text.WriteString("\nexample:\n")

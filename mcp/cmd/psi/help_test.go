@@ -56,6 +56,15 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
+	for name, want := range map[string]string{
+		"call":    "\n       psi call [flags] TOOL [ARGUMENT ...] -- COMMAND [ARGUMENT ...]\n",
+		"gateway": "\n       psi gateway [flags] -- COMMAND [ARGUMENT ...]\n",
+		"lint":    "\n       psi lint [flags] -- COMMAND [ARGUMENT ...]\n",
+	} {
+		if got := psi(t, "", "help", name); !strings.Contains(got.out, want) {
+			t.Errorf("psi help %s lacks %q", name, want)
+		}
+	}
 	if got := psi(t, "", "version"); !strings.HasPrefix(got.out, "psi ") || !strings.Contains(got.out, " go1.") {
 		t.Errorf("psi version wrote %q", got.out)
 	}
