@@ -214,13 +214,14 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 	for name, test := range map[string]struct {
 		version  string
 		question mcp.Question
+		says     string
 	}{
-		"no URL":                        {"2026-07-28", link("not a url")},
-		"a script":                      {"2026-07-28", link("javascript:alert(1)")},
-		"a list of enums in 2025-06-18": {"2025-06-18", mcp.ElicitQuestion("k", "?", new(lists))},
-		"a result among other blocks":   {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"), result))},
-		"a use without its result":      {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a")))},
-		"several blocks in 2025-06-18":  {"2025-06-18", sample(says(mcp.RoleUser, mcp.Text("a"), mcp.Text("b")))},
+		"no URL":                        {"2026-07-28", link("not a url"), ""},
+		"a script":                      {"2026-07-28", link("javascript:alert(1)"), ""},
+		"a list of enums in 2025-06-18": {"2025-06-18", mcp.ElicitQuestion("k", "?", new(lists)), `a client of 2025-06-18 cannot be asked for a list, and the form has one: \"c\"`},
+		"a result among other blocks":   {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"), result)), ""},
+		"a use without its result":      {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"))), ""},
+		"several blocks in 2025-06-18":  {"2025-06-18", sample(says(mcp.RoleUser, mcp.Text("a"), mcp.Text("b"))), "several blocks"},
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { return "", mcp.Ask(ctx, test.question) }, nil))
@@ -234,7 +235,7 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 		era.meta = strings.Replace(era.meta, `{"elicitation":{}}`, caps, 1)
 		p := newPeer(t, mux, era)
 		p.send(era.request("1", "tools/call", `"name":"ask"`))
-		if got := p.receive(); !strings.Contains(got, `"error"`) && !strings.Contains(got, `"isError":true`) {
+		if got := p.receive(); !strings.Contains(got, `"error"`) && !strings.Contains(got, `"isError":true`) || !strings.Contains(got, test.says) {
 			t.Errorf("%s: sent %s", name, got)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
@@ -265,9 +267,10 @@ func (t translation) question(q mcp.InputRequest, id string) (mcp.InputRequest, 
 	if strictjson.Unmarshal(q.Params, &p) != nil {
 		return q, nil //nolint:nilerr // the client may say what is wrong with it
 	}
+	list, hasList := findList(p.RequestedSchema)
 	switch {
-	case t.rev < revision.R202511 && asksForLists(p.RequestedSchema):
-		return q, t.cannotAsk("for lists")
+	case t.rev < revision.R202511 && hasList:
+		return q, t.cannotAsk(fmt.Sprintf("for a list, and the form has one: %q", list))
 	case t.rev < revision.R202511:
 		p.Mode = ""
 	case p.Mode == "url":
@@ -296,21 +299,21 @@ func (t translation) singleBlocks(q mcp.InputRequest) error {
 	return nil
 }
 
-// asksForLists reports whether a form has a field of several choices, which revisions
-// before 2025-11-25 do not have.
-func asksForLists(schema json.RawMessage) bool {
+// findList returns a field of a form that has several choices, which revisions before
+// 2025-11-25 do not have.
+func findList(schema json.RawMessage) (name string, ok bool) {
 	var form struct {
 		Properties map[string]struct {
 			Type string `json:"type"`
 		} `json:"properties"`
 	}
 	if strictjson.Unmarshal(schema, &form) != nil {
-		return false
+		return "", false
 	}
-	for _, field := range form.Properties {
-		if field.Type == "array" {
-			return true
+	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
+		if form.Properties[name].Type == "array" {
+			return name, true
 		}
 	}
-	return false
+	return "", false
 }
