@@ -141,6 +141,9 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 			if inner != nil && CodeOf(err) == CodeInvalidParams {
 				return nil, err // the cursor is no good
 			}
+			if CodeOf(err) != CodeMethodNotFound {
+				p.cache.TTLMs = nil // the part may be there the next time
+			}
 			logSkipped(ctx, g, req, src.key, src.site, err)
 			continue
 		}
