@@ -182,35 +182,44 @@ func capabilitiesOf(req *mcp.Request) string {
 	return string(sum[:])
 }
 
-// hintsOf returns the cache hints of a result, or nil if such results are not cached.
-func hintsOf(res mcp.Result) *mcp.Cacheable {
+// withHints returns a copy of a result and the cache hints in it, or nil if such results are not
+// cached.
+func withHints(res mcp.Result) (mcp.Result, *mcp.Cacheable) {
 	switch r := res.(type) {
 	case *mcp.DiscoverResult:
-		return &r.Cacheable
+		c := *r
+		return &c, &c.Cacheable
 	case *mcp.ListToolsResult:
-		return &r.Cacheable
+		c := *r
+		return &c, &c.Cacheable
 	case *mcp.ListPromptsResult:
-		return &r.Cacheable
+		c := *r
+		return &c, &c.Cacheable
 	case *mcp.ListResourcesResult:
-		return &r.Cacheable
+		c := *r
+		return &c, &c.Cacheable
 	case *mcp.ListResourceTemplatesResult:
-		return &r.Cacheable
+		c := *r
+		return &c, &c.Cacheable
 	case *mcp.ReadResourceResult:
-		return &r.Cacheable
+		c := *r
+		return &c, &c.Cacheable
 	}
-	return nil
+	return nil, nil
 }
 
-// get returns a fresh result, or nil and the number of invalidations of the method so
-// far.
+// get returns a fresh result, which says for how long it still is, or nil and the number of
+// invalidations of the method so far.
 func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, private := range []string{"", key.private} {
 		key.private = private
 		e, ok := c.entries.Get(key)
-		if ok && time.Now().Before(e.expires) {
-			return e.res, 0
+		if rest := time.Until(e.expires); ok && rest > 0 {
+			res, hints := withHints(e.res)
+			*hints = mcp.CacheFor(rest, hints.CacheScope)
+			return res, 0
 		}
 		c.entries.Delete(key)
 	}
@@ -219,7 +228,7 @@ func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 
 // put keeps a result, unless the method was invalidated since get.
 func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
-	hints := hintsOf(res)
+	_, hints := withHints(res)
 	if hints == nil || hints.TTLMs == nil || *hints.TTLMs <= 0 {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -63,4 +64,20 @@ func TestCacheOfFilesBelowADirectory(t *testing.T) {
 	if !maps.Equal(reads, want) {
 		t.Errorf("read %v, want %v", reads, want)
 	}
+}
+
+// A kept result says for how long it is still fresh: a gateway passes it on to clients, which keep
+// it for that long.
+func TestCachePassesOnWhatRemains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := middleware.NewCache(nil).Middleware(lists(func() string { return "t" }))
+		for _, want := range []time.Duration{time.Hour, 40 * time.Minute, 20 * time.Minute, time.Hour} {
+			res, err := h.ServeMCP(t.Context(), outgoing(t, mcp.MethodListTools, nil))
+			list, ok := res.(*mcp.ListToolsResult)
+			if err != nil || !ok || len(list.Tools) != 1 || *list.TTLMs != want.Milliseconds() || list.CacheScope != mcp.CachePublic {
+				t.Errorf("%+v, %v, want a TTL of %v", res, err, want)
+			}
+			<-time.After(20 * time.Minute)
+		}
+	})
 }
