@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +213,25 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	wantIn(t, s.page(""), "disk /dev/sda1 is full", "failed")
+}
+
+// A call has all of its log messages, however soon it has ended.
+func TestLogMessages(t *testing.T) {
+	mux := newMux(t)
+	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		for n := range 3 {
+			mcp.ClientLogger(ctx).Debug(fmt.Sprint("message ", n))
+		}
+		return "", nil
+	}, nil))
+	s := serve(t, mux, nil)
+	want := []string{`debug {"msg":"message 0"}`, `debug {"msg":"message 1"}`, `debug {"msg":"message 2"}`}
+	for range 50 {
+		r := s.wait(s.post(url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"talk"}}).ID, "ok")
+		if !slices.Equal(r.Logs, want) {
+			t.Fatalf("the messages %q, want %q", r.Logs, want)
+		}
+	}
 }
 
 func TestQuestion(t *testing.T) {

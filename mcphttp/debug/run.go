@@ -188,7 +188,7 @@ func (r *run) call(ctx context.Context, p *page, caller *mcp.Principal) (mcp.Res
 	if err != nil {
 		return nil, err
 	}
-	return core.Send(mcp.WithProgress(ctx, r.report), conn, req)
+	return core.Send(mcp.WithLog(mcp.WithProgress(ctx, r.report), mcp.LoggingLevelDebug, r.log), conn, req)
 }
 
 // report notes progress.
@@ -203,10 +203,9 @@ func (r *run) report(p *mcp.ProgressParams) {
 func (r *run) answerBy(o *mcp.ClientOptions) {
 	o.Elicit, o.ElicitURL = r.elicit, r.elicit
 	o.Sample = r.sample
-	o.LogLevel = mcp.LoggingLevelDebug
-	o.Log = func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { r.log(p) }
 }
 
+// log notes a log message.
 func (r *run) log(p *mcp.LoggingMessageParams) {
 	data, err := json.Marshal(p.Data)
 	if err != nil {
