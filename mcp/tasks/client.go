@@ -276,23 +276,31 @@ func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 	return nil, d.failed(err)
 }
 
-// failed returns the error of a request about the task, nil if polling goes on: the
-// connection failed, or the server is busy or shuts down.
+// failed returns the error of a request about the task, nil if polling goes on: a request
+// failed because of the connection, or the server is busy or shuts down.
 func (d *driver) failed(err error) error {
-	_, refused := errors.AsType[*mcp.Error](err)
-	if _, busy := mcp.RetryAfter(err); busy {
-		refused = false
+	if d.failures++; d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
+		return err
 	}
-	if told, ok := errors.AsType[interface { // as the error of an HTTP status does
-		error
-		Transient() bool
-	}](err); ok && told.Transient() {
-		refused = false
+	select {
+	case <-d.conn.Done():
+		return err
+	default:
 	}
-	if d.failures++; refused || d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
+	if _, refused := errors.AsType[*mcp.Error](err); refused && !isTransient(err) {
 		return err
 	}
 	return nil
+}
+
+// isTransient reports whether the server said that a request may succeed later.
+func isTransient(err error) bool {
+	_, busy := mcp.RetryAfter(err)
+	told, ok := errors.AsType[interface { // as the error of an HTTP status does
+		error
+		Transient() bool
+	}](err)
+	return busy || ok && told.Transient()
 }
 
 // report passes a new status message on as progress.

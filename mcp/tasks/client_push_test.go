@@ -15,6 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // connectCounting connects a client, and counts its requests by their methods.
@@ -185,6 +187,27 @@ func TestClosedWhileATaskRuns(t *testing.T) {
 		begun := time.Now()
 		if _, err := mcp.Call[string](t.Context(), c, "slow", nil); !errors.Is(err, mcp.ErrClosed) {
 			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("the call took %v", took)
+		}
+	})
+}
+
+// A call that waits for its task fails when the server's process ends.
+func TestProcessEndsWhileATaskRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: time.Second, Lease: time.Hour}, nil)
+		r.tool("slow", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		near, far := transport.Pipe()
+		ctx, kill := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- mcpstdio.ServeStream(ctx, r.mux, far, &mcpstdio.StreamOptions{DrainTimeout: -1}) }()
+		c := mcptest.Dial(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), options())
+		time.AfterFunc(3*time.Second, func() { kill(); <-served; far.Close() })
+		begun := time.Now()
+		if got, err := mcp.Call[string](t.Context(), c, "slow", nil); err == nil {
+			t.Errorf("got %q", got)
 		}
 		if took := time.Since(begun); took > 4*time.Second {
 			t.Errorf("the call took %v", took)
