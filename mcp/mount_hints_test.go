@@ -14,13 +14,14 @@ import (
 )
 
 // A list from which the part of a mount is missing is not to be kept: the part may be back the
-// next time. That a server has no such list is no reason.
+// next time. That there is no such list, or none for the caller, is no reason.
 func TestHintsOfIncompleteList(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want int64
 	}{
 		"not available": {errors.New("connection refused"), 0},
+		"not allowed":   {mcp.NewInsufficientScopeError("read"), time.Hour.Milliseconds()},
 		"no list":       {mcp.NewMethodNotFoundError(mcp.MethodListTools), time.Hour.Milliseconds()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 			if inner != nil && CodeOf(err) == CodeInvalidParams {
 				return nil, err // the cursor is no good
 			}
-			if CodeOf(err) != CodeMethodNotFound {
+			if !isNoList(err) {
 				p.cache.TTLMs = nil // the part may be there the next time
 			}
 			logSkipped(ctx, g, req, src.key, src.site, err)
@@ -173,11 +173,17 @@ func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []f
 
 // logSkipped logs that a source is missing from a list. The list does not fail.
 func logSkipped(ctx context.Context, g *registry, req *Request, key, site string, err error) {
-	if code := CodeOf(err); code == CodeMethodNotFound || code == CodeInsufficientScope || ctx.Err() != nil {
-		return // there is no such list, or none for this caller
+	if isNoList(err) || ctx.Err() != nil {
+		return
 	}
 	g.opts.Logger.WarnContext(ctx, "mcp: a part is missing from a list",
 		"method", req.Method, "part", key[len(mountKey):], "registered", site, "error", err)
+}
+
+// isNoList reports whether an error of a source says that it has no such list, or none for this
+// caller.
+func isNoList(err error) bool {
+	return CodeOf(err) == CodeMethodNotFound || CodeOf(err) == CodeInsufficientScope
 }
 
 // narrowed returns the hints of a list that contains items with other hints.
