@@ -24,8 +24,9 @@ type AuditRecord struct {
 	Duration time.Duration
 	// Caller is the authenticated caller, nil if there is none.
 	Caller *mcp.Principal
-	// Method is the method of the request, and Name the tool or prompt, or the URI of the
-	// resource, "" for other methods. Both are as the caller wrote them, however long.
+	// Method is the method of the request, and Name the tool or prompt, the URI of the resource,
+	// or the ID of the task, "" for other methods. Both are as the caller wrote them, however
+	// long. Without authentication, the ID of a task is all that a client needs to use it.
 	Method, Name string
 	// Digest identifies the arguments without revealing them: the SHA-256 of their canonical
 	// JSON (RFC 8785, except that integers keep all digits) in hexadecimal, or the HMAC if
@@ -106,8 +107,8 @@ func digestOf(arguments jsontext.Value, key []byte) string {
 // AuditLog returns a function for [Audit] that logs each record to l at level info. Nil
 // means [slog.Default]. The attributes are issuer and caller, which are left out for
 // unauthenticated callers, and then, as in [Logger], method, name, request, outcome, code
-// and duration, and digest. As there, texts of callers are cut, and URIs are written without
-// query, fragment and user information.
+// and duration, and digest. As there, texts of callers are cut, URIs are written without query,
+// fragment and user information, and digests in place of IDs of tasks.
 func AuditLog(l *slog.Logger) func(ctx context.Context, r AuditRecord) {
 	if l == nil {
 		l = slog.Default()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -17,7 +18,8 @@ import (
 // it logs to [slog.Default]. The attributes are
 //
 //   - method: of the request;
-//   - name: of the tool or prompt, or the URI of the resource, if any;
+//   - name: of the tool or prompt, the URI of the resource, or a digest of the ID of the task,
+//     if any;
 //   - request: the ID that a [RequestID] outside of Logger assigned, if any;
 //   - version: the protocol version of the request, if it has one;
 //   - outcome: "ok"; "isError", if a tool failed; "invalid_arguments", if a tool was not
@@ -84,10 +86,14 @@ func identity(ctx context.Context, req *mcp.Request) []slog.Attr {
 	return attrs
 }
 
-// publicName returns a name without the parts of a URI that can contain secrets.
+// publicName returns a name without the parts of a URI that can contain secrets, and a digest of
+// the ID of a task, which is all that a client needs without authentication.
 func publicName(method, name string) string {
-	if method == mcp.MethodCallTool || method == mcp.MethodGetPrompt {
+	switch {
+	case method == mcp.MethodCallTool, method == mcp.MethodGetPrompt:
 		return name
+	case strings.HasPrefix(method, "tasks/"):
+		return digest.Session(name)
 	}
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
 		name = name[:i]

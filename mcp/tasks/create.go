@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -88,7 +89,7 @@ func (m *Manager) abandon(ctx context.Context, rec *record) {
 	}
 	m.mu.Unlock()
 	if err := m.remove(ctx, rec); err != nil {
-		m.opts.Logger.WarnContext(ctx, "tasks: a task that could not be stored was not taken back, which is tried again", "task", rec.Task.ID, "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task that could not be stored was not taken back, which is tried again", "task", digest.Session(rec.Task.ID), "error", err)
 	}
 }
 
@@ -150,7 +151,7 @@ func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error
 	if err != nil {
 		return nil, err
 	}
-	req.ID, req.Principal = mcp.StringID(rec.Task.ID), rec.Caller
+	req.ID, req.Principal = mcp.StringID(digest.Session(rec.Task.ID)), rec.Caller // traces have the ID
 	if rec.State == nil {
 		return req, nil
 	}

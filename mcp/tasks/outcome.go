@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -43,7 +44,7 @@ func (r *run) finish(res mcp.Result, err error) {
 		err = r.settle(ctx, func(rec *record) error { rec.fail(nil, failure); return nil })
 	}
 	if err != nil && !isOver(err) {
-		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", r.record.Task.ID, "error", err)
+		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", digest.Session(r.record.Task.ID), "error", err)
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 	}
 	m.announce(ctx, id)
 	if err := m.unlist(ctx, id, rec.Round); err != nil {
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", id, "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", digest.Session(id), "error", err)
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", r.record.Task.ID, "panic", fmt.Sprint(v))
+			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", digest.Session(r.record.Task.ID), "panic", fmt.Sprint(v))
 			err = mcp.Errorf(mcp.CodeInternalError, "the result of the task cannot be encoded")
 		}
 	}()
@@ -175,7 +176,7 @@ func (r *run) giveBack(ctx context.Context) {
 	case err == nil:
 		m.announceOffer(ctx, rec)
 	case !isOver(err):
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", id, "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", digest.Session(id), "error", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -152,10 +153,13 @@ func (r *recorder) begin(ctx context.Context, req *mcp.Request, cancel context.C
 	if r.values && len(req.Params()) <= r.maxValue {
 		rec.arguments = bytes.Clone(req.Params())
 	}
-	state := stateOf(req)
+	state, name := stateOf(req), req.Name()
+	if strings.HasPrefix(req.Method, "tasks/") {
+		name = digest.Session(name) // as in the list of tasks
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec.method, rec.name, rec.version = r.texts.keep(req.Method), r.texts.keep(req.Name()), r.texts.keep(req.Version())
+	rec.method, rec.name, rec.version = r.texts.keep(req.Method), r.texts.keep(name), r.texts.keep(req.Version())
 	if sender := core.Sender(req); len(sender) <= maxName {
 		rec.sender = r.texts.keep(string(sender))
 	}
