@@ -14,8 +14,9 @@ import (
 )
 
 // InProcess returns a Transport to a handler in this process, which speaks the newest
-// revision. Each request is served by a goroutine of its own, until it is done or the
-// connection is closed, which cancels it. InProcess panics if h is nil.
+// revision: a client that pins another [ClientOptions].Version cannot connect. Each request
+// is served by a goroutine of its own, until it is done or the connection is closed, which
+// cancels it. InProcess panics if h is nil.
 func InProcess(h Handler) transport.Transport {
 	mustBeHandler("InProcess", h)
 	return &inProcess{h}

@@ -31,8 +31,8 @@ type MuxOptions struct {
 	// connections mounted, declares tools, prompts and resources: any of them may come.
 	Capabilities *ServerCapabilities
 	// PageSize is the number of the mux's own items on one page of a list. A page of a
-	// mount or a [ResourceLister] is not divided, so a page can have more. The default is
-	// 1000.
+	// mount or a [ResourceLister] is not divided, so a page can have more. Some clients
+	// read only the first page. The default is 1000.
 	PageSize int
 	// MountTimeout is how long a list waits for a mounted server before it is sent without
 	// that server's items. All mounted servers are asked at the same time; subscriptions
