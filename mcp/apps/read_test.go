@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +42,51 @@ func TestReadBothPlaces(t *testing.T) {
 				t.Errorf("%+v, %v, want %q", d, err, c.want)
 			}
 		}
+	}
+}
+
+// The entry of a page is looked for on every page of the list. A page that is not listed, or
+// whose server has no list, needs nothing.
+func TestReadListedElsewhere(t *testing.T) {
+	wide := mcp.Meta{"ui": json.RawMessage(`{"prefersBorder":true}`)}
+	noLists := func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListResources {
+				return nil, mcp.NewMethodNotFoundError(req.Method)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	}
+	for name, test := range map[string]struct {
+		uri    string
+		use    mcp.Middleware
+		listed bool
+	}{
+		"on the third page": {uri: "ui://page/2", listed: true},
+		"not listed":        {uri: "ui://page/none"},
+		"no list":           {uri: "ui://page/2", use: noLists},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{PageSize: 1})
+			if test.use != nil {
+				mux.Use(test.use)
+			}
+			read := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+				part := &mcp.ResourceContents{URI: req.Name(), MIMEType: apps.MIMEType, Text: "<!doctype html>"}
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{part}}, nil
+			})
+			for n := range 4 {
+				mux.Resource(fmt.Sprint("ui://page/", n), mcp.Describe(read, &mcp.Resource{Meta: wide}))
+			}
+			mux.Resource("ui://page/{name}", read)
+			d, err := apps.Read(t.Context(), mcptest.Connect(t, mux), test.uri)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if border := d.Meta.PrefersBorder; (border != nil && *border) != test.listed {
+				t.Errorf("what the page needs: %+v", d.Meta)
+			}
+		})
 	}
 }
 
