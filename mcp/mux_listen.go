@@ -80,6 +80,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 	}
 	accepted := g.accept(ctx, req, &p.Notifications)
 	l := newListener(req.Principal, &accepted)
+	l.spellings = g.spellings(accepted.ResourceSubscriptions)
 	if err := g.hub.add(l); err != nil {
 		return nil, err
 	}
@@ -110,6 +111,24 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 		}
 	}
 	return accepted
+}
+
+// spellings returns those of the URIs that their template writes otherwise, by what it writes.
+func (g *registry) spellings(uris []string) (spellings map[string][]string) {
+	s := g.load()
+	for _, uri := range uris {
+		e, values := s.resource(uri)
+		if e == nil || e.template == nil {
+			continue
+		}
+		if plain := e.template.Rebuild(values); plain != uri {
+			if spellings == nil {
+				spellings = map[string][]string{}
+			}
+			spellings[plain] = append(spellings[plain], uri)
+		}
+	}
+	return spellings
 }
 
 // sendVisible sends the changes that wait. A resource below a subscribed directory may
@@ -316,9 +335,10 @@ const maxUpdates = 1024
 type listener struct {
 	caller      caller
 	covered     changeSet
-	directories bool          // some of the subscribed URIs cover what is below them
-	wake        chan struct{} // receives when there are changes to drain
-	remounted   chan struct{} // receives when there are other mounts
+	directories bool                // some of the subscribed URIs cover what is below them
+	spellings   map[string][]string // URIs that are subscribed to in another spelling, by the usual one; seldom any
+	wake        chan struct{}       // receives when there are changes to drain
+	remounted   chan struct{}       // receives when there are other mounts
 
 	mu      sync.Mutex
 	pending changeSet
@@ -332,7 +352,20 @@ func newListener(p *Principal, f *SubscriptionFilter) *listener {
 	return l
 }
 
+// add adds a change, and that of a URI which is subscribed to in another spelling.
 func (l *listener) add(c Change) {
+	l.addCovered(c)
+	for end := 0; len(l.spellings) > 0 && end < len(c.URI); end++ {
+		if c.URI[end] != '/' && end+1 < len(c.URI) {
+			continue
+		}
+		for _, uri := range l.spellings[c.URI[:end+1]] {
+			l.addCovered(Change{c.Method, uri})
+		}
+	}
+}
+
+func (l *listener) addCovered(c Change) {
 	covering, ok := l.covering(c)
 	if !ok {
 		return
