@@ -1,0 +1,45 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package recording_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/recording"
+)
+
+// The rules of a program find what is secret to it, besides what is secret to all.
+func TestRedaction(t *testing.T) {
+	phone := regexp.MustCompile(`555-\d+`)
+	for name, test := range map[string]struct {
+		rules  *recording.Redaction
+		hidden string // of the three secrets
+	}{
+		"none": {nil, "hunter2"},
+		"name": {&recording.Redaction{Name: func(name string) bool { return name == "text" }}, "hunter2 555-1234"},
+		"text": {&recording.Redaction{Text: func(text string) string { return phone.ReplaceAllString(text, "(phone)") }}, "hunter2 555-1234 555-99"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var file lockedBuffer
+			to := recording.NewRecorder(&file, &recording.RecorderOptions{Redaction: test.rules}).Transport(mcp.InProcess(newMux()))
+			c, err := mcp.NewClient("call 555-99", "v1", nil).Connect(t.Context(), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			arguments := json.RawMessage(`{"text":"call 555-1234","password":"hunter2"}`)
+			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: arguments}) // it may refuse them
+			read(t, file.String())
+			for _, secret := range []string{"hunter2", "555-1234", "555-99"} {
+				if got, want := strings.Contains(file.String(), secret), !strings.Contains(test.hidden, secret); got != want {
+					t.Errorf("whether %q is recorded: %t, want %t\n%s", secret, got, want, file.String())
+				}
+			}
+		})
+	}
+}
