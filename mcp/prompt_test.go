@@ -197,3 +197,18 @@ func TestCompletion(t *testing.T) {
 		wantCode(t, err, mcp.CodeInvalidParams)
 	})
 }
+
+// All problems with the arguments are in a message of one line.
+func TestPromptProblemsInOneLine(t *testing.T) {
+	type in struct {
+		N    int    `json:"n"`
+		Tone string `json:"tone" jsonschema:"enum=kind,enum=strict"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("p", mcp.PromptFunc(func(context.Context, in) (string, error) { return "", nil }, nil))
+	_, err := connect(t, mux, nil).GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"n": "x", "tone": "rude"}})
+	const want = `params.arguments: /n: expected integer, got string "x"; /tone: expected one of the allowed values, got string "rude"; allowed: "kind", "strict"`
+	if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Message != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -116,7 +116,8 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 	}
 	object = append(object, '}')
 	if err := in.schema.Validate(ctx, object); err != nil {
-		return Errorf(CodeInvalidParams, "%s:\n%w", what, err)
+		// A line for each problem is for models. The message of an error is one line.
+		return &Error{Code: CodeInvalidParams, Message: what + ": " + strings.ReplaceAll(err.Error(), "\n", "; "), Cause: err}
 	}
 	if err := decode(in.schema.WithDefaults(object), dst); err != nil {
 		return Errorf(CodeInvalidParams, "%s", decodeProblem(what, err))
