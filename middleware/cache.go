@@ -87,8 +87,11 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	server := c.servers
 	c.mu.Unlock()
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		if req.Method == mcp.MethodListen {
+		switch req.Method {
+		case mcp.MethodListen:
 			req.FilterNotifications(c.hear)
+		case mcp.MethodCallTool:
+			ctx = context.WithValue(ctx, callingKey{}, true)
 		}
 		about, ok := cachedBy(req)
 		if !ok {
@@ -96,7 +99,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		}
 		key := cacheKey{server, req.Method, about, viewOf(ctx, req), capabilitiesOf(req), appside.Is(ctx)}
 		kept, changes := c.get(key)
-		if kept != nil {
+		if kept != nil && ctx.Value(callingKey{}) == nil {
 			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
 				t.CacheHit(mcptrace.CacheInfo{Kind: req.Method, Name: req.Name()})
 			}
@@ -112,6 +115,10 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		return res, err
 	})
 }
+
+// callingKey marks the context of a call of a tool. If a connection lists tools in it, the
+// server has refused the call because what was listed is out of date.
+type callingKey struct{}
 
 // changesKey is the context key of Cache.changes as it was when the request was made.
 // [Singleflight] must not answer the request with a result from before that.
@@ -208,7 +215,7 @@ func withHints(res mcp.Result) (mcp.Result, *mcp.Cacheable) {
 	return nil, nil
 }
 
-// get returns a fresh result, which says for how long it still is, or nil and the number of
+// get returns a fresh result, which says for how long it still is, or nil; and the number of
 // invalidations of the method so far.
 func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	c.mu.Lock()
@@ -219,7 +226,7 @@ func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 		if rest := time.Until(e.expires); ok && rest > 0 {
 			res, hints := withHints(e.res)
 			*hints = mcp.CacheFor(rest, hints.CacheScope)
-			return res, 0
+			return res, c.changes[key.method]
 		}
 		c.entries.Delete(key)
 	}

@@ -81,3 +81,38 @@ func TestCachePassesOnWhatRemains(t *testing.T) {
 		}
 	})
 }
+
+// A client whose headers a server refuses looks at the tool as it is now, and not as a Cache has
+// it, which was refused already.
+func TestCacheAndRefusedHeaders(t *testing.T) {
+	server := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	server.Tool("t", noop())
+	lists, calls := 0, 0
+	server.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			switch req.Method {
+			case mcp.MethodListTools:
+				lists++
+			case mcp.MethodCallTool:
+				if calls++; lists < 2 {
+					return nil, mcp.Errorf(mcp.CodeHeaderMismatch, "header Mcp-Param-New: the header is missing")
+				}
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	conn := mcptest.Connect(t, server)
+	cache := middleware.NewCache(nil)
+	cache.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
+	conn.Use(cache.Middleware)
+	if _, err := conn.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	server.Tool("new", noop())
+	if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}); err != nil || lists != 2 || calls != 2 {
+		t.Errorf("%v after %d lists and %d calls", err, lists, calls)
+	}
+	if res, err := conn.ListTools(t.Context(), nil); err != nil || len(res.Tools) != 2 || lists != 2 {
+		t.Errorf("then listed %+v, %v, after %d lists", res, err, lists)
+	}
+}
