@@ -206,8 +206,8 @@ func (c *fakeClient) outgoing(e *Entry, m *transport.Message) *transport.Outgoin
 	if v := text(jsonscan.Member(jsonscan.Member(m.Params, "_meta"), mcp.MetaProtocolVersion)); v != "" {
 		out.Version = v
 	}
-	if core.IsNamed(m.Method) {
-		out.Name = cmp.Or(text(jsonscan.Member(m.Params, "name")), text(jsonscan.Member(m.Params, "uri")))
+	if req, err := core.NewRequest(m); err == nil && core.IsNamed(m.Method) {
+		out.Name = req.Name()
 	}
 	for key, value := range e.Header {
 		out.Params = append(out.Params, transport.HeaderParam{Key: key, Value: value})
