@@ -98,3 +98,38 @@ func TestContextAfterAQuestion(t *testing.T) {
 		}
 	})
 }
+
+// A limiter lets one call pass, and refuses those after it for a minute.
+type limiter struct{ began time.Time }
+
+func (l *limiter) Take(context.Context, string) (time.Duration, error) {
+	if l.began.IsZero() {
+		l.began = time.Now()
+		return 0, nil
+	}
+	return max(0, time.Minute-time.Since(l.began)), nil
+}
+
+// A task that cannot go on because its caller has used up a limit waits for that, however often it
+// is refused.
+func TestRateLimitAroundTheMux(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		calls := func(_ context.Context, req *mcp.Request) string {
+			if req.Method == mcp.MethodCallTool {
+				return "calls"
+			}
+			return "" // without a limit
+		}
+		r.mux.Use(middleware.RateLimit(calls, new(limiter)))
+		r.tool("ask", func(ctx context.Context) (string, error) {
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return c.Codec, err
+		})
+		h := start(t, r.connect(t), "ask")
+		answer(t, h, until(t, h, tasks.InputRequired), av1)
+		if got := text(t, until(t, h, tasks.Completed)); got != "av1" {
+			t.Errorf("the result is %q", got)
+		}
+	})
+}

@@ -28,7 +28,7 @@ func (r *run) finish(res mcp.Result, err error) {
 	case failure != nil && r.isInterrupted(cause):
 		r.giveBack(ctx)
 		return
-	case err != nil && !r.wasReached() && r.record.Attempts < r.manager.opts.MaxAttempts:
+	case err != nil && !r.wasReached() && r.isPostponed(ctx, err):
 		return // another process may reach the tool, when the lease has ended
 	}
 	switch {
@@ -70,6 +70,19 @@ func (r *run) isInterrupted(cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failed != nil || errors.Is(cause, errShutdown) || errors.Is(cause, errLost)
+}
+
+// isPostponed reports whether a run that ended with err before it reached the tool is to be
+// repeated. One that came at a bad time does not count as an attempt.
+func (r *run) isPostponed(ctx context.Context, err error) bool {
+	if _, busy := mcp.RetryAfter(err); !busy {
+		return r.record.Attempts < r.manager.opts.MaxAttempts
+	}
+	_, _ = r.change(ctx, func(rec *record) error { // if it fails, the attempt counts
+		rec.Attempts--
+		return nil
+	})
+	return true
 }
 
 // wasReached reports whether the request of the task has reached its tool.
