@@ -329,3 +329,31 @@ func TestCancelledWhileDraining(t *testing.T) {
 		conn.Close()
 	})
 }
+
+// A request that arrives while the server drains is refused at once: a peer need not wait for
+// the end of the stream, and knows that it was not served.
+func TestRefusedWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		conn, ended := drain(t, func(context.Context) { <-release })
+		lines, began := bufio.NewReader(conn), time.Now()
+		for _, late := range []string{
+			request(2, "tools/call", `"name":"slow","arguments":{},`),
+			`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`,
+		} {
+			fmt.Fprintln(conn, late)
+			if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, `"id":2,"error":{"code":-32603,"message":"the server is shutting down"}`) {
+				t.Errorf("got %q, %v", line, err)
+			}
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the refusals took %v", took)
+		}
+		close(release)
+		if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "done") {
+			t.Errorf("got %q, %v", line, err)
+		}
+		soon(t, ended, "ServeListener")
+		conn.Close()
+	})
+}

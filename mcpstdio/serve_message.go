@@ -32,8 +32,7 @@ type arrival struct {
 // accept accepts what was read. It writes nothing.
 func (s *streamServer) accept(data []byte) arrival {
 	if !s.enter() {
-		s.acceptLate(data)
-		return arrival{}
+		return s.acceptLate(data)
 	}
 	a := arrival{server: s}
 	m, err := transport.ParseMessage(data)
@@ -139,16 +138,22 @@ func (s *streamServer) cancelRequest(note *mcp.Request) {
 	}
 }
 
-// acceptLate accepts what arrives while the server drains: it can still cancel a request,
-// but no more.
-func (s *streamServer) acceptLate(data []byte) {
+var errDraining = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
+
+// acceptLate accepts what arrives while the server drains: it can still cancel a request.
+// Other requests are refused.
+func (s *streamServer) acceptLate(data []byte) arrival {
 	m, err := transport.ParseMessage(data)
-	if err != nil || m.Method != mcp.NotificationCancelled {
-		return
+	switch {
+	case err != nil:
+	case m.Method == mcp.NotificationCancelled:
+		if req, err := s.origin().NewRequest(&m); err == nil {
+			s.cancelRequest(req)
+		}
+	case m.IsRequest() && s.enterLate():
+		return arrival{server: s, call: serving.Refusal(m.ID, errDraining)}
 	}
-	if req, err := s.origin().NewRequest(&m); err == nil {
-		s.cancelRequest(req)
-	}
+	return arrival{}
 }
 
 // serve serves what was accepted. It calls resign if that will take long.

@@ -148,6 +148,18 @@ func (s *streamServer) enter() bool {
 	return true
 }
 
+// enterLate counts a refusal in while the server drains, unless nothing is being served any
+// more. The stream is not closed before the refusal is written.
+func (s *streamServer) enterLate() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active == 0 {
+		return false
+	}
+	s.active++
+	return true
+}
+
 func (s *streamServer) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
