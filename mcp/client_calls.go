@@ -76,8 +76,9 @@ func (c *Conn) ListResourceTemplates(ctx context.Context, p *ListParams) (*ListR
 }
 
 // CallTool calls a tool (tools/call). If the tool was listed on this connection, its
-// structured content is validated against its output schema; see [OutputError]. The
-// validation has the same timeout as the call.
+// structured content is validated against its output schema; see [OutputError]. If it does
+// not fit, the tools are listed again, because the schema may have changed. The validation
+// has the same timeout as the call.
 func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error) {
 	c.mustBeMade()
 	p = orEmpty(p)
@@ -93,7 +94,11 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	ctx, _ = inheritTrace(ctx, c.trace)
 	ctx, stop := c.withCallTimeout(ctx, MethodCallTool)
 	defer stop()
-	if err := c.tools.checkOutput(ctx, p.Name, res); err != nil {
+	err = c.tools.checkOutput(ctx, p.Name, res)
+	if err != nil && c.tools.doubt(p.Name) && c.readTool(ctx, p.Name) == nil {
+		err = c.tools.checkOutput(ctx, p.Name, res)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return res, nil

@@ -71,16 +71,24 @@ func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
 		return res, err
 	}
-	for t, err := range c.toolPages(ctx, nil, maxToolPages) {
-		if err != nil {
-			return nil, err
-		}
-		if t.Name == req.Name() {
-			break
-		}
+	if err := c.readTool(ctx, req.Name()); err != nil {
+		return nil, err
 	}
 	trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: req.Method, Name: req.Name(), Err: err})
 	return c.sendOnce(ctx, req)
+}
+
+// readTool reads the definition of a tool again, if the server lists it.
+func (c *Conn) readTool(ctx context.Context, name string) error {
+	for t, err := range c.toolPages(ctx, nil, maxToolPages) {
+		if err != nil {
+			return err
+		}
+		if t.Name == name {
+			break
+		}
+	}
+	return nil
 }
 
 // maxToolPages bounds how many pages of a list are read to find one tool.

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -30,6 +31,8 @@ type toolPlan struct {
 	headers []paramHeader
 	schema  json.RawMessage                    // of the output; nil if the tool has none
 	output  func() (*jsonschema.Schema, error) // compiles the schema, once
+
+	isChecked bool // the server was asked for the schema after a result did not fit it
 }
 
 // addPage remembers the tools of a page and returns them, without those whose schema mirrors
@@ -54,11 +57,30 @@ func (p *toolPlans) add(t *Tool, headers []paramHeader) {
 	if p.plans == nil {
 		p.plans = map[string]*toolPlan{}
 	}
-	if _, known := p.plans[t.Name]; known || len(p.plans) < maxPlans {
-		p.plans[t.Name] = &toolPlan{headers: headers, schema: t.OutputSchema, output: sync.OnceValues(func() (*jsonschema.Schema, error) {
-			return jsonschema.Compile(t.OutputSchema, nil)
-		})}
+	known := p.plans[t.Name]
+	if known == nil && len(p.plans) >= maxPlans {
+		return
 	}
+	plan := &toolPlan{headers: headers, schema: t.OutputSchema, output: sync.OnceValues(func() (*jsonschema.Schema, error) {
+		return jsonschema.Compile(t.OutputSchema, nil)
+	})}
+	if known != nil && bytes.Equal(known.schema, plan.schema) {
+		plan.output, plan.isChecked = known.output, known.isChecked
+	}
+	p.plans[t.Name] = plan
+}
+
+// doubt reports whether the schema of a tool may be out of date, because a result does not fit
+// it. It does so once for each schema.
+func (p *toolPlans) doubt(tool string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan := p.plans[tool]
+	if plan == nil || plan.isChecked {
+		return false
+	}
+	plan.isChecked = true
+	return true
 }
 
 // plan returns the plan of a tool, nil if the tool has not been listed.
