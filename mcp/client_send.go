@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/refresh"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -80,7 +81,7 @@ func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
 
 // readTool reads the definition of a tool again, if the server lists it.
 func (c *Conn) readTool(ctx context.Context, name string) error {
-	for t, err := range c.toolPages(ctx, nil, maxToolPages) {
+	for t, err := range c.toolPages(refresh.Context(ctx), nil, maxToolPages) {
 		if err != nil {
 			return err
 		}

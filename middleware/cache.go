@@ -14,6 +14,7 @@ import (
 	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/refresh"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -87,11 +88,8 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	server := c.servers
 	c.mu.Unlock()
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-		switch req.Method {
-		case mcp.MethodListen:
+		if req.Method == mcp.MethodListen {
 			req.FilterNotifications(c.hear)
-		case mcp.MethodCallTool:
-			ctx = context.WithValue(ctx, callingKey{}, true)
 		}
 		about, ok := cachedBy(req)
 		if !ok {
@@ -99,7 +97,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		}
 		key := cacheKey{server, req.Method, about, viewOf(ctx, req), capabilitiesOf(req), appside.Is(ctx)}
 		kept, changes := c.get(key)
-		if kept != nil && ctx.Value(callingKey{}) == nil {
+		if kept != nil && !refresh.Is(ctx) {
 			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
 				t.CacheHit(mcptrace.CacheInfo{Kind: req.Method, Name: req.Name()})
 			}
@@ -115,10 +113,6 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		return res, err
 	})
 }
-
-// callingKey marks the context of a call of a tool. If a connection lists tools in it, the
-// server has refused the call because what was listed is out of date.
-type callingKey struct{}
 
 // changesKey is the context key of Cache.changes as it was when the request was made.
 // [Singleflight] must not answer the request with a result from before that.

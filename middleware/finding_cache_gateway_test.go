@@ -116,3 +116,22 @@ func TestCacheAndRefusedHeaders(t *testing.T) {
 		t.Errorf("then listed %+v, %v, after %d lists", res, err, lists)
 	}
 }
+
+// What a connection looks up because a result does not fit the schema of its tool does not come
+// from the cache either.
+func TestCacheAndChangedOutput(t *testing.T) {
+	server := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	server.Tool("t", mcp.ToolFunc(func(context.Context, struct{}) (struct{ N int }, error) { return struct{ N int }{1}, nil }, nil))
+	conn := mcptest.Connect(t, server)
+	conn.Use(middleware.NewCache(nil).Middleware)
+	if _, err := conn.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	server.RemoveTool("t")
+	server.Tool("t", mcp.ToolFunc(func(context.Context, struct{}) (struct{ N string }, error) { return struct{ N string }{"one"}, nil }, nil))
+	for range 2 {
+		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
