@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/tasking"
 )
@@ -23,6 +24,7 @@ type mount struct {
 	around     []Middleware // see stacked
 	site       string
 	parent     *registry
+	hadTasks   atomic.Bool // see passesTasks
 
 	mu        sync.Mutex
 	warned    map[string]struct{} // problems of its lists that were logged

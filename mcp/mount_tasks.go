@@ -181,14 +181,18 @@ func (c *ServerCapabilities) hasTasks() bool {
 }
 
 // passesTasks reports whether the mounted handler is a connection to a server that has tasks,
-// and passes them on to its callers.
+// and passes them on to its callers. Clients keep what they were told, so that it stays true
+// while the server is gone.
 func (mt *mount) passesTasks() bool {
 	conn, ok := mt.handler.(*Conn)
 	if u, isUpstream := mt.handler.(*Upstream); isUpstream {
 		conn = u.State().Conn
 		ok = conn != nil
 	}
-	return ok && conn.client.opts.Forward && conn.server.Capabilities.hasTasks()
+	if ok && conn.client.opts.Forward && conn.server.Capabilities.hasTasks() {
+		mt.hadTasks.Store(true)
+	}
+	return mt.hadTasks.Load()
 }
 
 // watchedTasks returns the tasks of mounts that a subscription names: their IDs in the mux, by

@@ -5,6 +5,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -186,6 +187,33 @@ func TestUpstreamWaitsOrFailsFast(t *testing.T) {
 				start = time.Now()
 				if _, err := u.Conn(t.Context()); !errors.Is(err, down) || time.Since(start) > 0 {
 					t.Errorf("later it got %v after %v", err, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+// What a gateway has said about the tasks of a server it says while the server is gone, too:
+// clients that connect then keep it.
+func TestUpstreamHasTasks(t *testing.T) {
+	const extension = "io.modelcontextprotocol/tasks"
+	for _, version := range bothEras {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := quiet()
+				opts.Capabilities = &mcp.ServerCapabilities{Extensions: mcp.Extensions{extension: json.RawMessage(`{}`)}}
+				server := &restless{handler: mcp.NewMux("m", "v1", opts)}
+				gw := mcp.NewMux("gateway", "v1", quiet())
+				gw.Mount("b_", maintain(t, server, mcp.LatestVersion, nil))
+				synctest.Wait()
+				for _, when := range []string{"at first", "while it is gone"} {
+					c := connect(t, gw, &mcp.ClientOptions{Version: version, Logger: quiet().Logger})
+					if c.Server().Capabilities.Extensions[extension] == nil {
+						t.Errorf("%s: %+v", when, c.Server().Capabilities)
+					}
+					server.become(nil, errors.New("gone"))
+					server.crash()
+					synctest.Wait()
 				}
 			})
 		})
