@@ -55,8 +55,11 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context) error) e
 		if pause.For(bounded, retryDelay) == nil {
 			continue
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return ctx.Err()
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w; the last error of NATS: %w", ctx.Err(), err)
 		}
 		return fmt.Errorf("natsstore: no answer from NATS within %v: %w (the connection is %v; its last error: %w)", s.opts.Timeout, err, s.nc.Status(), s.connectionError())
 	}

@@ -168,6 +168,18 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A caller that gives up learns what the server said last: without JetStream, as after its disk
+// was full, nothing answers.
+func TestOpenGivesUp(t *testing.T) {
+	nc := connect(t, start(t, nodeOptions{}).ClientURL())
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := natsstore.Open(ctx, nc, nil)
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("Open: %v", err)
+	}
+}
+
 // A user who may only read gets an error that says so, and in time.
 func TestReadOnly(t *testing.T) {
 	writer := &server.User{Username: "writer", Password: "w"}
