@@ -13,16 +13,19 @@ type callLogKey struct{}
 // A callLog is what a caller wants of the log messages about its calls.
 type callLog struct {
 	level LoggingLevel
-	fn    func(p *LoggingMessageParams) // nil means ClientOptions.Log
+	fn    func(p *LoggingMessageParams) // nil means nothing of its own
 }
 
 // WithLog returns a context for calls whose log messages are passed to fn instead of
 // ClientOptions.Log: in order, in a goroutine other than the one that reads, and not after
 // the call has returned. The level is the lowest that the server sends; "" means
-// ClientOptions.LogLevel. With a nil fn, ClientOptions.Log is called. If several calls to a
-// legacy server are in flight at once, it may send messages that name none of them:
+// ClientOptions.LogLevel. A nil fn undoes what an earlier WithLog has done. If several calls to
+// a legacy server are in flight at once, it may send messages that name none of them:
 // ClientOptions.Log is called for these as well.
 func WithLog(ctx context.Context, level LoggingLevel, fn func(p *LoggingMessageParams)) context.Context {
+	if fn == nil {
+		level = ""
+	}
 	return context.WithValue(ctx, callLogKey{}, callLog{level, fn})
 }
 

@@ -97,6 +97,21 @@ func TestWithLogInsteadOfOption(t *testing.T) {
 	}
 }
 
+// Without a function, a call asks for no more than the client does.
+func TestWithLogUndone(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("level", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		return string(mcp.RequestFromContext(ctx).LogLevel()), nil
+	}, nil))
+	c := connect(t, mux, nil)
+	ctx := mcp.WithLog(t.Context(), mcp.LoggingLevelInfo, func(*mcp.LoggingMessageParams) {})
+	for want, ctx := range map[string]context.Context{"info": ctx, "": mcp.WithLog(ctx, mcp.LoggingLevelDebug, nil)} {
+		if got, err := mcp.Call[string](ctx, c, "level", nil); err != nil || got != want {
+			t.Errorf("asked for %q, want %q; %v", got, want, err)
+		}
+	}
+}
+
 // What waits for a function that is slow is bounded in bytes as well. The newest is kept, and
 // the loss is logged.
 func TestWithLogThatWaits(t *testing.T) {

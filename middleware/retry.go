@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -62,7 +63,7 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 		o.MaxDelay = 10 * time.Second
 	}
 	if o.Transient == nil {
-		o.Transient = transient
+		o.Transient = isTransient
 	}
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		// Each handler is one server, with tools of its own.
@@ -184,8 +185,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	return pause.For(ctx, d) == nil
 }
 
-// transient is the default of RetryOptions.Transient.
-func transient(err error) bool {
+// isTransient is the default of RetryOptions.Transient.
+func isTransient(err error) bool {
 	if errors.Is(err, mcp.ErrNotConnected) {
 		return true
 	}
@@ -197,15 +198,12 @@ func transient(err error) bool {
 			return false
 		}
 	}
-	if told, ok := errors.AsType[interface {
-		error
-		Transient() bool
-	}](err); ok {
-		return told.Transient()
+	if says, ok := transient.Says(err); ok {
+		return says
 	}
 	if coded, ok := errors.AsType[*mcp.Error](err); ok {
 		if coded.Code == mcp.CodeInternalError && coded.Cause != nil { // from a local server
-			return transient(coded.Cause)
+			return isTransient(coded.Cause)
 		}
 		return coded.Code == mcp.CodeRateLimited
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -40,7 +41,7 @@ func answersAsOlder(err error, latest string) (older, sure bool) {
 	}
 	r, ok := errors.AsType[*refusal](err)
 	switch {
-	case !ok || isTransient(err):
+	case !ok || transient.Is(err):
 		return false, false
 	case r.response.Code == codeUnsupportedVersion:
 		return namesOnlyOlder(r, latest), true
@@ -52,15 +53,6 @@ func answersAsOlder(err error, latest string) (older, sure bool) {
 		return false, false
 	}
 	return true, true
-}
-
-// isTransient reports whether an error says that a later attempt may succeed.
-func isTransient(err error) bool {
-	transient, ok := errors.AsType[interface {
-		error
-		Transient() bool
-	}](err)
-	return ok && transient.Transient()
 }
 
 // namesOnlyOlder reports whether an error for an unsupported version names older revisions,

@@ -13,6 +13,7 @@ import (
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -287,20 +288,12 @@ func (d *driver) failed(err error) error {
 		return err
 	default:
 	}
-	if _, refused := errors.AsType[*mcp.Error](err); refused && !isTransient(err) {
+	_, refused := errors.AsType[*mcp.Error](err)
+	_, busy := mcp.RetryAfter(err)
+	if refused && !busy && !transient.Is(err) {
 		return err
 	}
 	return nil
-}
-
-// isTransient reports whether the server said that a request may succeed later.
-func isTransient(err error) bool {
-	_, busy := mcp.RetryAfter(err)
-	told, ok := errors.AsType[interface { // as the error of an HTTP status does
-		error
-		Transient() bool
-	}](err)
-	return busy || ok && told.Transient()
 }
 
 // report passes a new status message on as progress.
