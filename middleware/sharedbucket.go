@@ -142,26 +142,28 @@ func (b *SharedBucket) lotOf(key string) *lot {
 
 var errNoTokens = errors.New("middleware: no tokens")
 
-// takeLot takes up to a lot of tokens from the store, where the time is kept at which the
-// bucket is full again. Without tokens it returns the time until there is one.
+// takeLot takes up to a lot of tokens from the store, which has a time and the tokens that
+// the bucket had then, as the time that they took to come. Without a token it returns the
+// time until there is one.
 func (b *SharedBucket) takeLot(ctx context.Context, key string, now time.Time) (taken int, wait time.Duration, err error) {
 	sum := sha256.Sum256([]byte(b.name + "\x00" + key))
 	name := "psi/limit/" + hex.EncodeToString(sum[:16])
 	err = store.Update(ctx, b.values, name, b.depth+time.Second, func(old []byte) ([]byte, error) {
-		full := now
-		if len(old) == 8 {
-			full = time.Unix(0, int64(binary.BigEndian.Uint64(old)))
+		room := b.depth
+		at := now.UnixNano()
+		if len(old) == 16 {
+			last := int64(binary.BigEndian.Uint64(old))
+			at = max(at, last) // time stands still for a replica while another one's clock is ahead
+			refilled := time.Duration(at - last)
+			room = min(room, time.Duration(binary.BigEndian.Uint64(old[8:]))+refilled)
 		}
-		if full.Before(now) {
-			full = now
-		}
-		room := max(b.depth-full.Sub(now), 0) // less is of a clock that is ahead
 		if room < b.each {
 			wait = b.each - room
 			return nil, errNoTokens
 		}
 		taken = int(min(int64(b.lot), int64(room/b.each)))
-		return binary.BigEndian.AppendUint64(nil, uint64(full.Add(b.each*time.Duration(taken)).UnixNano())), nil
+		room -= b.each * time.Duration(taken)
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(at)), uint64(room)), nil
 	})
 	if errors.Is(err, errNoTokens) {
 		return 0, wait, nil

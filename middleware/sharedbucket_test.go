@@ -169,24 +169,61 @@ func TestSharedBucketLot(t *testing.T) {
 	}
 }
 
-// aheadValues is a store that a replica uses whose clock is ahead by an hour.
+// aheadValues is a store that a replica uses whose clock is ahead by an hour: the times in
+// its values, which are their first eight bytes, are an hour later.
 type aheadValues struct{ store.Values }
 
-func (a aheadValues) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
-	ahead := binary.BigEndian.Uint64(value) + uint64(time.Hour)
-	return a.Values.Put(ctx, key, binary.BigEndian.AppendUint64(nil, ahead), version, ttl)
+func (a aheadValues) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	value, version, err := a.Values.Get(ctx, key)
+	return shifted(value, -time.Hour), version, err
 }
 
-// A clock that was ahead does not close the limit for longer than a full bucket takes to refill.
+func (a aheadValues) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	return a.Values.Put(ctx, key, shifted(value, time.Hour), version, ttl)
+}
+
+func shifted(value []byte, by time.Duration) []byte {
+	if len(value) < 8 {
+		return value
+	}
+	at := binary.BigEndian.Uint64(value) + uint64(by)
+	return append(binary.BigEndian.AppendUint64(nil, at), value[8:]...)
+}
+
+// Beside a replica whose clock is ahead the others get the tokens that it leaves, and all of
+// them together no more than the limit.
 func TestSharedBucketClockAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
 		ahead := middleware.NewSharedBucket(aheadValues{shared}, 10, 10*time.Second, nil)
 		right := middleware.NewSharedBucket(shared, 10, 10*time.Second, nil)
 		passes(t, 1, ahead)
-		if wait, err := right.Take(t.Context(), "key"); err != nil || wait <= 0 || wait > 10*time.Second {
-			t.Errorf("beside a clock that is ahead: %v, %v", wait, err)
+		if n := passes(t, 20, right); n != 9 {
+			t.Errorf("%d requests pass beside a clock that is ahead, want 9", n)
 		}
+		if wait, err := right.Take(t.Context(), "key"); err != nil || wait <= 0 || wait > time.Second {
+			t.Errorf("without tokens: %v, %v", wait, err)
+		}
+		var passed [2]int
+		for range 60 {
+			<-time.After(time.Second)
+			passed[0] += passes(t, 1, ahead)
+			<-time.After(time.Second)
+			passed[1] += passes(t, 2, right)
+		}
+		if passed[0] < 50 || passed[1] < 50 || passed[0]+passed[1] > 121 {
+			t.Errorf("%d requests pass in two minutes at one a second, want 50 to 60 each", passed)
+		}
+	})
+}
+
+// A clock that was ahead does not close the limit for longer than a full bucket takes to refill.
+func TestSharedBucketClockWasAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		passes(t, 1, middleware.NewSharedBucket(aheadValues{shared}, 10, 10*time.Second, nil))
+		right := middleware.NewSharedBucket(shared, 10, 10*time.Second, nil)
+		passes(t, 9, right)
 		<-time.After(12 * time.Second)
 		if n := passes(t, 10, right); n != 10 {
 			t.Errorf("%d requests pass when that clock is right again, want 10", n)
