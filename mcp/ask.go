@@ -218,9 +218,14 @@ func askingFrom(ctx context.Context) (*asking, error) {
 		run = nil
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.run = run
-	return a, a.loadLocked(ctx, memory)
+	reads := !a.loaded && memory == nil && a.req.params.requestState() != nil
+	err := a.loadLocked(ctx, memory)
+	a.mu.Unlock()
+	if err == nil && reads {
+		err = run.Keep(ctx) // the state may not be read again
+	}
+	return a, err
 }
 
 // snapshot returns what the handler remembers now.

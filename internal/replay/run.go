@@ -125,6 +125,20 @@ func (r *Run) Begin(handler any, snapshot func() Memory) (m *Memory, ok bool) {
 	return r.memory, true
 }
 
+// Keep has what the handler remembers kept, if the run is.
+func (r *Run) Keep(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	r.lockDecided()
+	keep, snapshot := r.keep, r.snapshot
+	r.mu.Unlock()
+	if keep == nil {
+		return nil
+	}
+	return keep(ctx, snapshot())
+}
+
 // Store has a value of Once remembered, and kept if the run is.
 func (r *Run) Store(ctx context.Context, key string, value json.RawMessage, remember func()) error {
 	if r == nil {

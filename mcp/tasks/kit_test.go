@@ -5,6 +5,7 @@ package tasks_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,7 +174,9 @@ func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.Bac
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &replica{mux: mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: opts.Logger}), link: &link{shared: shared}}
+	key := sha256.Sum256(fmt.Appendf(nil, "%p", shared)) // of all that share the store
+	mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: opts.Logger, StateKeys: [][]byte{key[:]}, StateStore: shared})
+	r := &replica{mux: mux, link: &link{shared: shared}}
 	opts.Store = r.link
 	r.manager = tasks.New("farm", &opts)
 	r.manager.Register(r.mux)

@@ -213,6 +213,35 @@ func TestAfterKeepsWhatWasRemembered(t *testing.T) {
 	}
 }
 
+// The answers with which a call became a task are kept when its handler first reads them: the
+// state in which they came cannot be used again.
+func TestAnswersReadInATask(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, runs := store.NewMemory(nil), new(ledger)
+		after := &tasks.BackgroundOptions{After: time.Second}
+		first, other := newReplica(t, shared, nil, after), newReplica(t, shared, nil, after)
+		tool := func(ctx context.Context) (string, error) {
+			runs.run("tool")
+			if runs.count("tool") == 2 {
+				<-time.After(5 * time.Second) // becomes a task here
+			}
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			if err == nil && runs.count("tool") == 2 {
+				first.link.cut()
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			}
+			return c.Codec, err
+		}
+		first.tool("ask", tool)
+		other.tool("ask", tool)
+		h := tasks.Attach(other.connect(t), start(t, first.connect(t), "ask").ID)
+		if got := text(t, until(t, h, tasks.Completed)); got != "av1" || runs.count("tool") != 3 {
+			t.Errorf("%q after %d runs", got, runs.count("tool"))
+		}
+	})
+}
+
 // A call that cannot become a task, because the store fails, stays an ordinary call with all
 // that it remembers.
 func TestAfterWithoutAStore(t *testing.T) {

@@ -324,7 +324,7 @@ func (r *run) keep(ctx context.Context, memory replay.Memory) error {
 		r.failed = err
 		r.mu.Unlock()
 	}
-	return fmt.Errorf("tasks: a value of Once was not stored: %w", err)
+	return fmt.Errorf("tasks: what the handler remembers was not stored: %w", err)
 }
 
 // renew keeps the lease and the status message up to date until the handler has returned.
