@@ -4,7 +4,10 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,6 +38,27 @@ func marshalStrictly(v any) ([]byte, error) { return strictjson.MarshalWith(plai
 func unmarshal(data []byte, v any) error {
 	return strictjson.UnmarshalWith(plainDecoding, data, plainly(v))
 }
+
+// unmarshalBase64 decodes media and blobs. In contrast to the JSON package it accepts every
+// common form of base64: with line breaks, without padding, and with the letters of URLs.
+// Servers send them, and other clients accept them or do not look.
+func unmarshalBase64(d *jsontext.Decoder, data *[]byte) error {
+	if d.PeekKind() != '"' {
+		return errors.ErrUnsupported // the JSON package decodes null, and refuses the rest
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	text := token.String()
+	if *data, err = base64.StdEncoding.DecodeString(text); err != nil {
+		text = strings.TrimRight(standardBase64.Replace(text), "=")
+		*data, err = base64.RawStdEncoding.DecodeString(text)
+	}
+	return err
+}
+
+var standardBase64 = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", "\t", "", " ", "")
 
 // mustMarshal encodes values of this package's own types. What is not valid UTF-8 in a
 // text, such as the error that a call is cancelled with, is replaced.

@@ -30,9 +30,9 @@ var (
 	plainEncoding = jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(e *jsontext.Encoder, p plainer) error {
 		return jsonv2.MarshalEncode(e, p.plain())
 	}))
-	plainDecoding = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, p plainer) error {
+	plainDecoding = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, p plainer) error {
 		return jsonv2.UnmarshalDecode(d, p.plain())
-	}))
+	}), jsonv2.UnmarshalFromFunc(unmarshalBase64)))
 )
 
 func (c *CallToolParams) plain() any {
