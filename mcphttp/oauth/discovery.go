@@ -147,7 +147,9 @@ func places(issuer *url.URL) []string {
 }
 
 // server gets the metadata of an authorization server, using the settings of c, and
-// checks that it is about that server.
+// checks that it is about that server. A place that is unavailable, or is about another
+// server, is passed over: what serves the root of a host may know nothing of an issuer
+// below it.
 func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMetadata, error) {
 	u, err := parseURL(issuer)
 	if err == nil && u.RawQuery != "" {
@@ -156,6 +158,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 	if err != nil {
 		return nil, err
 	}
+	var problem error
 	for _, place := range places(u) {
 		var as serverMetadata
 		this := *c
@@ -164,16 +167,20 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 		switch {
 		case errors.Is(err, errAbsent):
 			continue
+		case errors.Is(err, errUnavailable):
+			problem = cmp.Or(problem, err)
+			continue
 		case err != nil:
 			return nil, err
 		case as.Issuer != issuer:
-			return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, as.Issuer)
+			problem = cmp.Or(problem, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, as.Issuer))
+			continue
 		case as.TokenEndpoint == "":
 			return nil, fmt.Errorf("%w: that of %.200q has no token_endpoint", ErrMetadata, issuer)
 		}
 		return &as, nil
 	}
-	return nil, fmt.Errorf("%w: authorization server %.200q has none", ErrMetadata, issuer)
+	return nil, cmp.Or(problem, fmt.Errorf("%w: authorization server %.200q has none", ErrMetadata, issuer))
 }
 
 // discoverOld finds the authorization server of a server of revision 2025-03-26, which

@@ -139,6 +139,28 @@ func TestMetadataUnavailable(t *testing.T) {
 	}
 }
 
+// What is at the root of a host, where metadata is looked for first, may be down or know only
+// an issuer of its own, while the authorization server below its path is fine.
+func TestMetadataBehindGateway(t *testing.T) {
+	const issuer = loginURL + "/realms/a"
+	for _, status := range []int{http.StatusBadGateway, http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusOK} {
+		w := newWorld(t)
+		w.login.metadata["issuer"], w.login.url = issuer, issuer
+		w.server.metadata["authorization_servers"] = []string{issuer}
+		w.hosts[loginURL] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+				writeJSON(rw, status, newIssuer(loginURL).metadata)
+			case r.URL.Path == "/realms/a/.well-known/openid-configuration":
+				writeJSON(rw, 200, w.login.metadata)
+			default:
+				w.login.ServeHTTP(rw, r)
+			}
+		})
+		w.mustPost(w.transport(nil), "", served)
+	}
+}
+
 func TestDamagedMetadata(t *testing.T) {
 	for _, text := range []string{`{`, `{"resource":1}`, `{"resource":"a","resource":"b"}`, `{"authorization_servers":{}}`} {
 		w := newWorld(t)

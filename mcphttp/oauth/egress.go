@@ -211,8 +211,12 @@ func readReply(res *http.Response) (*reply, error) {
 	return &reply{res.StatusCode, res.Header, isJSON, body}, nil
 }
 
-// errAbsent means that there is no document at a URL.
-var errAbsent = errors.New("oauth: there is no metadata")
+// errAbsent means that there is no document at a URL, and errUnavailable that there may be
+// one later.
+var (
+	errAbsent      = errors.New("oauth: there is no metadata")
+	errUnavailable = fmt.Errorf("%w for now", ErrMetadata)
+)
 
 // document gets a JSON document. Servers without it answer with a status, or with an
 // HTML page.
@@ -225,7 +229,7 @@ func (e *egress) document(ctx context.Context, c *call, into any) error {
 	case r.status/100 == 4 && r.status != http.StatusTooManyRequests:
 		return fmt.Errorf("%w: %s answered with status %d", errAbsent, c.place(c.url), r.status)
 	case r.status != http.StatusOK:
-		return fmt.Errorf("%w: %s answered with status %d", ErrMetadata, c.place(c.url), r.status)
+		return fmt.Errorf("%w: %s answered with status %d", errUnavailable, c.place(c.url), r.status)
 	case !r.isJSON && !bytes.HasPrefix(bytes.TrimLeft(r.body, " \t\r\n"), []byte("{")):
 		return fmt.Errorf("%w: %s is no JSON", errAbsent, c.place(c.url))
 	}
