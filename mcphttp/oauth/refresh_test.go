@@ -108,6 +108,24 @@ func TestRefreshRefused(t *testing.T) {
 	})
 }
 
+// Some authorization servers, GitHub's among them, reject a refresh token with status 200.
+func TestRefreshRefusedWithStatus200(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, rt := refreshing(t)
+		w.login.token = func(rw http.ResponseWriter, r *http.Request) bool {
+			isRefresh := r.PostForm.Get("grant_type") == "refresh_token"
+			if isRefresh {
+				writeJSON(rw, 200, map[string]any{"error": "bad_refresh_token", "error_description": "The refresh token is incorrect or expired."})
+			}
+			return isRefresh
+		}
+		<-time.After(2 * time.Hour)
+		w.login.revoke()
+		w.mustPost(rt, "", served)
+		w.wantAuthorizations(2)
+	})
+}
+
 // The user is not asked before the server has rejected the old token.
 func TestExpiredButGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -287,10 +287,11 @@ func (t *Transport) lock(ctx context.Context, issuer string) (held context.Conte
 	return lock(waiting, t.opts.Store, t.key(issuer))
 }
 
-// isFinal reports whether an error means that a refresh token is no longer valid.
+// isFinal reports whether an error means that a refresh token is no longer valid. Some
+// authorization servers say so with status 200.
 func isFinal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Status/100 == 4 && e.Status != http.StatusTooManyRequests || errors.Is(err, ErrNoClient)
+	return ok && e.Status/100 != 5 && e.Status != http.StatusTooManyRequests || errors.Is(err, ErrNoClient)
 }
 
 // refresh requests a token with the same scopes.
