@@ -60,7 +60,7 @@ type Catalog struct {
 	fsys    fs.FS
 	opts    Options
 	current atomic.Pointer[snapshot]
-	seen    atomic.Int64 // when the directory was looked at last, in Unix nanoseconds
+	seen    atomic.Pointer[time.Time] // when the directory was looked at last
 
 	reloading sync.Mutex // serializes changes; held while the muxes are changed
 	muxes     []*mcp.Mux
@@ -90,7 +90,7 @@ func FS(fsys fs.FS, opts *Options) (*Catalog, error) {
 		return nil, fmt.Errorf("skills: %w", err)
 	}
 	c.current.Store(s)
-	c.seen.Store(time.Now().UnixNano())
+	c.seen.Store(new(time.Now()))
 	return c, nil
 }
 
@@ -124,7 +124,7 @@ func (c *Catalog) Reload() error {
 }
 
 func (c *Catalog) reloadLocked() error {
-	c.seen.Store(time.Now().UnixNano())
+	c.seen.Store(new(time.Now()))
 	next, err := scan(c.fsys, c.opts.Prefix)
 	if err == nil {
 		err = c.replace(next)
@@ -194,11 +194,9 @@ func (c *Catalog) Watch(ctx context.Context, every time.Duration) {
 // load returns the current snapshot, after a look at the directory if the last one is too
 // long ago. Only one request looks, and the others do not wait for it.
 func (c *Catalog) load(ctx context.Context) *snapshot {
-	if last := c.seen.Load(); c.opts.Refresh > 0 {
-		now := time.Now().UnixNano()
-		if now-last >= int64(c.opts.Refresh) && c.seen.CompareAndSwap(last, now) {
-			c.lookAgain(ctx)
-		}
+	last := c.seen.Load()
+	if c.opts.Refresh > 0 && time.Since(*last) >= c.opts.Refresh && c.seen.CompareAndSwap(last, new(time.Now())) {
+		c.lookAgain(ctx)
 	}
 	return c.current.Load()
 }
