@@ -53,8 +53,11 @@ func (s *sealer) seal(req *Request, state *replayState) (string, error) {
 	if err != nil { // a key, since the values are JSON already
 		return "", Errorf(CodeInternalError, "the keys of questions and of Once must be valid UTF-8: %w", err)
 	}
-	if len(plain) > s.max {
+	switch mounted := state.Mounted; {
+	case mounted == nil && len(plain) > s.max:
 		return "", Errorf(CodeInternalError, "the handler's answers and Once values take %d bytes; MuxOptions.MaxState is %d", len(plain), s.max)
+	case mounted != nil && len(*mounted)/2 > s.max: // each seal makes a state a third larger
+		return "", Errorf(CodeInternalError, "the state of the mounted server has %d bytes; twice MuxOptions.MaxState is %d", len(*mounted), 2*s.max)
 	}
 	return s.ring.Seal(plain, s.binding(req)), nil
 }

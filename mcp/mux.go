@@ -49,7 +49,8 @@ type MuxOptions struct {
 	// StateTTL is how long a client may take to answer a question. The default is an hour.
 	StateTTL time.Duration
 	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A call
-	// that exceeds it fails. The default is 256 KiB.
+	// that exceeds it fails. The sealed state of a mounted server may have twice as many
+	// bytes. The default is 256 KiB.
 	MaxState int
 	// StateStore makes the state of questions single-use: if a client sends the same answers
 	// twice, the second request is refused, even after an error, by every replica that

@@ -235,3 +235,28 @@ func TestLongCursorOfSource(t *testing.T) {
 		}
 	}
 }
+
+// A state that the server accepts passes the gateways in front of it, each of which seals it
+// again, with the same limit.
+func TestLargeStateThroughGateways(t *testing.T) {
+	opts := &mcp.MuxOptions{MaxState: 10_000, Logger: quiet().Logger}
+	server := mcp.NewMux("server", "v1", opts)
+	server.Tool("keep", mcp.ToolFunc(func(ctx context.Context, _ none) (int, error) {
+		kept, err := mcp.Once(ctx, "kept", func() (string, error) { return strings.Repeat("x", 9_900), nil })
+		if err != nil {
+			return 0, err
+		}
+		_, err = mcp.Elicit[yes](ctx, "k", "Sure?")
+		return len(kept), err
+	}, nil))
+	gateway := func(h mcp.Handler) *mcp.Mux {
+		gw := mcp.NewMux("gateway", "v1", opts)
+		gw.Mount("a_", connect(t, h, &mcp.ClientOptions{Forward: true, Logger: quiet().Logger}))
+		return gw
+	}
+	user(map[string]any{"Sure?": yes{true}}).Run(t, gateway(gateway(server)), func(t *testing.T, c *mcp.Conn) {
+		if got := mustCall(t, c, "a_a_keep", "{}"); got != "9900" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
