@@ -5,8 +5,10 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
 	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 type progressKey struct{}
@@ -77,11 +79,13 @@ func (c *Conn) receiveProgress(note *Request) {
 	}
 }
 
-// listenerOf returns the listener of a call, nil if there is none.
-func (c *Conn) listenerOf(id ID) *callListener {
+// listenerOf returns the listener of a call, nil if there is none. Some servers write its
+// token, an integer, as a string.
+func (c *Conn) listenerOf(token ID) *callListener {
+	integer, _ := transport.ParseID([]byte(strings.Trim(token.String(), `"`)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.listeners[id.Canonical()]
+	return c.listeners[integer.Canonical()]
 }
 
 // withIncreasingProgress returns a context whose progress function is called only for

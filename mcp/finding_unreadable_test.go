@@ -112,6 +112,24 @@ func TestFindingCH2IDsByValue(t *testing.T) {
 	}
 }
 
+// Some servers write the ID of a request, and the token of its progress, as a string. The
+// official clients in Python and TypeScript accept that.
+func TestIDsAsStrings(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := connectTo(t, answeringWith(`[{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"%[1]s","progress":1}},
+				{"jsonrpc":"2.0","id":"%[1]s","result":{"resultType":"complete","content":[]}}]`), quietClient(version))
+			progress := 0.0
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			ctx = mcp.WithProgress(ctx, func(p *mcp.ProgressParams) { progress = p.Progress })
+			if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "x"}); err != nil || progress != 1 {
+				t.Errorf("%s: %v, progress %v", version, err, progress)
+			}
+		})
+	}
+}
+
 func quietClient(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{Version: version, Logger: quiet().Logger}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -227,12 +228,19 @@ func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *transpo
 			c.deliver(m, about)
 		}
 		// An error response that names another request, or none, can be related to this one.
-		if m.IsResponse() && !want.IsZero() && (m.ID == want || m.Error != nil) {
+		if m.IsResponse() && !want.IsZero() && (m.ID == want || unquoted(m.ID) == want || m.Error != nil) {
 			m.ID = want
 			found = &m
 		}
 	}
 	return found
+}
+
+// unquoted returns the integer in an ID that is a string, or the zero ID: some servers write
+// the ID of a request so.
+func unquoted(id mcp.ID) mcp.ID {
+	id, _ = transport.ParseID([]byte(strings.Trim(id.String(), `"`)))
+	return id
 }
 
 func isStream(res *http.Response) bool {

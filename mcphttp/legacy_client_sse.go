@@ -145,7 +145,10 @@ func (w *sseWire) handleMessage(m transport.Message) {
 	if id, ok := w.calls.Only(); ok && m.ID.IsZero() && m.Error != nil {
 		m.ID = id
 	}
-	w.calls.Deliver(m.ID, &m)
+	if !w.calls.Deliver(m.ID, &m) {
+		m.ID = unquoted(m.ID)
+		w.calls.Deliver(m.ID, &m)
+	}
 }
 
 // Call implements [transport.Conn].

@@ -352,6 +352,45 @@ func TestSSETransportErrorWithoutID(t *testing.T) {
 	})
 }
 
+// Some servers write the ID of a request as a string.
+func TestIDsAsStrings(t *testing.T) {
+	const answer = `{"jsonrpc":"2.0","id":"7","result":{"content":[]}}`
+	synctest.Test(t, func(t *testing.T) {
+		said := make(chan string, 1)
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/json":
+				say(w, answer)
+			case r.URL.Path == "/stream":
+				stream(w, "data: "+answer+"\n\n")
+			case r.Method == http.MethodPost:
+				said <- answer
+				w.WriteHeader(http.StatusAccepted)
+			default:
+				stream(w, "event: endpoint\ndata: /messages\n\n")
+				stream(w, "data: "+<-said+"\n\n")
+				<-r.Context().Done()
+			}
+		}))
+		for name, to := range map[string]transport.Transport{
+			"json":   mcphttp.NewTransport("http://localhost/json", s.options(nil)),
+			"stream": mcphttp.NewTransport("http://localhost/stream", s.options(nil)),
+			"sse":    mcphttp.NewSSETransport("http://localhost/sse", s.options(nil)),
+		} {
+			l, err := s.connect(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if r, err := l.Call(ctx, toolCall(7, "2024-11-05", "a")); err != nil || r.Error != nil || r.ID != mcp.IntID(7) {
+				t.Errorf("%s: the call returned %+v, %v", name, r, err)
+			}
+			cancel()
+			_ = l.Close()
+		}
+	})
+}
+
 // Connecting ends with its context, and fails with ErrUnauthorized without authentication.
 func TestSSETransportConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-psi/psi/internal/pending"
@@ -90,12 +91,18 @@ func (c *streamConn) deliver(m Message) {
 
 // deliverResponse passes a response to the call that waits for it. A server that cannot
 // read the ID of a request answers with an error without an ID: that error belongs to
-// the pending call if there is only one.
+// the pending call if there is only one. Some servers write an integer as a string.
 func (c *streamConn) deliverResponse(m Message) {
 	if id, ok := c.calls.Only(); ok && m.ID.IsZero() && m.Error != nil {
 		m.ID = id
 	}
-	c.calls.Deliver(m.ID, &m)
+	if c.calls.Deliver(m.ID, &m) {
+		return
+	}
+	if id, ok := ParseID([]byte(strings.Trim(m.ID.String(), `"`))); ok {
+		m.ID = id
+		c.calls.Deliver(id, &m)
+	}
 }
 
 // Call implements [Conn]. It returns when the connection is closed even if the stream does
