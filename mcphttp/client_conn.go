@@ -315,8 +315,11 @@ func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		err = ErrMessageTooLong
 	}
-	return body, err
+	return withoutMark(body), err
 }
+
+// withoutMark returns text without the byte order mark that some servers begin it with.
+func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(byteOrderMark)) }
 
 // send posts a message that has no response. Meaning says what a refusal means.
 func (p *peer) send(ctx context.Context, to *url.URL, h http.Header, message []byte, meaning func(*StatusError) (*mcp.Error, error)) error {

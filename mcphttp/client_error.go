@@ -85,6 +85,7 @@ func errorResponse(id mcp.ID, e *mcp.Error) *transport.Message {
 func (p *peer) readRefusal(res *http.Response) *StatusError {
 	e := &StatusError{Status: res.StatusCode, Header: res.Header}
 	body, _ := io.ReadAll(io.LimitReader(res.Body, min(p.opts.MaxMessage, maxRefusalBody))) // a part of it is enough
+	body = withoutMark(body)
 	if m, err := transport.ParseMessage(body); err == nil && m.Error != nil {
 		e.answer = &mcp.Error{Code: m.Error.Code, Message: m.Error.Message, Data: m.Error.Data}
 	}

@@ -5,6 +5,7 @@ package mcphttp_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -123,5 +124,25 @@ func TestListenSurvivesCut(t *testing.T) {
 				t.Error(sub.Err())
 			}
 		})
+	}
+}
+
+// Some servers begin a body with a byte order mark, as those in .NET and PHP may.
+func TestByteOrderMark(t *testing.T) {
+	answer := `{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`
+	status := http.StatusOK
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "\ufeff"+answer)
+	}))
+	for _, version := range both {
+		if r, err := s.link(nil).Call(t.Context(), toolCall(7, version, "a")); err != nil || string(r.Result) != `{"content":[]}` {
+			t.Errorf("%s: %+v, %v", version, r, err)
+		}
+	}
+	status, answer = http.StatusNotFound, `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}`
+	if r, err := s.link(nil).Call(t.Context(), toolCall(7, mcp.LatestVersion, "a")); err != nil || r.Error == nil || r.Error.Code != mcp.CodeMethodNotFound {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

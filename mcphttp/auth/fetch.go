@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (f *fetcher) do(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.URL.Redacted(), err)
 	}
-	return body, nil
+	return bytes.TrimPrefix(body, []byte("\ufeff")), nil // without a byte order mark
 }
 
 // checkURL requires https, or http on a loopback address, where nothing can be intercepted.

@@ -63,6 +63,15 @@ func TestJWKSRotation(t *testing.T) {
 	}
 }
 
+// A file with keys may begin with a byte order mark.
+func TestJWKSByteOrderMark(t *testing.T) {
+	n := newNetwork()
+	n.put(keysURL, "\ufeff"+string(keySet(map[string]crypto.PublicKey{"ec": ecKey().Public()})))
+	if _, err := verify(t, remote(n, auth.JWTOptions{}), token(nil)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A flood of tokens with unknown keys causes few fetches.
 func TestJWKSFlood(t *testing.T) {
 	for _, kid := range []string{"k%d", ""} {

@@ -4,6 +4,7 @@
 package oauth_test
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -118,6 +119,20 @@ func TestPageForPeople(t *testing.T) {
 		}
 		w.server.ServeHTTP(rw, r)
 	})
+	w.mustPost(w.transport(nil), "", served)
+}
+
+// A metadata file may begin with a byte order mark.
+func TestByteOrderMark(t *testing.T) {
+	w := newWorld(t)
+	for at, next := range map[string]http.Handler{origin(serverURL): w.server, loginURL: w.login} {
+		w.hosts[at] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/token" || r.URL.Path == "/register" {
+				io.WriteString(rw, "\ufeff")
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
 	w.mustPost(w.transport(nil), "", served)
 }
 

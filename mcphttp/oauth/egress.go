@@ -208,6 +208,7 @@ func readReply(res *http.Response) (*reply, error) {
 	}
 	name, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	isJSON := name == "application/json" || strings.HasSuffix(name, "+json")
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // a byte order mark
 	return &reply{res.StatusCode, res.Header, isJSON, body}, nil
 }
 
