@@ -6,6 +6,8 @@ package mcp
 import (
 	"encoding/json"
 	"maps"
+
+	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // Implementation is the name and version of a client or server. It is unverified: do not
@@ -147,4 +149,157 @@ type DiscoverResult struct {
 	SupportedVersions []string            `json:"supportedVersions"`
 	Capabilities      *ServerCapabilities `json:"capabilities"`
 	Instructions      string              `json:"instructions,omitempty"`
+}
+
+// checkInputRequired validates the questions of a handler that returns an [InputRequired]
+// itself: it needs a question or a state, and the client must support all questions.
+func checkInputRequired(req *Request, r *InputRequired) (Result, error) {
+	if len(r.InputRequests) == 0 && r.RequestState == nil {
+		return nil, Errorf(CodeInternalError, "a handler asked for input without a question or a state")
+	}
+	if err := checkQuestions(req, r.InputRequests); err != nil {
+		return nil, err
+	}
+	asked := *r
+	asked.ResultType = ResultInputRequired
+	return &asked, nil
+}
+
+func checkQuestions(req *Request, questions map[string]InputRequest) error {
+	for _, key := range sortedKeys(questions) {
+		q := questions[key]
+		if err := checkCapability(req, q); err != nil {
+			return err
+		}
+		if q.Params != nil && (!jsonscan.IsObject(q.Params) || jsonscan.Valid(q.Params, 0) != nil) {
+			return Errorf(CodeInternalError, "the params of the question %q are not a JSON object", key)
+		}
+	}
+	return nil
+}
+
+// checkCapability returns an error that names the capability that the client lacks for r.
+func checkCapability(req *Request, r InputRequest) error {
+	caps := req.ClientCapabilities()
+	var missing *ClientCapabilities
+	switch r.Method {
+	case MethodElicit:
+		missing = missingForElicit(caps, r.Params)
+	case MethodCreateMessage:
+		missing = missingForSampling(caps, r.Params)
+	case MethodListRoots:
+		if caps.Roots == nil {
+			missing = &ClientCapabilities{Roots: &RootsCapability{}}
+		}
+	default:
+		return Errorf(CodeInternalError, "a client cannot be asked %q", r.Method)
+	}
+	if missing != nil {
+		return newMissingCapabilityError(missing)
+	}
+	return nil
+}
+
+func missingForElicit(caps *ClientCapabilities, params json.RawMessage) *ClientCapabilities {
+	var p struct {
+		Mode string `json:"mode"`
+	}
+	_ = unmarshal(params, &p)
+	switch {
+	case p.Mode == "url" && !caps.Elicitation.AllowsURL():
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
+	case p.Mode != "url" && !caps.Elicitation.AllowsForm():
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &struct{}{}}}
+	}
+	return nil
+}
+
+func missingForSampling(caps *ClientCapabilities, params json.RawMessage) *ClientCapabilities {
+	var p struct {
+		Tools          json.RawMessage `json:"tools"`
+		ToolChoice     json.RawMessage `json:"toolChoice"`
+		IncludeContext string          `json:"includeContext"`
+	}
+	_ = unmarshal(params, &p)
+	needTools := p.Tools != nil || p.ToolChoice != nil
+	needContext := p.IncludeContext != "" && p.IncludeContext != "none"
+	if s := caps.Sampling; s != nil && (!needTools || s.Tools != nil) && (!needContext || s.Context != nil) {
+		return nil
+	}
+	need := &SamplingCapability{}
+	if needTools {
+		need.Tools = &struct{}{}
+	}
+	if needContext {
+		need.Context = &struct{}{}
+	}
+	return &ClientCapabilities{Sampling: need}
+}
+
+// isRetry reports whether the request carries answers or state.
+func (r *Request) isRetry() bool {
+	return r.params.inputResponses() != nil || r.params.requestState() != nil
+}
+
+// A ServerExtension is a Handler that belongs to an extension of the protocol. A [Mux]
+// declares the extensions of the handlers that are registered on it, and of those of muxes
+// mounted in it, except for handlers of methods, which are not mounted.
+type ServerExtension interface {
+	Handler
+	// Extension returns the identifier of the extension, such as
+	// "io.modelcontextprotocol/ui", and its settings, a JSON object; nil means no settings.
+	// It is called once, at registration. Settings in [MuxOptions].Capabilities take
+	// precedence.
+	Extension() (id string, settings json.RawMessage)
+}
+
+// An extension is what one handler declares. Its id is "" if that is nothing.
+type extension struct {
+	id       string
+	settings json.RawMessage
+}
+
+func extensionOf(h Handler) (x extension) {
+	if s, ok := h.(ServerExtension); ok {
+		x.id, x.settings = s.Extension()
+	}
+	if x.settings == nil {
+		x.settings = json.RawMessage("{}")
+	}
+	return x
+}
+
+// declareAll adds the extensions of entries to x, unless they are declared already.
+func (x *Extensions) declareAll(entries map[string]*entry) {
+	for _, e := range byName(entries) {
+		x.declare(e.extension.id, e.extension.settings)
+	}
+}
+
+// declare adds an extension, unless it is declared already.
+func (x *Extensions) declare(id string, settings json.RawMessage) {
+	if _, declared := (*x)[id]; declared || id == "" {
+		return
+	}
+	if *x == nil {
+		*x = Extensions{}
+	}
+	(*x)[id] = settings
+}
+
+// extensions returns the extensions that can be used through a mount of the mux.
+func (g *registry) extensions() Extensions {
+	s := g.load()
+	x := Extensions{}
+	for id, settings := range s.extensions {
+		x.declare(id, settings)
+	}
+	for _, m := range s.mounts {
+		if child, ok := m.handler.(*Mux); ok {
+			for id, settings := range child.extensions() {
+				x.declare(id, settings)
+			}
+		}
+	}
+	return x
 }

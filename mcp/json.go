@@ -74,3 +74,360 @@ func decode(data []byte, v any) error { return strictjson.UnmarshalValue(data, v
 
 // decodeProblem tells a peer what of its value did not fit; see [strictjson.Problem].
 func decodeProblem(what string, err error) string { return what + ": " + strictjson.Problem(err) }
+
+// This file makes encoding/json write the types of the protocol as they go over the wire,
+// and keep the members that they do not know. Without it, encoding/json would write Extra
+// as a member of that name, and null for empty lists.
+
+// A plainer is a type with methods for encoding/json. The encoder of this package uses what
+// plain returns: a pointer to the same value, of a type without these methods.
+type plainer interface{ plain() any }
+
+// plainly returns v without the methods for encoding/json.
+func plainly(v any) any {
+	if p, ok := v.(plainer); ok {
+		return p.plain()
+	}
+	return v
+}
+
+// These options do so for the values within others. Calling the methods would scan those
+// twice.
+var (
+	plainEncoding = jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(e *jsontext.Encoder, p plainer) error {
+		return jsonv2.MarshalEncode(e, p.plain())
+	}))
+	plainDecoding = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, p plainer) error {
+		return jsonv2.UnmarshalDecode(d, p.plain())
+	}), jsonv2.UnmarshalFromFunc(unmarshalBase64)))
+)
+
+func (c *CallToolParams) plain() any {
+	type plain CallToolParams
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c CallToolParams) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CallToolParams) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (c *CallToolResult) plain() any {
+	type plain CallToolResult
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c CallToolResult) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CallToolResult) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (c *ClientCapabilities) plain() any {
+	type plain ClientCapabilities
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c ClientCapabilities) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *ClientCapabilities) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (c *CompleteResult) plain() any {
+	type plain CompleteResult
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CompleteResult) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (c *Completion) plain() any {
+	type plain Completion
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Completion) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Completion) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (c *CreateMessageParams) plain() any {
+	type plain CreateMessageParams
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c CreateMessageParams) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CreateMessageParams) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (c *CreateMessageResult) plain() any {
+	type plain CreateMessageResult
+	return (*plain)(c)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c CreateMessageResult) MarshalJSON() ([]byte, error) { return marshal(&c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CreateMessageResult) UnmarshalJSON(data []byte) error { return unmarshal(data, c) }
+
+func (d *DiscoverResult) plain() any {
+	type plain DiscoverResult
+	return (*plain)(d)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d DiscoverResult) MarshalJSON() ([]byte, error) { return marshal(&d) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *DiscoverResult) UnmarshalJSON(data []byte) error { return unmarshal(data, d) }
+
+func (e *ElicitResult) plain() any {
+	type plain ElicitResult
+	return (*plain)(e)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&e) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *ElicitResult) UnmarshalJSON(data []byte) error { return unmarshal(data, e) }
+
+func (e *EmptyResult) plain() any {
+	type plain EmptyResult
+	return (*plain)(e)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e EmptyResult) MarshalJSON() ([]byte, error) { return marshal(&e) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *EmptyResult) UnmarshalJSON(data []byte) error { return unmarshal(data, e) }
+
+func (g *GetPromptParams) plain() any {
+	type plain GetPromptParams
+	return (*plain)(g)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (g GetPromptParams) MarshalJSON() ([]byte, error) { return marshal(&g) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (g *GetPromptParams) UnmarshalJSON(data []byte) error { return unmarshal(data, g) }
+
+func (g *GetPromptResult) plain() any {
+	type plain GetPromptResult
+	return (*plain)(g)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (g GetPromptResult) MarshalJSON() ([]byte, error) { return marshal(&g) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (g *GetPromptResult) UnmarshalJSON(data []byte) error { return unmarshal(data, g) }
+
+func (i *Implementation) plain() any {
+	type plain Implementation
+	return (*plain)(i)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (i Implementation) MarshalJSON() ([]byte, error) { return marshal(&i) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *Implementation) UnmarshalJSON(data []byte) error { return unmarshal(data, i) }
+
+func (i *InputRequired) plain() any {
+	type plain InputRequired
+	return (*plain)(i)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (i InputRequired) MarshalJSON() ([]byte, error) { return marshal(&i) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *InputRequired) UnmarshalJSON(data []byte) error { return unmarshal(data, i) }
+
+func (l *ListPromptsResult) plain() any {
+	type plain ListPromptsResult
+	return (*plain)(l)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListPromptsResult) UnmarshalJSON(data []byte) error { return unmarshal(data, l) }
+
+func (l *ListResourceTemplatesResult) plain() any {
+	type plain ListResourceTemplatesResult
+	return (*plain)(l)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return marshal(&l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListResourceTemplatesResult) UnmarshalJSON(data []byte) error { return unmarshal(data, l) }
+
+func (l *ListResourcesResult) plain() any {
+	type plain ListResourcesResult
+	return (*plain)(l)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListResourcesResult) UnmarshalJSON(data []byte) error { return unmarshal(data, l) }
+
+func (l *ListRootsResult) plain() any {
+	type plain ListRootsResult
+	return (*plain)(l)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l ListRootsResult) MarshalJSON() ([]byte, error) { return marshal(&l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListRootsResult) UnmarshalJSON(data []byte) error { return unmarshal(data, l) }
+
+func (l *ListToolsResult) plain() any {
+	type plain ListToolsResult
+	return (*plain)(l)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListToolsResult) UnmarshalJSON(data []byte) error { return unmarshal(data, l) }
+
+func (l *ListenResult) plain() any {
+	type plain ListenResult
+	return (*plain)(l)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l ListenResult) MarshalJSON() ([]byte, error) { return marshal(&l) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListenResult) UnmarshalJSON(data []byte) error { return unmarshal(data, l) }
+
+func (p *Prompt) plain() any {
+	type plain Prompt
+	return (*plain)(p)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Prompt) MarshalJSON() ([]byte, error) { return marshal(&p) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Prompt) UnmarshalJSON(data []byte) error { return unmarshal(data, p) }
+
+func (p *PromptArgument) plain() any {
+	type plain PromptArgument
+	return (*plain)(p)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p PromptArgument) MarshalJSON() ([]byte, error) { return marshal(&p) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *PromptArgument) UnmarshalJSON(data []byte) error { return unmarshal(data, p) }
+
+func (r *ReadResourceParams) plain() any {
+	type plain ReadResourceParams
+	return (*plain)(r)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r ReadResourceParams) MarshalJSON() ([]byte, error) { return marshal(&r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *ReadResourceParams) UnmarshalJSON(data []byte) error { return unmarshal(data, r) }
+
+func (r *ReadResourceResult) plain() any {
+	type plain ReadResourceResult
+	return (*plain)(r)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r ReadResourceResult) MarshalJSON() ([]byte, error) { return marshal(&r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *ReadResourceResult) UnmarshalJSON(data []byte) error { return unmarshal(data, r) }
+
+func (r *Resource) plain() any {
+	type plain Resource
+	return (*plain)(r)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Resource) MarshalJSON() ([]byte, error) { return marshal(&r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Resource) UnmarshalJSON(data []byte) error { return unmarshal(data, r) }
+
+func (r *ResourceTemplate) plain() any {
+	type plain ResourceTemplate
+	return (*plain)(r)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r ResourceTemplate) MarshalJSON() ([]byte, error) { return marshal(&r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *ResourceTemplate) UnmarshalJSON(data []byte) error { return unmarshal(data, r) }
+
+func (s *ServerCapabilities) plain() any {
+	type plain ServerCapabilities
+	return (*plain)(s)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s ServerCapabilities) MarshalJSON() ([]byte, error) { return marshal(&s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *ServerCapabilities) UnmarshalJSON(data []byte) error { return unmarshal(data, s) }
+
+func (s *SubscriptionFilter) plain() any {
+	type plain SubscriptionFilter
+	return (*plain)(s)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s SubscriptionFilter) MarshalJSON() ([]byte, error) { return marshal(&s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *SubscriptionFilter) UnmarshalJSON(data []byte) error { return unmarshal(data, s) }
+
+func (t *Tool) plain() any {
+	type plain Tool
+	return (*plain)(t)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t Tool) MarshalJSON() ([]byte, error) { return marshal(&t) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Tool) UnmarshalJSON(data []byte) error { return unmarshal(data, t) }
+
+func (t *ToolAnnotations) plain() any {
+	type plain ToolAnnotations
+	return (*plain)(t)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t ToolAnnotations) MarshalJSON() ([]byte, error) { return marshal(&t) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *ToolAnnotations) UnmarshalJSON(data []byte) error { return unmarshal(data, t) }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"log/slog"
 
+	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/tasking"
 )
 
@@ -92,3 +93,20 @@ func (internals) CheckResult(res Result) error { return checkResult(res) }
 func (internals) AppendBody(dst []byte, res Result, number int, form func(*Tool) *Tool) ([]byte, error) {
 	return appendBody(dst, res, toolForm{number, form})
 }
+
+// NotificationRootsListChanged tells a server of an older revision that the roots of its
+// client have changed.
+const NotificationRootsListChanged = revision.RootsListChanged
+
+// legacyMethods are the methods and notifications that only the older revisions have.
+var legacyMethods = []string{
+	revision.Initialize, revision.Initialized, revision.Ping, revision.SetLevel, revision.Unsubscribe, NotificationRootsListChanged,
+}
+
+// isLegacyCode reports whether an error code is one that only the older revisions have.
+func isLegacyCode(code int) bool {
+	return code == revision.CodeURLElicitationRequired || code == revision.CodeUserRejectedRequest
+}
+
+// firstMethods are the methods with which a client begins.
+const firstMethods = MethodDiscover + " or " + revision.Initialize

@@ -4,12 +4,214 @@
 package mcp
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/uritemplate"
+	"github.com/go-psi/psi/jsonschema"
 )
+
+// isToolName reports whether the specification recommends a name (server/tools).
+func isToolName(name string) bool {
+	return name != "" && len(name) <= 128 && strings.Trim(name, alphanumeric+"_.-") == ""
+}
+
+const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// describe sets what an entry is listed as, and checks it.
+func (m *Mux) describe(e *entry, h Handler) error {
+	switch e.kind {
+	case "tool":
+		return m.describeTool(e, h)
+	case "prompt":
+		return describePrompt(e)
+	case "resource":
+		return describeResource(e, h)
+	}
+	if builtin(e.name) != nil {
+		return e.errorf("it is served by the mux itself; use Tool, Prompt, Resource or a middleware")
+	}
+	return nil
+}
+
+// errDescribedAs is the error of an entry whose handler describes something else.
+func (e *entry) errDescribedAs() error {
+	return registrationErrorf("%s %q at %s describes itself as a %T", e.kind, e.name, e.site, e.described)
+}
+
+// describeTool sets the tool as it is listed, nil if the handler does not describe
+// itself, and the arguments that are mirrored in headers.
+func (m *Mux) describeTool(e *entry, h Handler) (err error) {
+	given, ok := e.described.(*Tool)
+	if e.described != nil && !ok {
+		return e.errDescribedAs()
+	}
+	if !isToolName(e.name) {
+		m.opts.Logger.Warn("mcp: tool name is not one that every client accepts", "tool", e.name, "registered", e.site, "want", "1 to 128 letters, digits, _, . and -")
+	}
+	if given == nil {
+		return nil
+	}
+	if err := e.checkNamed("Tool.Name", given.Name); err != nil {
+		return err
+	}
+	t := *given
+	t.Name = e.name
+	if t.InputSchema == nil {
+		t.InputSchema = []byte(`{"type":"object"}`)
+	}
+	_, compiled := h.(interface{ compiled() })
+	if err := checkToolSchemas(&t, compiled); err != nil {
+		return e.errorf("%w", err)
+	}
+	if e.headers, err = paramHeaders(t.InputSchema); err != nil {
+		return e.errorf("%w", err)
+	}
+	m.lint(e, "InputSchema", t.InputSchema, jsonschema.Portable)
+	if t.OutputSchema != nil {
+		m.lint(e, "OutputSchema", t.OutputSchema, jsonschema.Inspector)
+	}
+	t.encodings = newToolEncodings(&t)
+	e.tool = &t
+	return nil
+}
+
+var errRootType = errors.New(`the root of InputSchema must have "type":"object"`)
+
+// checkToolSchemas checks the schemas of a tool. They are compiled unless that has been
+// done before.
+func checkToolSchemas(t *Tool, compiled bool) error {
+	if err := checkSchema("InputSchema", t.InputSchema, compiled); err != nil {
+		return err
+	}
+	if rootType(t.InputSchema) != "object" {
+		return errRootType
+	}
+	if t.OutputSchema == nil {
+		return nil
+	}
+	return checkSchema("OutputSchema", t.OutputSchema, compiled)
+}
+
+func checkSchema(field string, schema []byte, compiled bool) error {
+	if err := jsonscan.Valid(schema, 0); err != nil {
+		return fmt.Errorf("%s is not JSON: %w", field, err)
+	}
+	if kind := strings.TrimLeft(string(schema), " \t\r\n"); kind[0] != '{' {
+		return fmt.Errorf("%s must be an object", field)
+	}
+	if compiled {
+		return nil
+	}
+	if _, err := jsonschema.Compile(schema, nil); err != nil {
+		return fmt.Errorf("%s is no schema: %w", field, err)
+	}
+	return nil
+}
+
+// lint logs what the clients of a profile are known to complain about in a schema.
+func (m *Mux) lint(e *entry, field string, schema []byte, profile jsonschema.Profile) {
+	if m.opts.NoLint {
+		return
+	}
+	for _, f := range jsonschema.Lint(schema, profile) {
+		m.opts.Logger.Warn("mcp: clients may refuse this tool's schema, or complain about it; MuxOptions.NoLint turns this warning off",
+			"tool", e.name, "registered", e.site, "schema", field, "profile", f.Profile, "at", f.Pointer, "finding", f.Message)
+	}
+}
+
+func rootType(schema []byte) string {
+	raw := jsonscan.Member(bytes.TrimLeft(schema, " \t\r\n"), "type")
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return jsonscan.Text(raw)
+}
+
+func describePrompt(e *entry) error {
+	given, ok := e.described.(*Prompt)
+	switch {
+	case e.described == nil:
+		return nil
+	case !ok:
+		return e.errDescribedAs()
+	}
+	p := *given
+	if err := e.checkNamed("Prompt.Name", p.Name); err != nil {
+		return err
+	}
+	names := make([]string, len(p.Arguments))
+	for i, a := range p.Arguments {
+		names[i] = a.Name
+	}
+	if err := e.checkCompleters(p.Completers, names, "Prompt.Arguments"); err != nil {
+		return err
+	}
+	p.Name = e.name
+	e.prompt = &p
+	return nil
+}
+
+// describeResource parses the name if it is a template, and sets what is listed.
+func describeResource(e *entry, h Handler) (err error) {
+	if err := checkScheme(e.name); err != nil {
+		return e.errorf("%w", err)
+	}
+	if uritemplate.IsTemplate(e.name) {
+		if e.template, err = uritemplate.Parse(e.name); err != nil {
+			return registrationErrorf("resource template %q at %s: %w", e.name, e.site, err)
+		}
+	}
+	if c, ok := h.(templateChecker); ok {
+		if err := c.checkTemplate(e.template); err != nil {
+			return e.errorf("%w", err)
+		}
+	}
+	given, ok := e.described.(*Resource)
+	switch {
+	case e.described == nil:
+		return nil
+	case !ok:
+		return e.errDescribedAs()
+	}
+	r := *given
+	if r.List != nil && e.template == nil {
+		return e.errorf("Resource.List is for templates, such as notes://{id}; a resource that is no template is listed itself")
+	}
+	if err := e.checkNamed("Resource.URI", r.URI); err != nil {
+		return err
+	}
+	if err := e.checkCompleters(r.Completers, e.variables(), "the template"); err != nil {
+		return err
+	}
+	r.URI = e.name
+	r.Name = cmp.Or(r.Name, e.name)
+	if e.template != nil {
+		e.listed = r.template()
+	}
+	e.resource = &r
+	return nil
+}
+
+// variables returns the names of the template's variables.
+func (e *entry) variables() []string {
+	if e.template == nil {
+		return nil
+	}
+	return e.template.Names()
+}
+
+// templateChecker is a handler of resources that does not go with every pattern;
+// t is nil if the pattern is a URI.
+type templateChecker interface {
+	checkTemplate(t *uritemplate.Template) error
+}
 
 // isNilHandler reports whether h is nil, or a HandlerFunc without a function.
 func isNilHandler(h Handler) bool {

@@ -1,0 +1,416 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+// Bounds on the notifications that wait for a function of the client: their number and
+// their size.
+const (
+	maxNotes     = 4096
+	maxNoteBytes = 16 << 20
+)
+
+// newNoteQueue returns a queue for calls of the client's functions.
+func newNoteQueue(c *Conn) *serialQueue {
+	q := newSerialQueue(maxNotes, c.logPanic)
+	q.maxBytes = maxNoteBytes
+	q.onDrop = func() {
+		c.client.opts.Logger.Warn("mcp: notifications are dropped: the client's functions are too slow", "waiting", maxNotes, "bytes", maxNoteBytes)
+	}
+	return q
+}
+
+// callSafely calls a function of the program. A panic is logged, and becomes an error.
+func callSafely(logger *slog.Logger, fn func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = logPanic(logger, v)
+		}
+	}()
+	return fn()
+}
+
+// logPanic logs a panic of a function of the program, and returns an error for it.
+func logPanic(logger *slog.Logger, v any) error {
+	return panicked(context.Background(), &Request{call: new(call)}, v, logger)
+}
+
+func (c *Conn) logPanic(v any) { _ = logPanic(c.client.opts.Logger, v) }
+
+// receiveNotification passes a notification to the call or the subscription that it
+// belongs to, or to the client's functions. About is the ID of the request on whose stream
+// it came, zero if that is not known.
+func (c *Conn) receiveNotification(note *Request, about ID) {
+	if note.Method == NotificationProgress {
+		c.receiveProgress(note)
+		return
+	}
+	if f := c.forwarderOf(note, about); f != nil && f.receive(note) {
+		return
+	}
+	if note.Method == NotificationCancelled && c.endForwarder(note) {
+		return
+	}
+	if note.Method == NotificationMessage && c.receiveLog(note, about) {
+		return
+	}
+	c.enqueue(note)
+}
+
+// enqueue queues a call of the client's function for a notification.
+func (c *Conn) enqueue(note *Request) {
+	c.notes.add(len(note.Params()), func() { c.callFunction(note) })
+}
+
+func (c *Conn) callFunction(note *Request) {
+	o := &c.client.opts
+	switch {
+	case note.Method == NotificationMessage && o.Log != nil:
+		var p LoggingMessageParams
+		if note.Decode(&p) == nil {
+			o.Log(c.ctx, c, &p)
+		}
+	case o.Notification != nil:
+		o.Notification(c.ctx, c, note)
+	}
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context for one call whose progress is passed to fn: in order, in
+// a goroutine other than the one that reads, and not after the call has returned.
+func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Context {
+	return context.WithValue(ctx, progressKey{}, fn)
+}
+
+// A callListener receives the progress notifications and the log messages of one call.
+type callListener struct {
+	progress func(*ProgressParams)       // nil if only the clock needs progress
+	log      func(*LoggingMessageParams) // nil if no log messages are wanted
+	ownsLog  bool                        // log is called instead of ClientOptions.Log
+	clock    *callclock.Clock            // nil if the call has no timeout
+	queue    *serialQueue                // calls progress and log
+}
+
+// listenTo adds a listener for a call whose progress or log messages are wanted: by the
+// caller ([WithProgress], [WithLog]), by the sender of a request that is forwarded, or by the
+// clock. It returns the progress token of the call, which is zero if there is no listener.
+// Stop removes the listener and waits for its functions.
+func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
+	progress, clock, log := progressOf(ctx, req), callclock.FromContext(ctx), c.logListener(ctx, req)
+	if progress == nil && clock == nil && log == nil {
+		return ID{}, func() {}
+	}
+	l := &callListener{progress: progress, log: log, ownsLog: callLogOf(ctx).fn != nil, clock: clock, queue: newNoteQueue(c)}
+	l.queue.dropOldest = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listeners[id] = l
+	return id, func() {
+		c.mu.Lock()
+		delete(c.listeners, id)
+		c.mu.Unlock()
+		l.queue.finish()
+	}
+}
+
+// progressOf returns the function for the progress of a request, nil if it is not wanted.
+func progressOf(ctx context.Context, req *Request) func(*ProgressParams) {
+	if fn, ok := ctx.Value(progressKey{}).(func(*ProgressParams)); ok {
+		return fn
+	}
+	if req.ProgressToken().IsZero() {
+		return nil
+	}
+	return func(p *ProgressParams) { req.notifyProgress(ctx, p) }
+}
+
+// receiveProgress passes a progress notification to the listener of its call.
+func (c *Conn) receiveProgress(note *Request) {
+	p := new(ProgressParams)
+	if note.Decode(p) != nil {
+		return
+	}
+	l := c.listenerOf(p.ProgressToken)
+	if l == nil {
+		return
+	}
+	if l.clock != nil {
+		l.clock.Reset()
+	}
+	if l.progress != nil {
+		l.queue.add(len(note.Params()), func() { l.progress(p) })
+	}
+}
+
+// listenerOf returns the listener of a call, nil if there is none. Some servers write its
+// token, an integer, as a string.
+func (c *Conn) listenerOf(token ID) *callListener {
+	integer, _ := transport.ParseID([]byte(strings.Trim(token.String(), `"`)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listeners[integer.Canonical()]
+}
+
+// withIncreasingProgress returns a context whose progress function is called only for
+// progress that increases. A call that the server asks about is sent again, and its
+// handler then reports progress from the start.
+func withIncreasingProgress(ctx context.Context) context.Context {
+	fn, _ := ctx.Value(progressKey{}).(func(*ProgressParams))
+	if fn == nil {
+		return ctx
+	}
+	var last *float64 // needs no lock: the calls do not overlap
+	return WithProgress(ctx, func(p *ProgressParams) {
+		if last != nil && p.Progress <= *last {
+			return
+		}
+		last = &p.Progress
+		fn(p)
+	})
+}
+
+type callLogKey struct{}
+
+// A callLog is what a caller wants of the log messages about its calls.
+type callLog struct {
+	level LoggingLevel
+	fn    func(p *LoggingMessageParams) // nil means nothing of its own
+}
+
+// WithLog returns a context for calls whose log messages are passed to fn instead of
+// ClientOptions.Log: in order, in a goroutine other than the one that reads, and not after
+// the call has returned. The level is the lowest that the server sends; "" means
+// ClientOptions.LogLevel. A nil fn undoes what an earlier WithLog has done. If several calls to
+// a legacy server are in flight at once, it may send messages that name none of them:
+// ClientOptions.Log is called for these as well.
+func WithLog(ctx context.Context, level LoggingLevel, fn func(p *LoggingMessageParams)) context.Context {
+	if fn == nil {
+		level = ""
+	}
+	return context.WithValue(ctx, callLogKey{}, callLog{level, fn})
+}
+
+func callLogOf(ctx context.Context) callLog {
+	l, _ := ctx.Value(callLogKey{}).(callLog)
+	return l
+}
+
+// logLevel returns the level of log messages to ask for: that of the caller, that of the
+// sender of a request that is forwarded, or that of the client.
+func (c *Conn) logLevel(ctx context.Context, req *Request) LoggingLevel {
+	return cmp.Or(callLogOf(ctx).level, req.LogLevel(), c.client.opts.LogLevel)
+}
+
+// logListener returns the function for the log messages of a call: that of the caller, or one
+// that passes them to the sender of a request that is forwarded. It is nil if they are for
+// ClientOptions.Log only.
+func (c *Conn) logListener(ctx context.Context, req *Request) func(p *LoggingMessageParams) {
+	level := c.logLevel(ctx, req)
+	switch own := callLogOf(ctx); {
+	case own.fn != nil:
+		return func(p *LoggingMessageParams) {
+			if p.Level.reaches(level) { // a legacy server may send more
+				own.fn(p)
+			}
+		}
+	case req.LogLevel() != "":
+		return func(p *LoggingMessageParams) { req.notifyLog(ctx, p) }
+	}
+	return nil
+}
+
+// receiveLog passes a log message to the listener of the call that it is about, and reports
+// whether the client's own function need not be called. If the stream and the message do
+// not name the call, the message is passed on only if it can be about one call alone.
+func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
+	var p LoggingMessageParams
+	if note.Decode(&p) != nil {
+		return false
+	}
+	own := c.client.opts.LogLevel
+	if about.IsZero() {
+		_ = p.Meta.Get(MetaProgressToken, &about)
+	}
+	if id, err := c.inFlight.Attribute(about); err == nil {
+		if l := c.listenerOf(id); l != nil && l.log != nil {
+			l.queue.add(len(note.Params()), func() { l.log(&p) })
+			handled = own == "" || l.ownsLog
+		}
+	}
+	return handled || !p.Level.reaches(own)
+}
+
+// reaches reports whether a message of level l is to be sent to a peer that wants messages
+// from level lowest on. It is true if one of the levels is unknown.
+func (l LoggingLevel) reaches(lowest LoggingLevel) bool {
+	level, ok := l.Level()
+	bound, bounded := lowest.Level()
+	return !ok || !bounded || level >= bound
+}
+
+// notifyLog passes a log message on to the sender of the request, if it wants messages of
+// that level.
+func (r *Request) notifyLog(ctx context.Context, p *LoggingMessageParams) {
+	if r.LogLevel() == "" || !p.Level.reaches(r.LogLevel()) {
+		return
+	}
+	params := *p
+	params.Meta = withoutKey(p.Meta, MetaProgressToken)
+	r.addProgressToken(&params)
+	_ = r.Notify(ctx, NotificationMessage, &params) // the sender may not listen
+}
+
+// addProgressToken adds the progress token of the request, if it has one, to a log message.
+// Where all calls share a stream, nothing else says which call a message is about.
+func (r *Request) addProgressToken(p *LoggingMessageParams) {
+	if token := r.ProgressToken(); !token.IsZero() {
+		p.Meta.Set(MetaProgressToken, token)
+	}
+}
+
+// A serialQueue calls functions one after the other, in a goroutine that runs only while
+// functions wait. What may wait is bounded by a number of calls and by a number of bytes
+// that they refer to, of which a single call may exceed the latter.
+type serialQueue struct {
+	maxCalls   int
+	maxBytes   int         // 0 means no bound
+	dropOldest bool        // a full queue drops the oldest call, otherwise the one that is added
+	onDrop     func()      // called with the lock held when the queue begins to drop; may be nil
+	onPanic    func(v any) // called with the value of each panic of a function
+
+	mu       sync.Mutex
+	waiting  []queuedCall
+	bytes    int
+	running  bool      // the goroutine runs
+	stopped  sync.Cond // signals that running became false; created by newSerialQueue
+	held     bool      // calls wait for start
+	dropping bool      // calls were dropped since the last one ran
+	closed   bool
+}
+
+type queuedCall struct {
+	fn   func()
+	size int
+}
+
+// newSerialQueue returns a queue. Options are set before it is used.
+func newSerialQueue(maxCalls int, onPanic func(v any)) *serialQueue {
+	q := &serialQueue{maxCalls: maxCalls, onPanic: onPanic}
+	q.stopped.L = &q.mu
+	return q
+}
+
+// add adds a call that refers to size bytes, unless the queue is full or closed.
+func (q *serialQueue) add(size int, fn func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	for q.isFullFor(size) {
+		if !q.dropping && q.onDrop != nil {
+			q.onDrop()
+		}
+		q.dropping = true
+		if !q.dropOldest {
+			return
+		}
+		q.removeFirst()
+	}
+	q.waiting = append(q.waiting, queuedCall{fn, size})
+	q.bytes += size
+	q.run()
+}
+
+func (q *serialQueue) isFullFor(size int) bool {
+	return len(q.waiting) >= q.maxCalls || q.maxBytes > 0 && len(q.waiting) > 0 && q.bytes+size > q.maxBytes
+}
+
+func (q *serialQueue) removeFirst() queuedCall {
+	first := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	q.bytes -= first.size
+	return first
+}
+
+// start begins to run the calls of a queue that was held.
+func (q *serialQueue) start() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held = false
+	q.run()
+}
+
+// run starts the goroutine if it is needed. The lock must be held.
+func (q *serialQueue) run() {
+	if q.running || q.held || len(q.waiting) == 0 {
+		return
+	}
+	q.running = true
+	go func() {
+		for fn := q.next(); fn != nil; fn = q.next() {
+			q.call(fn)
+		}
+	}()
+}
+
+// next returns the next function to call, or nil if the goroutine has to end.
+func (q *serialQueue) next() func() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.running, q.waiting = false, nil
+		q.stopped.Broadcast()
+		return nil
+	}
+	q.dropping = false
+	return q.removeFirst().fn
+}
+
+// call calls fn. A panic must not end the process.
+func (q *serialQueue) call(fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			q.onPanic(v)
+		}
+	}()
+	fn()
+}
+
+// wait waits until no call runs or waits.
+func (q *serialQueue) wait() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.running {
+		q.stopped.Wait()
+	}
+}
+
+// finish closes the queue after the calls that wait have run.
+func (q *serialQueue) finish() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.wait()
+}
+
+// close closes the queue and drops the calls that wait. It does not wait for the call that
+// runs, which may be the caller.
+func (q *serialQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.waiting = true, nil
+}
