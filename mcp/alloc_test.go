@@ -6,11 +6,17 @@ package mcp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 
+	"github.com/go-psi/psi/internal/leak"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 var raceEnabled bool
@@ -128,4 +134,213 @@ func TestClientAllocations(t *testing.T) {
 	if t.Logf("%v allocations", got); got > clientBudget {
 		t.Errorf("%v allocations are over the budget of %v", got, clientBudget)
 	}
+}
+
+// BenchmarkRegister registers typed tools: schemas inferred, compiled and checked for
+// what model providers refuse. A server does it before it answers anybody.
+func BenchmarkRegister(b *testing.B) {
+	type in struct{ A, B int }
+	add := func(_ context.Context, p in) (int, error) { return p.A + p.B, nil }
+	mux := mcp.NewMux("test", "v1", nil)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		mux.Tool(fmt.Sprint("tool", i), mcp.ToolFunc(add, nil))
+	}
+}
+
+// No goroutine may be left after the tests.
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// busy is a server with all that a client can call, and a mux that is mounted in it.
+func busy() *mcp.Mux {
+	inner := mcp.NewMux("inner", "v1", quiet())
+	inner.Tool("t", says("inner"))
+	mux := mcp.NewMux("busy", "v1", &mcp.MuxOptions{Logger: quiet().Logger, Bus: store.NewMemory(nil)})
+	mux.Mount("in_", inner)
+	mux.Tool("t", says("hello"))
+	mux.Tool("fails", mcp.ToolFunc(func(context.Context, none) (string, error) { return "", errors.New("no") }, nil))
+	mux.Tool("tells", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		mcp.Progress(ctx, 1, 1, "done")
+		mcp.ClientLogger(ctx).Info("told")
+		return "told", nil
+	}, nil))
+	mux.Tool("asks", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		_, err := mcp.Once(ctx, "once", func() (string, error) { return "once", nil })
+		if err != nil {
+			return "", err
+		}
+		name, err := mcp.Elicit[namedField](ctx, "name", "Name?")
+		return name.Name, err
+	}, nil))
+	mux.Tool("waits", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		mcp.Progress(ctx, 0, 1, "waits")
+		<-ctx.Done()
+		return "", ctx.Err()
+	}, nil))
+	mux.Prompt("p", promptSays("hello"))
+	mux.Resource("test://r", reads("hello"))
+	return mux
+}
+
+// unchecked is memory without the checks of mcptest, which remember some calls.
+func unchecked(t *testing.T, h mcp.Handler) transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		near, far := transport.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			served <- mcpstdio.ServeStream(context.Background(), h, far, &mcpstdio.StreamOptions{Logger: quiet().Logger})
+		}()
+		t.Cleanup(func() { <-served })
+		return near, nil
+	})
+}
+
+// What a client does again and again leaves nothing behind: no entry in a map of the client,
+// of a gateway or of the server, and no timer.
+func TestNothingIsKept(t *testing.T) {
+	for _, path := range []struct{ name, front, back string }{
+		{"2026-07-28", "2026-07-28", ""}, {"2025-11-25", "2025-11-25", ""},
+		{"gateway to 2026-07-28", "2025-11-25", "2026-07-28"}, {"gateway to 2025-11-25", "2026-07-28", "2025-11-25"},
+	} {
+		for name, again := range whatClientsDo {
+			t.Run(path.name+"/"+name, func(t *testing.T) {
+				server, prefix := busy(), ""
+				if path.back != "" {
+					back := connectTo(t, unchecked(t, server), &mcp.ClientOptions{Version: path.back, Forward: true, CallTimeout: time.Hour})
+					server, prefix = mcp.NewMux("gateway", "v1", quiet()), "b_"
+					server.Mount(prefix, back)
+				}
+				c := connectTo(t, unchecked(t, server), &mcp.ClientOptions{Version: path.front, CallTimeout: time.Hour, LogLevel: mcp.LoggingLevelDebug, Elicit: answering})
+				wantNoGrowth(t, func() error { return again(t, c, prefix) })
+			})
+		}
+	}
+}
+
+// whatClientsDo are functions that use a connection to a busy server once. A gateway adds
+// the prefix to the names of the server.
+var whatClientsDo = map[string]func(t *testing.T, c *mcp.Conn, prefix string) error{
+	"call": func(t *testing.T, c *mcp.Conn, prefix string) error {
+		_, err := c.CallTool(t.Context(), tool(prefix+"t", ""))
+		return err
+	},
+	"failed call": func(t *testing.T, c *mcp.Conn, prefix string) error {
+		res, err := c.CallTool(t.Context(), tool(prefix+"fails", ""))
+		if err == nil && !res.IsError {
+			err = fmt.Errorf("the call returned %v", res)
+		}
+		return err
+	},
+	"unknown tool": func(t *testing.T, c *mcp.Conn, prefix string) error {
+		if _, err := c.CallTool(t.Context(), tool(prefix+"unknown", "")); err == nil {
+			return errors.New("the call succeeded")
+		}
+		return nil
+	},
+	"call with progress": func(t *testing.T, c *mcp.Conn, prefix string) error {
+		_, err := c.CallTool(mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {}), tool(prefix+"tells", ""))
+		return err
+	},
+	"call with questions": func(t *testing.T, c *mcp.Conn, prefix string) error {
+		_, err := c.CallTool(t.Context(), tool(prefix+"asks", ""))
+		return err
+	},
+	"cancelled call": func(t *testing.T, c *mcp.Conn, prefix string) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := c.CallTool(mcp.WithProgress(ctx, func(*mcp.ProgressParams) { cancel() }), tool(prefix+"waits", ""))
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return fmt.Errorf("the call returned %w", err)
+	},
+	"lists": func(t *testing.T, c *mcp.Conn, _ string) error {
+		_, err := c.ListTools(t.Context(), nil)
+		return err
+	},
+	"ping": func(t *testing.T, c *mcp.Conn, _ string) error { return c.Ping(t.Context()) },
+	"roots": func(t *testing.T, c *mcp.Conn, _ string) error {
+		return errors.Join(c.AddRoots(t.Context(), mcp.Root{URI: "file:///r"}), c.RemoveRoots(t.Context(), "file:///r"))
+	},
+	"subscription": func(t *testing.T, c *mcp.Conn, _ string) error {
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+		if err != nil {
+			return err
+		}
+		s.Close()
+		<-s.Done()
+		return s.Err()
+	},
+}
+
+// What a server does again and again leaves nothing behind.
+func TestNothingIsRegistered(t *testing.T) {
+	mux := busy()
+	other := mcp.NewMux("other", "v1", quiet())
+	other.Tool("t", says("hello"))
+	for name, again := range map[string]func() error{
+		"registrations": func() error {
+			mux.Tool("new", says("hello"))
+			mux.Prompt("new", promptSays("hello"))
+			mux.Resource("test://new", reads("hello"))
+			mux.Resource("test://{new}", reads("hello"))
+			mux.RemoveTool("new")
+			mux.RemovePrompt("new")
+			mux.RemoveResource("test://new", "test://{new}")
+			return nil
+		},
+		"failed update": func() error {
+			if mux.Update(func(m *mcp.Mux) { m.Tool("new", says("hello")); m.Tool("t", says("hello")) }) == nil {
+				return errors.New("the update succeeded")
+			}
+			return nil
+		},
+		"mounts": func() error {
+			mux.Mount("new_", other)
+			mux.Unmount("new_")
+			return nil
+		},
+		"connections": func() error {
+			client := mcp.NewClient("client", "v1", nil)
+			c, err := client.Connect(t.Context(), mcp.InProcess(mux))
+			if err != nil {
+				return err
+			}
+			return c.Close()
+		},
+		"upstreams": func() error {
+			u := mcp.NewClient("client", "v1", nil).Maintain(t.Context(), mcp.InProcess(mux), nil)
+			_, err := u.Conn(t.Context())
+			return errors.Join(err, u.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) { wantNoGrowth(t, again) })
+	}
+}
+
+// wantNoGrowth calls again many times. It fails if calls leave objects on the heap.
+func wantNoGrowth(t *testing.T, again func() error) {
+	t.Helper()
+	const calls = 100
+	run := func() (objects int64) {
+		for range calls {
+			if err := again(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.GC() // the first leaves what was in a pool
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapObjects)
+	}
+	var grown []int64
+	for before, n := run(), 0; n < 10; n++ { // something else may run at the same time
+		after := run()
+		if grown = append(grown, after-before); after-before < calls/2 {
+			return
+		}
+		before = after
+	}
+	t.Errorf("each time, %d calls left so many objects: %d", calls, grown)
 }

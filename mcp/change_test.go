@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
+	"github.com/go-psi/psi/middleware"
 )
 
 func TestListChanged(t *testing.T) {
@@ -165,4 +167,112 @@ func TestListenEndsWithTheServer(t *testing.T) {
 		t.Errorf("the subscription ended with %v", err)
 	}
 	<-served
+}
+
+// A listener that does not read is kept a limited number of updates; beyond it, the
+// directory that it subscribed to stands for what is below.
+func TestSlowListenerGetsTheDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("note"))
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked, told := make(chan struct{}), map[string]int{}
+		listener := notifying(func(method string, params json.RawMessage) {
+			if method == mcp.NotificationResourceUpdated {
+				var p mcp.ResourceUpdatedParams
+				_ = json.Unmarshal(params, &p)
+				told[p.URI]++
+			}
+			<-blocked
+		})
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
+		}()
+		synctest.Wait()
+		for i := range 5000 {
+			mux.ResourceUpdated(fmt.Sprint("notes://", i))
+		}
+		close(blocked)
+		synctest.Wait()
+		cancel()
+		<-done
+		if len(told) > 1025 || told["notes://"] != 1 {
+			t.Errorf("told of %d resources, and of the directory %d times", len(told), told["notes://"])
+		}
+	})
+}
+
+// A directory that stands for several resources that the listener may not see is sent once.
+func TestHiddenUpdatesAreSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("note"))
+		for _, hidden := range []string{"notes://a/{+path}", "notes://z/{+path}"} {
+			mux.With(middleware.RequireScopes("secret")).Resource(hidden, reads("secret"))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked, told := make(chan struct{}), []string(nil)
+		listener := notifying(func(_ string, params json.RawMessage) {
+			var p mcp.ResourceUpdatedParams
+			_ = json.Unmarshal(params, &p)
+			told = append(told, p.URI)
+			<-blocked
+		})
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
+		}()
+		synctest.Wait() // for the acknowledgement, which blocks
+		for _, uri := range []string{"notes://z/1", "notes://open", "notes://a/1", "notes://a/2"} {
+			mux.ResourceUpdated(uri)
+		}
+		close(blocked)
+		synctest.Wait()
+		cancel()
+		<-done
+		if got := strings.Join(told, " "); got != " notes:// notes://open" {
+			t.Errorf("told of %s", got)
+		}
+	})
+}
+
+type notifying func(method string, params json.RawMessage)
+
+func (f notifying) Notify(_ context.Context, method string, params json.RawMessage) error {
+	f(method, params)
+	return nil
+}
+
+// What changes at the same time as the server ends a subscription is still told.
+func TestChangeAtTheEndOfASubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("a", says("a"))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var told []string
+		blocked := make(chan struct{})
+		listener := notifying(func(method string, _ json.RawMessage) {
+			told = append(told, method)
+			<-blocked
+		})
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
+		}()
+		synctest.Wait() // in the acknowledgement
+		mux.Tool("b", says("b"))
+		cancel(mcp.ErrClosed)
+		close(blocked)
+		<-done
+		if len(told) != 2 || told[1] != mcp.NotificationToolsListChanged {
+			t.Errorf("told of %v", told)
+		}
+	})
 }

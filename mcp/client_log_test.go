@@ -4,7 +4,9 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The function of a call gets all of its log messages, from the level on that the call wants,
@@ -150,4 +153,196 @@ func TestWithLogThatWaits(t *testing.T) {
 			t.Errorf("the log is %q", log.String())
 		}
 	})
+}
+
+// A legacy server is asked for log messages if it declares logging. If it refuses, the
+// connection goes on without.
+func TestClientLogLevel(t *testing.T) {
+	const refusal = `"error":{"code":-32601,"message":"no such method"}`
+	for name, test := range map[string]struct {
+		capabilities, answer string
+		asked, warned        bool
+	}{
+		"none":    {`{}`, refusal, false, false},
+		"takes":   {`{"logging":{}}`, `"result":{}`, true, false},
+		"refuses": {`{"logging":{}}`, refusal, true, true},
+		"invalid": {`{"logging":{}}`, `"error":{"code":-32600,"message":"not now"}`, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan bool, 8)
+			log := new(bytes.Buffer)
+			opts := &mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo, Version: "2025-06-18", Logger: slog.New(slog.NewTextHandler(log, nil))}
+			c, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
+				switch method {
+				case "initialize":
+					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"old","version":"1"}}}`, id, "2025-06-18", test.capabilities), true
+				case "logging/setLevel":
+					asked <- true
+					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, test.answer), true
+				case "ping":
+					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id), true
+				}
+				return "", true
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := c.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if (len(asked) == 1) != test.asked || strings.Contains(log.String(), "level=WARN") != test.warned {
+				t.Errorf("asked %d times; log: %s", len(asked), log)
+			}
+		})
+	}
+}
+
+// If it does not answer at all, connecting fails.
+func TestClientLogLevelUnanswered(t *testing.T) {
+	opts := &mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo, Version: "2025-06-18"}
+	_, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
+		if method != "initialize" {
+			return "", method != "logging/setLevel" // it ends
+		}
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"logging":{}},"serverInfo":{"name":"old","version":"1"}}}`, id, "2025-06-18"), true
+	}))
+	if err == nil {
+		t.Error("there is a connection")
+	}
+}
+
+// A slog level is sent as the highest level of MCP that is not above it. Those that slog
+// does not have lie between and above its own, as far apart as these are.
+func TestLogLevelBounds(t *testing.T) {
+	for level, want := range map[slog.Level]mcp.LoggingLevel{
+		-8: "debug", slog.LevelDebug: "debug", slog.LevelInfo - 1: "debug", slog.LevelInfo: "info", 1: "info", 2: "notice", slog.LevelWarn - 1: "notice",
+		slog.LevelWarn: "warning", slog.LevelError - 1: "warning", slog.LevelError: "error", 11: "error", 12: "critical", 15: "critical", 16: "alert",
+		19: "alert", 20: "emergency", 1000: "emergency",
+	} {
+		for _, version := range bothEras {
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+				mcp.ClientLogger(ctx).Log(ctx, level, "x")
+				return "", nil
+			}, nil))
+			got := make(chan mcp.LoggingLevel, 8)
+			c := connect(t, mux, &mcp.ClientOptions{Version: version, LogLevel: mcp.LoggingLevelDebug, Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { got <- p.Level }})
+			mustCall(t, c, "log", "")
+			_ = c.Ping(t.Context())
+			if level < slog.LevelDebug {
+				continue // it may be left out
+			}
+			if l := <-got; l != want {
+				t.Errorf("%s: level %d is sent as %s, want %s", version, int(level), l, want)
+			}
+			if own, ok := want.Level(); !ok || own > level {
+				t.Errorf("%s has the level %d", want, own)
+			}
+		}
+	}
+	if _, ok := mcp.LoggingLevel("trace").Level(); ok {
+		t.Error("there is a level trace")
+	}
+}
+
+// A client gets the messages of the level that it wants and above, and those of a level that
+// it does not know. If it does not want a level, it gets what the server sends.
+func TestLogLevelOfClient(t *testing.T) {
+	for wanted, want := range map[mcp.LoggingLevel]string{
+		"": "[debug info warning verbose emergency]", "debug": "[debug info warning verbose emergency]",
+		"warning": "[warning verbose emergency]", "emergency": "[verbose emergency]",
+	} {
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			for _, level := range []mcp.LoggingLevel{"debug", "info", "warning", "verbose", "emergency"} {
+				_ = req.Notify(ctx, mcp.NotificationMessage, &mcp.LoggingMessageParams{Level: level, Data: "x"})
+			}
+			return hello().ServeMCP(ctx, req)
+		})
+		var got []mcp.LoggingLevel
+		last := make(chan bool)
+		c := connectTo(t, mcp.InProcess(h), &mcp.ClientOptions{LogLevel: wanted, Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
+			if got = append(got, p.Level); p.Level == mcp.LoggingLevelEmergency {
+				last <- true
+			}
+		}})
+		<-last // of connecting
+		got = nil
+		mustCall(t, c, "hello", "")
+		if <-last; fmt.Sprint(got) != want {
+			t.Errorf("from %q on: got %v, want %s", wanted, got, want)
+		}
+	}
+}
+
+// T63: a transport can be wrapped, and loses nothing by it; every message is seen,
+// secrets are not.
+func TestLogTransport(t *testing.T) {
+	for _, version := range bothEras {
+		var log lockedBuffer
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c := connectTo(t, transport.WithLogging(memory(t, welcoming()), logger), &mcp.ClientOptions{Version: version, Elicit: answering})
+		if got, err := mcp.Call[string](t.Context(), c, "greet", map[string]any{}); err != nil || got != "Ada Lovelace" {
+			t.Errorf("%s: %q, %v", version, got, err)
+		}
+		for _, want := range []string{"mcp: sent", "mcp: answered", "tools/call", "duration=", "Ada Lovelace"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s: the log lacks %q:\n%s", version, want, log.String())
+			}
+		}
+		if version == "2026-07-28" && !strings.Contains(log.String(), "(redacted)") {
+			t.Errorf("the state stands in the log:\n%s", log.String())
+		}
+	}
+}
+
+// loggedCall calls a tool that returns its arguments, and returns what is logged of it.
+func loggedCall(t *testing.T, arguments string) string {
+	t.Helper()
+	mux := mcp.NewMux("echo", "v1", nil)
+	mux.Tool("echo", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(req.Arguments())}}, StructuredContent: req.Arguments()}, nil
+	}))
+	var log lockedBuffer
+	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c := connectTo(t, transport.WithLogging(memory(t, mux), logger), nil)
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: json.RawMessage(arguments)}); err != nil {
+		t.Fatal(err)
+	}
+	return log.String()
+}
+
+// Secrets are left out however they are written, and of whatever type they are, in what
+// goes out, in what comes back, and in texts that are JSON.
+func TestFindingS31SecretsInLogs(t *testing.T) {
+	for _, member := range []string{
+		`"apiKey":"hunter2"`, `"api_key":"hunter2"`, `"X-API-Key":"hunter2"`, `"accessToken":"hunter2"`, `"access-token":"hunter2"`,
+		`"ACCESS_TOKEN":"hunter2"`, `"Password":"hunter2"`, `"dbPassword":"hunter2"`, `"token":{"value":"hunter2"}`, `"tokens":["hunter2"]`,
+		`"token":["hunter2"]`, `"clientSecret":"hunter2"`, `"aws_secret_access_key":"hunter2"`, `"Set-Cookie":"hunter2"`, `"Proxy-Authorization":"hunter2"`,
+		`"private key":"hunter2"`, `"credentials":{"user":"hunter2"}`, `"sessionToken":"hunter2"`, `"jwt":"hunter2"`, `"request_state":"hunter2"`,
+		`"pin":"hunter2"`, `"a":[{"b":{"Passwd":"hunter2"}}]`, `"text":"{\"token\":\"hunter2\"}"`, `"text":" [{\"apiKey\":{\"x\":\"hunter2\"}}]\n"`,
+		`"text":"{\"text\":\"{\\\"secret\\\":\\\"hunter2\\\"}\"}"`, `"text":"\u007b\"token\":\"hunter2\"}"`,
+	} {
+		log := loggedCall(t, `{"before":"visible",`+member+`,"after":1}`)
+		if strings.Contains(log, "hunter2") || !strings.Contains(log, "(redacted)") || !strings.Contains(log, "visible") || !strings.Contains(log, "after") {
+			t.Errorf("%s is logged as\n%s", member, log)
+		}
+	}
+	for _, number := range []string{`"pin":424242`, `"password":424242`, `"token":424242`} {
+		if log := loggedCall(t, `{`+number+`}`); strings.Contains(log, "424242") {
+			t.Errorf("%s is logged as\n%s", number, log)
+		}
+	}
+}
+
+// What only looks like a secret, or like JSON, is logged as it is.
+func TestFindingS31NoSecrets(t *testing.T) {
+	for _, member := range []string{
+		`"maxTokens":424242`, `"progressToken":"424242"`, `"tokenizer":"424242"`, `"secretary":"424242"`, `"text":"{424242"`, `"text":"[info] 424242"`,
+		`"text":"{\"a\":424242}"`, `"keyboard":"424242"`, `"token":null,"x":424242`, `"text":"the password is 424242"`,
+	} {
+		if log := loggedCall(t, `{`+member+`}`); strings.Contains(log, "(redacted)") || !strings.Contains(log, "424242") {
+			t.Errorf("%s is logged as\n%s", member, log)
+		}
+	}
 }

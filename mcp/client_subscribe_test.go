@@ -5,14 +5,21 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // reluctant returns a server with the resources res://a and res://b. The first
@@ -151,5 +158,428 @@ func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// replaced is a server that can be replaced by another, which ends the subscriptions
+// at it in good order, as a server does that shuts down.
+type replaced struct {
+	mcp.Handler
+	replace chan struct{}
+	ready   chan struct{} // there is another one
+}
+
+func (r *replaced) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	if req.Method != mcp.MethodListen {
+		return r.Handler.ServeMCP(ctx, req)
+	}
+	select {
+	case <-r.ready:
+		return r.Handler.ServeMCP(ctx, req)
+	default:
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		<-r.replace
+		end(mcp.ErrClosed)
+	}()
+	return r.Handler.ServeMCP(ctx, req)
+}
+
+// Who listens to a mux hears of changes in a mount, and who listens in the legacy era
+// hears of changes in what is served, also after that has been replaced: first of
+// everything, because in between nobody told of what changed.
+func TestListenToAReplacedServer(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		for name, around := range map[string]func(mcp.Handler) (h mcp.Handler, prefix string){
+			"mounted": func(h mcp.Handler) (mcp.Handler, string) {
+				mux := mcp.NewMux("outer", "v1", quiet())
+				mux.Mount("m_", h)
+				return mux, "mount:m_:"
+			},
+			"served": func(h mcp.Handler) (mcp.Handler, string) { return h, "" },
+		} {
+			if name == "served" && version == mcp.LatestVersion {
+				continue // the client's subscription is the server's, and ends with it
+			}
+			t.Run(name+", "+version, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					inner := mcp.NewMux("inner", "v1", quiet())
+					inner.Tool("a", says("a"))
+					inner.Resource("note://a", reads("a"))
+					server := &replaced{inner, make(chan struct{}), make(chan struct{})}
+					h, prefix := around(server)
+					c := connect(t, h, &mcp.ClientOptions{Version: version})
+					heard := make(chan mcp.Change, 8)
+					filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{prefix + "note://a"}}
+					if _, err := c.Listen(t.Context(), filter, func(ch mcp.Change) { heard <- ch }); err != nil {
+						t.Fatal(err)
+					}
+					close(server.replace)
+					synctest.Wait()
+					inner.Tool("b", says("b")) // nobody tells of it
+					close(server.ready)
+					want := map[mcp.Change]bool{
+						{Method: mcp.NotificationToolsListChanged}:                          true,
+						{Method: mcp.NotificationResourceUpdated, URI: prefix + "note://a"}: true,
+					}
+					for len(want) > 0 {
+						got := <-heard
+						if !want[got] {
+							t.Fatalf("heard %+v, want one of %v", got, want)
+						}
+						delete(want, got)
+					}
+					inner.ResourceUpdated("note://a")
+					if got := <-heard; got.Method != mcp.NotificationResourceUpdated {
+						t.Errorf("afterwards heard %+v", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What cannot tell of changes is asked once, and what ends every subscription at once
+// is left alone for longer and longer.
+func TestListenToWhoCannotTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused, brief := 0, 0
+		refusing := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListen {
+				refused++
+			}
+			return nil, mcp.NewMethodNotFoundError(req.Method)
+		})
+		ending := mcp.NewMux("ending", "v1", quiet())
+		ending.Tool("a", says("a"))
+		mux := mcp.NewMux("outer", "v1", quiet())
+		mux.Mount("r_", refusing)
+		mux.Mount("e_", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListen {
+				brief++
+				return &mcp.ListenResult{}, nil
+			}
+			return ending.ServeMCP(ctx, req)
+		}))
+		c := connect(t, mux, nil)
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		s.Close()
+		synctest.Wait()
+		if refused != 1 || brief < 60 || brief > 70 {
+			t.Errorf("asked %d times what cannot tell, and %d times in an hour what ends at once; want once, and about once a minute", refused, brief)
+		}
+	})
+}
+
+// A mount that comes while somebody listens tells of changes as soon as it is there.
+func TestListenToALateMount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("outer", "v1", quiet())
+		mux.Tool("a", says("a"))
+		c := connect(t, mux, nil)
+		heard := make(chan mcp.Change, 8)
+		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(ch mcp.Change) { heard <- ch }); err != nil {
+			t.Fatal(err)
+		}
+		inner := mcp.NewMux("inner", "v1", quiet())
+		inner.Tool("b", says("b"))
+		slow := make(chan struct{})
+		mux.Mount("m_", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListen {
+				<-slow
+			}
+			return inner.ServeMCP(ctx, req)
+		}))
+		<-heard // of the mount
+		synctest.Wait()
+		inner.Tool("c", says("c")) // nobody listens to it yet
+		synctest.Wait()
+		if len(heard) > 0 {
+			t.Fatal("heard of it: the test shows nothing")
+		}
+		close(slow)
+		<-heard
+	})
+}
+
+// remarking is a mux with a tool that says something besides its answer.
+func remarking() *mcp.Mux {
+	mux := mcp.NewMux("test", "v1", quiet())
+	mux.Tool("remark", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		return "", mcp.RequestFromContext(ctx).Notify(ctx, "notifications/remark", struct{}{})
+	}, nil))
+	return mux
+}
+
+// A client may subscribe in any of the functions that it is told something by, which
+// are called one after the other: the server's agreement does not wait for its turn.
+func TestListenInCallback(t *testing.T) {
+	tools := mcp.SubscriptionFilter{ToolsListChanged: true}
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		t.Run("a notification, "+version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := remarking()
+				listening, heard := make(chan error, 1), make(chan mcp.Change, 8)
+				c := connect(t, mux, &mcp.ClientOptions{Version: version, Notification: func(ctx context.Context, c *mcp.Conn, note *mcp.Request) {
+					if note.Method == "notifications/remark" {
+						_, err := c.Listen(ctx, tools, func(ch mcp.Change) { heard <- ch })
+						listening <- err
+					}
+				}})
+				if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-listening; err != nil {
+					t.Fatal(err)
+				}
+				mux.Tool("new", uncalled)
+				if got := <-heard; got.Method != mcp.NotificationToolsListChanged {
+					t.Errorf("heard %+v", got)
+				}
+			})
+		})
+		t.Run("a change, "+version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mux := remarking()
+				c := connect(t, mux, &mcp.ClientOptions{Version: version})
+				listening, heard := make(chan error, 8), make(chan mcp.Change, 8)
+				if _, err := c.Listen(t.Context(), tools, func(mcp.Change) {
+					_, err := c.Listen(t.Context(), tools, func(ch mcp.Change) { heard <- ch })
+					listening <- err
+				}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait() // a legacy server does not say when it has subscribed
+				mux.Tool("new", uncalled)
+				if err := <-listening; err != nil {
+					t.Fatal(err)
+				}
+				mux.Tool("newer", uncalled)
+				if got := <-heard; got.Method != mcp.NotificationToolsListChanged {
+					t.Errorf("heard %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// A subscription that the server refuses does not wait either.
+func TestRefusedListenInCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := remarking()
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method == mcp.MethodListen {
+					return nil, mcp.Errorf(mcp.CodeInvalidRequest, "no")
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		listening := make(chan error, 1)
+		c := connect(t, mux, &mcp.ClientOptions{Version: mcp.LatestVersion, Notification: func(ctx context.Context, c *mcp.Conn, _ *mcp.Request) {
+			_, err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
+			listening <- err
+		}})
+		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "remark"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-listening; mcp.CodeOf(err) != mcp.CodeInvalidRequest {
+			t.Errorf("Listen returned %v", err)
+		}
+	})
+}
+
+// The agreement comes before the changes, and the end after them, however slow the
+// function is that is told of them.
+func TestListenOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := remarking()
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method != mcp.MethodListen {
+					return next.ServeMCP(ctx, req)
+				}
+				meta := mcp.Meta{}
+				meta.Set(mcp.MetaSubscriptionID, req.ID)
+				err := req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{Meta: meta})
+				for i := range 3 {
+					uri := fmt.Sprintf("r:%d", i)
+					err = errors.Join(err, req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: uri, Meta: meta}))
+				}
+				return &mcp.ListenResult{}, err
+			})
+		})
+		ours, theirs := transport.Pipe()
+		go func() { _ = mcpstdio.ServeStream(t.Context(), mux, theirs, nil) }()
+		there := transport.FromStream(func(context.Context) (transport.Stream, error) { return ours, nil })
+		c := connectTo(t, there, &mcp.ClientOptions{Version: mcp.LatestVersion})
+		agreed := make(chan struct{})
+		var heard []string
+		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:0"}}, func(ch mcp.Change) {
+			<-agreed
+			<-time.After(time.Minute)
+			heard = append(heard, ch.URI)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(agreed)
+		<-s.Done()
+		if got := fmt.Sprint(heard); s.Err() != nil || got != "[r:0 r:1 r:2]" {
+			t.Errorf("when it had ended (%v), it had told of %s", s.Err(), got)
+		}
+	})
+}
+
+// A server that ends a subscription answers it, and then says that it is
+// cancelled (the pages on subscriptions and on cancellation differ). In the other
+// order, the official TypeScript client takes the answer for one to a request that
+// it never made.
+func TestSubscriptionEndsWithItsResult(t *testing.T) {
+	mux := mcp.NewMux("test", "v1.0.0", nil)
+	mux.Tool("a", says("a"))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ours, theirs := transport.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- mcpstdio.ServeStream(ctx, mux, theirs, nil) }()
+
+	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	if err := ours.Write(t.Context(), []byte(listen)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for {
+		data, err := ours.Read(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var message struct {
+			ID     string `json:"id"`
+			Method string `json:"method"`
+		}
+		if err := json.Unmarshal(data, &message); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, message.Method+message.ID)
+		stop() // when it is acknowledged
+	}
+	want := []string{mcp.NotificationAcknowledged, "l", mcp.NotificationCancelled}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := <-served; !errors.Is(err, context.Canceled) {
+		t.Errorf("serving ended with %v", err)
+	}
+}
+
+// A client that writes a URI in another way than the server, and is subscribed to it, gets its
+// updates, under the URI that it has subscribed to.
+func TestSubscriptionInAnotherSpelling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("text"))
+		conn := mcptest.Connect(t, mux)
+		for subscribed, updated := range map[string]string{
+			"notes://caf%C3%A9":    "notes://caf%C3%A9",
+			"notes://café":         "notes://caf%C3%A9",
+			"notes://caf%c3%a9":    "notes://caf%C3%A9",
+			"notes://%63af%c3%a9/": "notes://caf%C3%A9/menu",
+		} {
+			s, changes := listen(t, conn, mcp.SubscriptionFilter{ResourceSubscriptions: []string{subscribed}})
+			mux.ResourceUpdated(updated)
+			synctest.Wait()
+			if got := received(changes); !slices.Equal(got, []string{subscribed}) {
+				t.Errorf("subscribed to %s: received %q", subscribed, got)
+			}
+			s.Close()
+			<-s.Done()
+		}
+	})
+}
+
+// A session that has many subscriptions costs no more by each further one: those that it
+// has are not read again, neither when it subscribes nor when it unsubscribes.
+func TestSubscriptionsAreReadOnce(t *testing.T) {
+	var reads atomic.Int64
+	note := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		reads.Add(1)
+		return &mcp.ReadResourceResult{}, nil
+	})
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("notes://{id}", note)
+	p := newPeer(t, mux, eras[1])
+	const n = 50
+	send := func(what, method string, uri func(i int) string, most int64) {
+		t.Helper()
+		reads.Store(0)
+		for i := range n {
+			p.send(eras[1].request(fmt.Sprint(i), method, fmt.Sprintf(`"uri":%q`, uri(i))))
+			if got := p.read(); got.Error != nil {
+				t.Fatal(got.Error)
+			}
+		}
+		if got := reads.Load(); got > most {
+			t.Errorf("%s: %d requests read %d resources, want %d", what, n, got, most)
+		}
+	}
+	each := func(i int) string { return fmt.Sprint("notes://", i) }
+	send("new ones", "resources/subscribe", each, 2*n)
+	send("the same", "resources/subscribe", each, n)
+	send("none of them", "resources/unsubscribe", func(int) string { return "notes://x" }, 0)
+	mux.ResourceUpdated("notes://7")
+	if got := p.receive(); !strings.Contains(got, "notes://7") {
+		t.Errorf("got %s", got)
+	}
+	send("all of them", "resources/unsubscribe", each, 0)
+	mux.ResourceUpdated("notes://7")
+	p.send(eras[1].request("1", "ping", ""))
+	if got := p.receive(); strings.Contains(got, "notes://7") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A resource that hangs costs the client that subscribes to it one request, which it can
+// cancel.
+func TestSubscribeIsCancelled(t *testing.T) {
+	var reads atomic.Int64
+	hangs, left := make(chan struct{}), make(chan struct{})
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("notes://ok", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return &mcp.ReadResourceResult{}, nil
+	}))
+	mux.Resource("notes://hangs", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+		switch reads.Add(1) {
+		case 2: // when the session is to be told of it
+			close(hangs)
+			<-ctx.Done()
+			close(left)
+		case 3: // by the next request, if that is served before the first has ended
+			return nil, mcp.NewResourceNotFoundError("notes://hangs")
+		}
+		return &mcp.ReadResourceResult{}, nil
+	}))
+	p := newPeer(t, mux, eras[1])
+	p.send(eras[1].request("1", "resources/subscribe", `"uri":"notes://hangs"`))
+	<-hangs
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	<-left
+	p.send(eras[1].request("2", "resources/subscribe", `"uri":"notes://ok"`))
+	if got := p.read(); got.Error != nil {
+		t.Error(got.Error)
+	}
+	mux.ResourceUpdated("notes://hangs")
+	mux.ResourceUpdated("notes://ok")
+	if got := p.receive(); !strings.Contains(got, "notes://ok") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -4,13 +4,22 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcpstdio"
 )
 
 // A user who takes time to answer does not cost the call its answer. After that, the
@@ -52,5 +61,222 @@ func TestCallTimeoutWaitsForAnswers(t *testing.T) {
 			_ = c.Close()
 			<-time.After(2 * time.Minute)
 		})
+	}
+}
+
+// T53, for clients: any response counts as an answer, a single missed ping is ignored, and the
+// connection to a server that does not answer is closed.
+func TestClientKeepAlive(t *testing.T) {
+	const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
+	refuses := func(id string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"no"}}`
+	}
+	silent := func(string) string { return "" }
+	for name, test := range map[string]struct {
+		ping  func(n int64) func(id string) string
+		alive bool
+	}{
+		"refuses": {func(int64) func(string) string { return refuses }, true},
+		"misses two": {func(n int64) func(string) string {
+			return map[bool]func(string) string{true: refuses, false: silent}[n%3 == 0]
+		}, true},
+		"silent": {func(int64) func(string) string { return silent }, false},
+		"dies later on": {func(n int64) func(string) string {
+			return map[bool]func(string) string{true: refuses, false: silent}[n < 10]
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var pings atomic.Int64
+				server := fakeServer(func(method, id string) (string, bool) {
+					if method != mcp.MethodDiscover {
+						return "", true // a ping without an answer is cancelled
+					}
+					if n := pings.Add(1) - 1; n > 0 {
+						return test.ping(n)(id), true
+					}
+					return `{"jsonrpc":"2.0","id":` + id + `,"result":` + discovered + `}`, true
+				})
+				opts := &mcp.ClientOptions{Version: mcp.LatestVersion, KeepAlive: time.Minute, Logger: quiet().Logger}
+				c, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), server)
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Hour)
+				if test.alive {
+					if n := pings.Load(); n < 30 {
+						t.Errorf("%d pings in an hour", n)
+					}
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				<-c.Done()
+				if err := c.Err(); !errors.Is(err, mcp.ErrNoAnswer) {
+					t.Errorf("it ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Conn.Ping has the timeout of calls. The pings of KeepAlive do not: a slow server may be
+// alive.
+func TestPingTimeout(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		synctest.Test(t, func(t *testing.T) {
+			var slow atomic.Bool
+			opts := &mcp.ClientOptions{CallTimeout: 2 * time.Second, KeepAlive: time.Minute, Version: version, Logger: quiet().Logger}
+			c, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
+				if id == "" {
+					return "", true
+				}
+				if slow.Load() {
+					<-time.After(10 * time.Second)
+				}
+				result := `{}`
+				switch method {
+				case mcp.MethodDiscover:
+					result = fmt.Sprintf(`{"resultType":"complete","supportedVersions":[%q],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`, version)
+				case "initialize":
+					result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"serverInfo":{"name":"old","version":"1"}}`, version)
+				}
+				return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result), true
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow.Store(true)
+			start := time.Now()
+			var timeout *mcp.TimeoutError
+			if err := c.Ping(t.Context()); !errors.As(err, &timeout) || time.Since(start) != 2*time.Second {
+				t.Errorf("%s: %v after %v", version, err, time.Since(start))
+			}
+			<-time.After(10*time.Minute + 30*time.Second)
+			slow.Store(false)
+			if err := c.Ping(t.Context()); err != nil {
+				t.Errorf("%s: the connection is gone: %v", version, err)
+			}
+			_ = c.Close()
+			synctest.Wait()
+		})
+	}
+}
+
+// pinged is a legacy client that answers pings or does not.
+type pinged struct {
+	session *legacyserver.Session
+	answer  func(n int) string // the member of the response to the nth ping, "" for silence
+	pings   int
+}
+
+func (p *pinged) Send(ctx context.Context, message []byte) error {
+	m, err := transport.ParseMessage(bytes.Clone(message))
+	if err != nil || m.Method != "ping" {
+		return err
+	}
+	p.pings++
+	member := p.answer(p.pings)
+	if member == "" {
+		return nil
+	}
+	response, err := transport.ParseMessage([]byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,` + member + `}`))
+	if err != nil {
+		return err
+	}
+	go play(ctx, p.session, response, p)
+	return nil
+}
+
+const (
+	pong    = `"result":{}`
+	unknown = `"error":{"code":-32601,"message":"no ping here"}`
+)
+
+// T53: any response counts as an answer, one missed ping is ignored, and a client that cannot
+// be pinged is not considered dead.
+func TestKeepAlive(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer func(n int) string
+		listen bool
+		alive  bool
+	}{
+		{"answers", func(int) string { return pong }, true, true},
+		{"does not know ping", func(int) string { return unknown }, true, true},
+		{"misses every other", func(n int) string { return map[int]string{0: pong}[n%2] }, true, true},
+		{"misses two of three", func(n int) string { return map[int]string{0: pong}[n%3] }, true, true},
+		{"cannot be asked", func(int) string { return "" }, false, true},
+		{"is silent", func(int) string { return "" }, true, false},
+		{"falls silent", func(n int) string { return map[bool]string{true: pong}[n < 5] }, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log lockedBuffer
+				mux := mcp.NewMux("m", "v1", quiet())
+				server := legacyserver.NewServer(mux, &legacyserver.Options{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				l := server.NewSession(legacyserver.Details{}, nil)
+				client := &pinged{session: l, answer: test.answer}
+				open, err := transport.ParseMessage([]byte(eras[1].open[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				play(t.Context(), l, open, client)
+				if test.listen {
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					go l.Listen(ctx, serving.Origin{}, client, nil)
+				}
+				<-time.After(time.Hour)
+				synctest.Wait()
+				alive := true
+				select {
+				case <-l.Done():
+					alive = false
+				default:
+				}
+				if alive != test.alive {
+					t.Errorf("alive is %t after %d pings", alive, client.pings)
+				}
+				lines := strings.Count(log.String(), "\n")
+				if want := map[bool]int{true: 0, false: 1}[alive]; lines != want {
+					t.Errorf("logged %d lines:\n%s", lines, log.String())
+				}
+				if test.listen && client.pings < 3 {
+					t.Errorf("pinged %d times", client.pings)
+				}
+			})
+		})
+	}
+}
+
+// An application may end a call for a reason that is not valid UTF-8.
+func TestCancelledForAnyReason(t *testing.T) {
+	begun, cancelled := make(chan struct{}), make(chan error, 1)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("wait", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+		close(begun)
+		<-ctx.Done()
+		cancelled <- context.Cause(ctx)
+		return nil, ctx.Err()
+	}))
+	near, far := transport.Pipe()
+	go mcpstdio.ServeStream(t.Context(), mux, far, nil)
+	c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-begun
+		cancel(errors.New("the file \xff is gone"))
+	}()
+	if _, err := c.CallTool(ctx, tool("wait", "")); err == nil || !strings.Contains(err.Error(), "is gone") {
+		t.Errorf("got %v", err)
+	}
+	if got := <-cancelled; !strings.Contains(got.Error(), "the file \ufffd is gone") {
+		t.Errorf("the server heard of %v", got)
 	}
 }

@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -54,4 +55,177 @@ func TestNullsInASamplingQuestion(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, called: %t", params, res, err, called)
 		}
 	}
+}
+
+// broken is a result that panics when it is encoded.
+type broken struct {
+	mcp.ResultBase
+	Value explosive `json:"value"`
+}
+
+type explosive struct{}
+
+func (explosive) MarshalJSON() ([]byte, error) { panic("secret") }
+
+// T43: what a handler returns and cannot be encoded, for whatever reason, fails its
+// request and nothing else.
+func TestResultsThatPanic(t *testing.T) {
+	returning := func(res mcp.Result) mcp.Handler {
+		return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return res, nil })
+	}
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			mux := hello()
+			mux.Tool("nil text", mcp.ToolFunc(func(context.Context, none) (*mcp.TextContent, error) { return nil, nil }, nil))
+			mux.Tool("nil image", returning(&mcp.CallToolResult{Content: mcp.Contents{(*mcp.ImageContent)(nil)}}))
+			mux.Tool("nothing unknown", returning(&mcp.CallToolResult{Content: mcp.Contents{&mcp.UnknownContent{}, mcp.Text("")}}))
+			mux.Handle("vendor/nil", returning((*mcp.CallToolResult)(nil)))
+			mux.Handle("vendor/list", returning(&mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}))
+			mux.Handle("vendor/panic", returning(&broken{}))
+			p := newPeer(t, mux, era)
+			for _, request := range []string{
+				era.request("1", "tools/call", `"name":"nil text"`), era.request("1", "tools/call", `"name":"nil image"`),
+				era.request("1", "tools/call", `"name":"nothing unknown"`),
+				era.request("1", "vendor/nil", ""), era.request("1", "vendor/list", ""), era.request("1", "vendor/panic", ""),
+			} {
+				p.send(request)
+				if r := p.read(); r.Error == nil || r.Error.Code != mcp.CodeInternalError {
+					t.Errorf("%s was answered with %s, %v", request, r.Result, r.Error)
+				}
+			}
+			p.send(era.request("2", "tools/call", `"name":"hello"`))
+			if r := p.read(); r.Error != nil {
+				t.Errorf("after that: %v", r.Error)
+			}
+		})
+	}
+}
+
+// Raw JSON of a handler is checked before it goes out. What is not JSON costs the
+// response that it is in, never the message around it, and the peer learns which part
+// it was.
+func TestFindingCH3W3S34RawJSONIsChecked(t *testing.T) {
+	injection := json.RawMessage(`{}},"error":{"code":1,"message":"x"},"y":{"z":1`)
+	structured := func(raw string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("ok")}, StructuredContent: json.RawMessage(raw)}
+	}
+	withMeta := func(raw string) *mcp.CallToolResult {
+		res := mcp.TextResult("ok")
+		res.Meta = mcp.Meta{"a": json.RawMessage(raw)}
+		return res
+	}
+	for name, test := range map[string]struct {
+		res  *mcp.CallToolResult
+		err  error
+		want string // a part of the error; "" if it is served
+	}{
+		"a web page":            {structured("<html>502</html>"), nil, "structuredContent is not JSON"},
+		"injected members":      {structured(string(injection)), nil, "structuredContent is not JSON"},
+		"an empty value":        {structured(""), nil, "structuredContent is not JSON"},
+		"two values":            {structured("{} {}"), nil, "structuredContent is not JSON"},
+		"a member twice":        {structured(`{"a":1,"a":2}`), nil, "structuredContent is not JSON"},
+		"half a surrogate pair": {structured(`{"a":"\ud83d"}`), nil, "structuredContent is not JSON"},
+		"too deep":              {structured(`{"a":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`), nil, "structuredContent is not JSON"},
+		"meta":                  {withMeta(string(injection)), nil, `_meta["a"] is not JSON`},
+		"a null in meta":        {&mcp.CallToolResult{ResultBase: mcp.ResultBase{Meta: mcp.Meta{"a": nil}}, Content: mcp.Contents{mcp.Text("ok")}}, nil, ""},
+		"unknown content":       {&mcp.CallToolResult{Content: mcp.Contents{&mcp.UnknownContent{Raw: json.RawMessage(`{}],"z":[{}`)}}}, nil, "unknown content is not JSON"},
+		"content of no object":  {&mcp.CallToolResult{Content: mcp.Contents{&mcp.UnknownContent{Raw: json.RawMessage(`7`)}}}, nil, "unknown content is not a JSON object"},
+		"the data of an error":  {nil, &mcp.Error{Code: 7, Message: "upstream", Data: injection}, "the data of an error is not JSON; the error: upstream"},
+		"a good one":            {structured(`{"a":1}`), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("raw", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+				if test.err != nil {
+					return nil, test.err
+				}
+				return test.res, nil
+			}))
+			mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+				res, err := c.CallTool(t.Context(), tool("raw", ""))
+				if test.want == "" && (err != nil || textOf(res) != "ok") {
+					t.Errorf("got %+v, %v", res, err)
+				}
+				if test.want != "" && (mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), test.want)) {
+					t.Errorf("got %+v, %v; want %s", res, err, test.want)
+				}
+			})
+		})
+	}
+}
+
+// Params of a notification are a JSON object, or the notification is not sent.
+func TestFindingS34Notifications(t *testing.T) {
+	var problems []error
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("notify", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		problems = nil
+		for _, raw := range []string{`{}},"id":1,"x":{`, `[]`, ``, `"x"`} {
+			problems = append(problems, req.Notify(ctx, "example/note", json.RawMessage(raw)))
+		}
+		return mcp.TextResult("ok"), req.Notify(ctx, "example/note", json.RawMessage(`{"n":1}`))
+	}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		if got := mustCall(t, c, "notify", ""); got != "ok" {
+			t.Errorf("got %q", got)
+		}
+		for _, err := range problems {
+			if err == nil || errors.Is(err, mcp.ErrNotDelivered) || !strings.Contains(err.Error(), "params of example/note") {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+// A byte that is not valid UTF-8, as in a row of a database, does not cost a result: it is
+// replaced in all that a handler returns. A client does not ask for something else than its
+// program said.
+func TestInvalidTextInResults(t *testing.T) {
+	const bad, want = "caf\xe9", "caf\ufffd"
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("text", mcp.ToolFunc(func(context.Context, none) (string, error) { return bad, nil }, nil))
+	mux.Tool("row", mcp.ToolFunc(func(context.Context, none) (map[string]string, error) { return map[string]string{"name": bad}, nil }, nil))
+	mux.Tool("annotated", mcp.ToolFunc(func(context.Context, none) (mcp.Content, error) {
+		return &mcp.TextContent{Text: bad, Annotations: &mcp.Annotations{Priority: new(0.5)}}, nil
+	}, nil))
+	mux.Tool("embedded", mcp.ToolFunc(func(context.Context, none) (mcp.Content, error) {
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "row:1", Text: bad}}, nil
+	}, nil))
+	mux.Tool("error", mcp.ToolFunc(func(context.Context, none) (string, error) {
+		return "", mcp.Errorf(mcp.CodeInvalidParams, "no").WithData(map[string]string{"name": bad})
+	}, nil))
+	mux.Resource("row:{id}", mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return bad, nil }, nil))
+	mux.Prompt("about", mcp.PromptFunc(func(context.Context, none) (*mcp.PromptMessage, error) {
+		return &mcp.PromptMessage{Role: mcp.RoleUser, Content: &mcp.TextContent{Text: bad, Meta: mcp.Meta{"k": []byte("1")}}}, nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		got := map[string]any{}
+		for _, name := range []string{"text", "row", "annotated", "embedded"} {
+			res, err := c.CallTool(t.Context(), tool(name, ""))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			got[name] = res
+		}
+		_, err := c.CallTool(t.Context(), tool("error", ""))
+		if e, ok := errors.AsType[*mcp.Error](err); ok && mcp.CodeOf(err) == mcp.CodeInvalidParams {
+			got["error"] = e
+		}
+		if res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "row:1"}); err == nil {
+			got["resource"] = res
+		}
+		if res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "about"}); err == nil {
+			got["prompt"] = res
+		}
+		for _, what := range []string{"text", "row", "annotated", "embedded", "error", "resource", "prompt"} {
+			if text, err := json.Marshal(got[what]); err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s: got %s, %v", what, text, err)
+			}
+		}
+		_, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: bad})
+		if err == nil || !strings.Contains(err.Error(), "invalid UTF-8") {
+			t.Errorf("a name that is not valid UTF-8: %v", err)
+		}
+	})
 }

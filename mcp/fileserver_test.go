@@ -15,12 +15,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )
@@ -538,5 +540,294 @@ func TestFileServerKeepsItsPathsToItself(t *testing.T) {
 	e, ok := err.(*mcp.Error) //nolint:errorlint // as it is sent
 	if !ok || e.Code != mcp.CodeInternalError || strings.Contains(e.Message, "srv") {
 		t.Errorf("got %v", err)
+	}
+}
+
+var errDisk = errors.New("the disk is broken")
+
+// faultyFS is a file system of which one operation fails, and which counts what is open.
+type faultyFS struct {
+	fs.FS
+	left int // operations before the one that fails
+	done bool
+	open int
+}
+
+func (f *faultyFS) step() error {
+	if f.left--; f.left == -1 {
+		f.done = true
+		return errDisk
+	}
+	return nil
+}
+
+func (f *faultyFS) Open(name string) (fs.File, error) {
+	if err := f.step(); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	file, err := f.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	f.open++
+	return &faultyFile{file.(fs.ReadDirFile), f}, nil
+}
+
+type faultyFile struct {
+	fs.ReadDirFile
+	of *faultyFS
+}
+
+func (f *faultyFile) Stat() (fs.FileInfo, error) {
+	if err := f.of.step(); err != nil {
+		return nil, err
+	}
+	return f.ReadDirFile.Stat()
+}
+
+func (f *faultyFile) Read(p []byte) (int, error) {
+	if err := f.of.step(); err != nil {
+		return 0, err
+	}
+	return f.ReadDirFile.Read(p)
+}
+
+func (f *faultyFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if err := f.of.step(); err != nil {
+		return nil, err
+	}
+	return f.ReadDirFile.ReadDir(n)
+}
+
+func (f *faultyFile) Close() error { f.of.open--; return f.ReadDirFile.Close() }
+
+// bothFS makes a file of fstest one that has the methods of a directory, too.
+type bothFS struct{ fstest.MapFS }
+
+func (b bothFS) Open(name string) (fs.File, error) {
+	f, err := b.MapFS.Open(name)
+	if d, ok := f.(fs.ReadDirFile); err != nil || ok {
+		return d, err
+	}
+	return struct {
+		fs.File
+		noDir
+	}{f, noDir{}}, nil
+}
+
+type noDir struct{}
+
+func (noDir) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.New("no directory") }
+
+// Whichever operation of the file system fails, the answer does not say more than that,
+// and every file is closed.
+func TestFileServerFaults(t *testing.T) {
+	files := bothFS{fstest.MapFS{"a.txt": {Data: []byte("text")}, "sub/b.bin": {Data: []byte{0, 255}}, "sub/c/d.md": {Data: []byte("# d")}}}
+	var text strings.Builder
+	for _, s := range []sample{
+		{mcp.MethodListResources, ``}, {mcp.MethodListResources, `"cursor":"none"`},
+		{mcp.MethodReadResource, `"uri":"file:///docs/a.txt"`}, {mcp.MethodReadResource, `"uri":"file:///docs/sub"`}, {mcp.MethodReadResource, `"uri":"file:///docs/sub/"`},
+		{mcp.MethodReadResource, `"uri":"file:///docs/"`}, {mcp.MethodReadResource, `"uri":"file:///docs/a.txt/"`}, {mcp.MethodReadResource, `"uri":"file:///docs/none"`},
+		{mcp.MethodReadResource, `"uri":"file:///docs/../a.txt"`}, {mcp.MethodReadResource, `"uri":"file:///docs/%2e"`}, {mcp.MethodReadResource, `"uri":"file:///docs/sub%2fb.bin"`},
+		{mcp.MethodComplete, `"ref":{"type":"ref/resource","uri":"file:///docs/{+path}"},"argument":{"name":"path","value":"s"}`},
+		{mcp.MethodComplete, `"ref":{"type":"ref/resource","uri":"file:///docs/{+path}"},"argument":{"name":"path","value":"sub/c/"}`},
+		{mcp.MethodListen, `"notifications":{"resourceSubscriptions":["file:///docs/a.txt","file:///docs/none","file:///docs/sub/","file:///docs/a.txt/"]}`},
+	} {
+		fmt.Fprintf(&text, "> %s %s\n", s.method, s.members)
+		for left := range 100 {
+			faulty := &faultyFS{FS: files, left: left}
+			mux := mcp.NewMux("files", "v1", quiet())
+			mux.Resource(filesTemplate, mcp.FileServerFS(faulty, &mcp.FileServerOptions{PageSize: 2}))
+			ctx, cancel := context.WithCancel(t.Context())
+			req := mcptest.NewRequest(s.method, json.RawMessage(s.params(eras[0].meta)))
+			var acknowledged string
+			res, err := core.Serve(ctx, mux, req, notifier(func(_ string, params json.RawMessage) { acknowledged = string(params); cancel() }), quiet().Logger)
+			cancel()
+			outcome := resultOf(res, err)
+			if s.method == mcp.MethodListen {
+				outcome, _, _ = strings.Cut(acknowledged, `,"_meta"`)
+			}
+			if strings.Contains(outcome, errDisk.Error()) && err != nil && mcp.CodeOf(err) != mcp.CodeInternalError {
+				t.Errorf("%s %s: %v", s.method, s.members, err)
+			}
+			if faulty.open != 0 {
+				t.Errorf("%s %s, operation %d: %d files are open", s.method, s.members, left, faulty.open)
+			}
+			if !faulty.done {
+				fmt.Fprintf(&text, "  without a fault: %s\n", random.ReplaceAllString(outcome, `$1"..."`))
+				break
+			}
+			fmt.Fprintf(&text, "  operation %d: %s\n", left, random.ReplaceAllString(outcome, `$1"..."`))
+		}
+	}
+	golden.Check(t, "files", text.String())
+}
+
+// notifier is a function that gets notifications.
+type notifier func(method string, params json.RawMessage)
+
+// Notify implements serving.Notifier.
+func (n notifier) Notify(_ context.Context, method string, params json.RawMessage) error {
+	n(method, params)
+	return nil
+}
+
+// A file without a known extension has the type that its first bytes say. Text is sent as
+// text, unless the type is never text.
+func TestFileServerTypes(t *testing.T) {
+	for _, c := range []struct {
+		name, data, kind string
+		isText           bool
+	}{
+		{"a", "\x89PNG\r\n\x1a\n", "image/png", false},
+		{"a", "\xff\xd8\xff", "image/jpeg", false},
+		{"a", "GIF89a", "image/gif", false},
+		{"a", "%PDF-1.7", "application/pdf", false},
+		{"a", "PK\x03\x04", "application/zip", false},
+		{"a", "\x1f\x8b\x08", "application/gzip", false},
+		{"a", "OggS", "application/ogg", false},
+		{"a", "ID3", "audio/mpeg", false},
+		{"a", "\x00asm", "application/wasm", false},
+		{"a", "RIFF0000WEBP", "image/webp", false},
+		{"a", "RIFF0000WEBPVP8 ", "image/webp", false},
+		{"a", "RIFF0000WEB", "text/plain", true},
+		{"a", "RIFF0000WAVE", "text/plain", true},
+		{"a", "ABCD0000WEBP", "text/plain", true},
+		{"a", "\x89PNG", "application/octet-stream", false},
+		{"a", "hello", "text/plain", true},
+		{"a", "hel\x00lo", "application/octet-stream", false},
+		{"a", "hel\xfflo", "application/octet-stream", false},
+		{"a.PNG", "text", "image/png", false},
+		{"a.mp3", "text", "audio/mpeg", false},
+		{"a.mp4", "text", "video/mp4", false},
+		{"a.tar", "text", "application/x-tar", false},
+		{"a.zip", "text", "application/zip", false},
+		{"a.gz", "text", "application/gzip", false},
+		{"a.pdf", "text", "application/pdf", false},
+		{"a.wasm", "text", "application/wasm", false},
+		{"a.svg", "<svg/>", "image/svg+xml", true},
+		{"a.json", "{}", "application/json", true},
+		{"a.go", "package a", "text/x-go", true},
+		{"a.ts", "let a", "text/x-typescript", true},
+		{"a.avif", "text", "image/avif", false},
+		{"a.go", "\xff", "text/x-go", false},
+	} {
+		mux := serveFiles(mcp.FileServerFS(fstest.MapFS{c.name: {Data: []byte(c.data)}}, nil), filesTemplate)
+		got, err := readURI(t, mux, "file:///docs/"+c.name)
+		if err != nil || got.MIMEType != c.kind || (got.Blob == nil) != c.isText {
+			t.Errorf("%s with %q: got %+v, %v", c.name, c.data, got, err)
+		}
+	}
+}
+
+// The type of a large file is guessed from its first 512 bytes, which may end within a
+// character: it is listed as text if they are.
+func TestFileServerGuessBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		text bool
+	}{
+		"a character over the end":       {strings.Repeat("x", 511) + "üxxx", true},
+		"a long character over the end":  {strings.Repeat("x", 509) + "😀xxx", true},
+		"three of four bytes":            {strings.Repeat("x", 508) + "😀xxx", true},
+		"half a character before it":     {strings.Repeat("x", 510) + "\xc3xxx", false},
+		"binary after the first bytes":   {strings.Repeat("x", 512) + "\x00", true},
+		"binary in the last of them":     {strings.Repeat("x", 511) + "\x00", false},
+		"continuation bytes without any": {strings.Repeat("x", 500) + strings.Repeat("\x80", 20), false},
+		"short text":                     {"ü", true},
+		"half a character":               {"\xc3", false},
+	} {
+		mux := serveFiles(mcp.FileServerFS(fstest.MapFS{"a": {Data: []byte(c.data)}}, nil), filesTemplate)
+		listed, _ := listPages(t, mux)
+		if len(listed) != 1 || (listed[0].MIMEType == "text/plain") != c.text {
+			t.Errorf("%s: listed %+v", name, listed)
+		}
+	}
+}
+
+// Windows has short names for files whose names begin with a dot. Elsewhere, such a name
+// is one like any other.
+func TestFileServerShortNames(t *testing.T) {
+	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{"GIT~1": {Data: []byte("x")}, "a~b": {Data: []byte("x")}}, nil), filesTemplate)
+	for name, served := range map[string]bool{"GIT~1": runtime.GOOS != "windows", "a~b": true} {
+		if _, err := readURI(t, mux, "file:///docs/"+name); (err == nil) != served {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A file server needs files.
+func TestFileServerWithoutFiles(t *testing.T) {
+	wantPanic(t, func() { mcp.FileServerFS(nil, nil) }, "FileServerFS at fileserver_test.go")
+}
+
+// openFS counts the files that are open.
+type openFS struct {
+	fs.FS
+	open int
+}
+
+func (o *openFS) Open(name string) (fs.File, error) {
+	f, err := o.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	o.open++
+	if d, ok := f.(fs.ReadDirFile); ok {
+		return openDir{d, o}, nil
+	}
+	return openFile{f, o}, nil
+}
+
+type openFile struct {
+	fs.File
+	of *openFS
+}
+
+func (f openFile) Close() error { f.of.open--; return f.File.Close() }
+
+type openDir struct {
+	fs.ReadDirFile
+	of *openFS
+}
+
+func (d openDir) Close() error { d.of.open--; return d.ReadDirFile.Close() }
+
+// Whatever is asked of a file server, it closes what it has opened.
+func TestFileServerClosesFiles(t *testing.T) {
+	files := &openFS{FS: fstest.MapFS{"a": {Data: []byte("x")}, "large": {Data: make([]byte, 100)}, "dir/b.md": {}, "dir/sub/c": {}, ".hidden": {}}}
+	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{MaxBytes: 10}), filesTemplate)
+	check := func(what string) {
+		if files.open != 0 {
+			t.Errorf("after %s, %d files are open", what, files.open)
+			files.open = 0
+		}
+	}
+	for _, path := range []string{"a", "large", "dir", "dir/", "dir/sub/", "dir/b.md", "", ".hidden", "none", "a/", "a/b", "dir/none"} {
+		_, _, _ = mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "file:///docs/" + path}))
+		check("reading " + path)
+		_, _, _ = mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{
+			Ref: mcp.CompleteRef{Type: "ref/resource", URI: filesTemplate}, Argument: mcp.CompleteArgument{Name: "path", Value: path},
+		}))
+		check("completing " + path)
+	}
+	if listed, _ := listPages(t, mux); len(listed) == 0 {
+		t.Error("nothing is listed")
+	}
+	check("listing")
+}
+
+// One file whose name is not valid UTF-8 does not keep the others from being completed.
+func TestFileNamesThatAreNotText(t *testing.T) {
+	files := fstest.MapFS{"a.txt": {Data: []byte("a")}, "b\xff.txt": {Data: []byte("b")}}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("file:///{+path}", mcp.FileServerFS(files, nil))
+	c := mcptest.Connect(t, mux)
+	res, err := c.Complete(t.Context(), &mcp.CompleteParams{
+		Ref:      mcp.CompleteRef{Type: "ref/resource", URI: "file:///{+path}"},
+		Argument: mcp.CompleteArgument{Name: "path"},
+	})
+	if err != nil || !slices.Equal(res.Completion.Values, []string{"a.txt"}) {
+		t.Errorf("got %+v, %v", res, err)
 	}
 }

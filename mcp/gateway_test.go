@@ -4,14 +4,29 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcpstdio"
+	"github.com/go-psi/psi/middleware"
 )
 
 // bothEras are one version of each era.
@@ -186,5 +201,566 @@ func TestGatewayChanges(t *testing.T) {
 				t.Errorf("%s in front of %s: %+v, %v", front, back, r, err)
 			}
 		}
+	}
+}
+
+// lastWords is a stream of a process that has ended, and said why.
+type lastWords struct{ transport.Stream }
+
+var errLastWords = errors.New("the server ended: exit status 2; its last words:\npostgres://admin:hunter2@10.0.0.5/prod")
+
+func (s lastWords) Read(ctx context.Context) ([]byte, error) {
+	data, err := s.Stream.Read(ctx)
+	if err != nil {
+		return nil, errLastWords
+	}
+	return data, nil
+}
+
+// dying is a server on a stream that ends at the first call of a tool.
+func dying() transport.Transport {
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
+		go func() {
+			h := failsTools(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+				return nil, server.Close()
+			}))
+			_ = mcpstdio.ServeStream(context.Background(), h, server, nil)
+		}()
+		return lastWords{client}, nil
+	})
+}
+
+// What fails between a gateway and a server behind it is the gateway's business: its
+// callers hear that the server is not available, its operator reads why, and a program
+// that calls its own connection gets the whole error.
+func TestFindingI3U1GatewayKeepsTransportErrorsToItself(t *testing.T) {
+	for _, back := range bothEras {
+		for _, front := range bothEras {
+			t.Run(front+" in front of "+back, func(t *testing.T) {
+				endpoint := mcphttp.NewHandler(hello(), nil)
+				web := httptest.NewServer(endpoint)
+				overHTTP := connectTo(t, mcphttp.NewTransport(web.URL+"?exaApiKey=SECRET-KEY", nil), &mcp.ClientOptions{Version: back, Logger: quiet().Logger})
+				overStdio := connectTo(t, dying(), &mcp.ClientOptions{Version: back, Forward: true})
+				web.CloseClientConnections()
+				web.Close()
+				_ = endpoint.Shutdown(t.Context())
+				log := new(bytes.Buffer)
+				gw := mcp.NewMux("gateway", "v1", quiet())
+				gw.Use(middleware.Logger(slog.New(slog.NewTextHandler(log, nil))))
+				gw.Mount("x_", overHTTP)
+				gw.Mount("y_", overStdio)
+				c := connect(t, gw, &mcp.ClientOptions{Version: front})
+				for name, secret := range map[string]string{"x_hello": "SECRET-KEY", "y_hello": "hunter2"} {
+					_, err := c.CallTool(t.Context(), tool(name, ""))
+					coded, ok := errors.AsType[*mcp.Error](err)
+					if !ok || coded.Code != mcp.CodeInternalError || coded.Message != "the server behind this one is not available" || coded.Data != nil {
+						t.Errorf("%s: the caller is told %v", name, err)
+					}
+					if !strings.Contains(log.String(), secret) {
+						t.Errorf("%s: the operator is not told why:\n%s", name, log)
+					}
+				}
+				if _, err := overHTTP.CallTool(t.Context(), tool("hello", "")); err == nil || !strings.Contains(err.Error(), "SECRET-KEY") {
+					t.Errorf("the program itself got %v", err)
+				}
+				if _, err := overStdio.CallTool(t.Context(), tool("hello", "")); !errors.Is(err, errLastWords) {
+					t.Errorf("the program itself got %v", err)
+				}
+			})
+		}
+	}
+}
+
+// The same for a connection that is served without a mux; a server that takes too long
+// is told from one that is not there.
+func TestFindingI3ServedConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := failsTools(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+		up := connect(t, slow, &mcp.ClientOptions{CallTimeout: time.Second, Version: mcp.LatestVersion})
+		c := connect(t, up, &mcp.ClientOptions{Version: mcp.LatestVersion})
+		_, err := c.CallTool(t.Context(), tool("hello", ""))
+		if coded, ok := errors.AsType[*mcp.Error](err); !ok || coded.Message != "the server behind this one did not answer in time" {
+			t.Errorf("the caller is told %v", err)
+		}
+		req, err := mcp.NewRequest(mcp.MethodCallTool, tool("hello", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := up.ServeMCP(t.Context(), req); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("middleware sees %v", err)
+		}
+		c.Close()
+		up.Close()
+	})
+}
+
+// manual asks like a client that lets its program answer, for somebody.
+func manual(t *testing.T, h mcp.Handler, who string, retry mcp.Retry) (mcp.Result, error) {
+	t.Helper()
+	p := tool("b_greet", "")
+	p.Retry = retry
+	req, err := mcp.NewRequest(mcp.MethodCallTool, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meta mcp.Meta
+	meta.Set(mcp.MetaProtocolVersion, mcp.LatestVersion)
+	meta.Set(mcp.MetaClientCapabilities, map[string]any{"elicitation": map[string]any{}})
+	p.Meta = meta
+	if req, err = req.WithParams(p); err != nil {
+		t.Fatal(err)
+	}
+	req.ID = mcp.IntID(1)
+	req.Principal = &mcp.Principal{Subject: who}
+	return h.ServeMCP(t.Context(), req)
+}
+
+// The state of a server behind a gateway is good for the caller whom it was given to,
+// and for nobody else, although that server cannot tell them apart.
+func TestFindingS23ForwardedStateIsBoundToItsCaller(t *testing.T) {
+	for _, back := range bothEras {
+		gw := gateway(t, welcoming(), back)
+		res, err := manual(t, gw, "alice", mcp.Retry{})
+		asked, ok := res.(*mcp.InputRequired)
+		if err != nil || !ok || asked.RequestState == nil || len(asked.InputRequests) != 1 {
+			t.Fatalf("%s: got %+v, %v", back, res, err)
+		}
+		retry := mcp.Retry{RequestState: asked.RequestState, InputResponses: map[string]json.RawMessage{}}
+		for key := range asked.InputRequests {
+			retry.InputResponses[key] = json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`)
+		}
+		if res, err := manual(t, gw, "bob", retry); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Errorf("%s: bob goes on with alice's call: %+v, %v", back, res, err)
+		}
+		forged := "x" + *asked.RequestState
+		if res, err := manual(t, gw, "alice", mcp.Retry{RequestState: &forged}); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Errorf("%s: a forged state: %+v, %v", back, res, err)
+		}
+		if res, err := manual(t, gw, "alice", retry); err != nil {
+			t.Errorf("%s: alice's retry: %+v, %v", back, res, err)
+		} else if next, ok := res.(*mcp.InputRequired); !ok || fmt.Sprint(next.InputRequests) == fmt.Sprint(asked.InputRequests) {
+			t.Errorf("%s: alice's retry: %+v", back, res)
+		}
+	}
+}
+
+// chatty is a server whose tool logs at several levels.
+func chatty() *mcp.Mux {
+	mux := mcp.NewMux("chatty", "v1", quiet())
+	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, in struct {
+		As string `json:"as,omitempty"`
+	}) (string, error) {
+		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+			mcp.ClientLogger(ctx).Log(ctx, level, in.As+" says "+level.String())
+		}
+		return "done", nil
+	}, nil))
+	return mux
+}
+
+// listener collects log messages.
+type listener struct{ heard chan string }
+
+func newListener() *listener { return &listener{make(chan string, 100)} }
+
+func (l *listener) take(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
+	l.heard <- fmt.Sprint(p.Level, " ", p.Data.(map[string]any)["msg"])
+}
+
+// first waits for n messages, and returns them and all others that are there.
+func (l *listener) first(n int) (heard []string) {
+	for range n {
+		heard = append(heard, <-l.heard)
+	}
+	for len(l.heard) > 0 {
+		heard = append(heard, <-l.heard)
+	}
+	return heard
+}
+
+// Log messages go through a gateway, at the level of the caller, in every combination
+// of eras and on every path to the server behind it.
+func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
+	for _, path := range mcptest.Paths() {
+		for _, back := range path.Versions() {
+			t.Run("to "+back+" over "+path.Name, func(t *testing.T) {
+				gw := mcp.NewMux("gateway", "v1", quiet())
+				own := newListener()
+				gw.Mount("b_", connectTo(t, path.Serve(t, chatty()), &mcp.ClientOptions{Version: back, Forward: true, Logger: quiet().Logger, Log: own.take}))
+				for _, test := range []struct {
+					level mcp.LoggingLevel
+					want  []string
+				}{
+					{mcp.LoggingLevelError, []string{"error ada says ERROR"}},
+					{mcp.LoggingLevelInfo, []string{"info ada says INFO", "warning ada says WARN", "error ada says ERROR"}},
+					{mcp.LoggingLevelWarning, []string{"warning ada says WARN", "error ada says ERROR"}},
+					{"", nil},
+				} {
+					for _, front := range bothEras {
+						if test.level == "" && front != mcp.LatestVersion {
+							continue // without a word of its client, a server of that era decides
+						}
+						heard := newListener()
+						c := connect(t, gw, &mcp.ClientOptions{Version: front, LogLevel: test.level, Log: heard.take})
+						if _, err := mcp.Call[string](t.Context(), c, "b_talk", map[string]string{"as": "ada"}); err != nil {
+							t.Fatal(err)
+						}
+						if got := heard.first(len(test.want)); !slices.Equal(got, test.want) {
+							t.Errorf("in front %s, at %q: heard %q, want %q", front, test.level, got, test.want)
+						}
+						c.Close()
+					}
+				}
+			})
+		}
+	}
+}
+
+// Of several callers at once, each hears what is about its own call and nothing else,
+// also where the path to the server does not tell calls apart.
+func TestFindingI5LogMessagesAreTheCallers(t *testing.T) {
+	for _, back := range bothEras {
+		synctest.Test(t, func(t *testing.T) {
+			server := mcp.NewMux("server", "v1", quiet())
+			both := make(chan struct{}, 1)
+			var ready sync.WaitGroup
+			ready.Add(2)
+			server.Tool("talk", mcp.ToolFunc(func(ctx context.Context, in struct {
+				As string `json:"as"`
+			}) (string, error) {
+				ready.Done()
+				ready.Wait()
+				both <- struct{}{}
+				mcp.ClientLogger(ctx).Info("of " + in.As)
+				<-both
+				return "done", nil
+			}, nil))
+			gw := gateway(t, server, back)
+			var calls sync.WaitGroup
+			for _, who := range []string{"ada", "bob"} {
+				heard := newListener()
+				c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LoggingLevelDebug, Log: heard.take})
+				calls.Go(func() {
+					ctx := mcp.WithProgress(t.Context(), func(*mcp.ProgressParams) {})
+					if _, err := mcp.Call[string](ctx, c, "b_talk", map[string]string{"as": who}); err != nil {
+						t.Error(err)
+					}
+					if got := heard.first(1); !slices.Equal(got, []string{"info of " + who}) {
+						t.Errorf("%s: %s heard %q", back, who, got)
+					}
+				})
+			}
+			calls.Wait()
+		})
+	}
+}
+
+// A message on a stream that does not name its call goes to nobody while it may be
+// about another caller's; the gateway itself hears it if it wants to.
+func TestFindingI5S5UnclearMessagesGoToNoCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := newListener()
+		conn := connectTo(t, newOldServer(func(s *oldServer, m oldMessage) {
+			if m.Method == "logging/setLevel" {
+				s.sayf(`"id":%s,"result":{}`, m.ID)
+			}
+			if m.Method == mcp.MethodCallTool && m.Params.Name == "talks" {
+				s.sayf(`"method":"notifications/message","params":{"level":"error","data":{"msg":"alice's password is hunter2"}}`)
+				s.sayf(`"method":"notifications/message","params":{"level":"debug","data":{"msg":"detail"}}`)
+				s.answer(m.ID, "done")
+			}
+		}), &mcp.ClientOptions{Version: "2025-11-25", Forward: true, LogLevel: mcp.LoggingLevelWarning, Log: own.take, Logger: quiet().Logger})
+		gw := mcp.NewMux("gateway", "v1", quiet())
+		gw.Mount("b_", conn)
+		heard := newListener()
+		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, LogLevel: mcp.LoggingLevelDebug, Log: heard.take})
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = core.Serve(ctx, gw, receivedFrom(t, "alice", "b_waits"), nil, nil) }()
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		if _, err := mcp.Call[string](t.Context(), c, "b_talks", nil); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := heard.first(0); len(got) != 0 {
+			t.Errorf("the caller heard %q", got)
+		}
+		if got := strings.Join(own.first(0), ","); got != "error alice's password is hunter2" {
+			t.Errorf("the gateway heard %q", got)
+		}
+	})
+}
+
+// A site is a server of a random tree of muxes and strangers: whatever it lists says
+// which site it is of and under which name it knows it, and whatever it answers does too.
+type site struct {
+	id    int
+	names []string
+}
+
+func (s *site) says(name string) string { return fmt.Sprintf("%d:%s", s.id, name) }
+
+func (s *site) asMux() *mcp.Mux {
+	mux := mcp.NewMux(fmt.Sprint("site", s.id), "v1", quiet())
+	for _, name := range s.names {
+		text := s.says(name)
+		mux.Tool(name, mcp.ToolFunc(func(context.Context, none) (string, error) { return text, nil }, &mcp.Tool{Description: text}))
+		mux.Prompt(name, mcp.PromptFunc(func(context.Context, none) (string, error) { return text, nil }, &mcp.Prompt{Description: text}))
+		mux.Resource("r:"+name, mcp.ResourceFunc(func(context.Context, none) (string, error) { return text, nil }, &mcp.Resource{Description: text}))
+	}
+	return mux
+}
+
+// asStranger lists what it likes: twice, nameless, and under names of others.
+func (s *site) asStranger() mcp.Handler {
+	answer := func(name string) (string, bool) { return s.says(name), slices.Contains(s.names, name) }
+	return mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		text, known := answer(strings.TrimPrefix(req.Name(), "r:"))
+		switch req.Method {
+		case mcp.MethodListTools:
+			res := &mcp.ListToolsResult{}
+			for _, name := range append(slices.Clone(s.names), s.names[0], "") {
+				res.Tools = append(res.Tools, &mcp.Tool{Name: name, Description: s.says(name), InputSchema: []byte(`{}`)})
+			}
+			return res, nil
+		case mcp.MethodListPrompts:
+			res := &mcp.ListPromptsResult{}
+			for _, name := range append(slices.Clone(s.names), s.names[0], "") {
+				res.Prompts = append(res.Prompts, &mcp.Prompt{Name: name, Description: s.says(name)})
+			}
+			return res, nil
+		case mcp.MethodListResources:
+			res := &mcp.ListResourcesResult{}
+			for _, name := range append(slices.Clone(s.names), s.names[0]) {
+				res.Resources = append(res.Resources, &mcp.Resource{URI: "r:" + name, Name: name, Description: s.says(name)})
+			}
+			return res, nil
+		case mcp.MethodCallTool:
+			if known {
+				return mcp.TextResult(text), nil
+			}
+			return nil, mcp.NewUnknownNameError("tool", req.Name())
+		case mcp.MethodGetPrompt:
+			if known {
+				return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{mcp.UserMessage(mcp.Text(text))}}, nil
+			}
+			return nil, mcp.NewUnknownNameError("prompt", req.Name())
+		case mcp.MethodReadResource:
+			if known {
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: text}}}, nil
+			}
+			return nil, mcp.NewResourceNotFoundError(req.Name())
+		}
+		return nil, mcp.NewMethodNotFoundError(req.Method)
+	})
+}
+
+// randomTree mounts sites under prefixes that overlap often. What is refused with a panic
+// is left out.
+func randomTree(r *rand.Rand, depth int, id *int) mcp.Handler {
+	names := []string{"x", "y", "a_x", "b_x", "b_a_x", "ab_x", "a_b_x", "_x", "a", "mount:a_:r:x"}
+	prefixes := []string{"a_", "b_", "a_b_", "ab_", "a", "b", "_", "b_a_"}
+	pick := func(from []string) (picked []string) {
+		for _, i := range r.Perm(len(from))[:1+r.IntN(4)] {
+			picked = append(picked, from[i])
+		}
+		return picked
+	}
+	*id++
+	s := &site{*id, pick(names)}
+	if depth == 0 || r.IntN(4) == 0 {
+		return s.asStranger()
+	}
+	mux := s.asMux()
+	for _, prefix := range pick(prefixes) {
+		child := randomTree(r, depth-1, id)
+		func() {
+			defer func() { _ = recover() }()
+			mux.Mount(prefix, child)
+		}()
+	}
+	func() { // a name that comes later
+		defer func() { _ = recover() }()
+		late := &site{*id * 1000, nil}
+		mux.Tool("a_x", mcp.ToolFunc(func(context.Context, none) (string, error) { return late.says("a_x"), nil }, &mcp.Tool{Description: late.says("a_x")}))
+	}()
+	return mux
+}
+
+// Whatever is mounted where: what is listed is listed once, can be called, and what
+// answers is what described itself there. Nothing that the mounts do not list is reached
+// by a listed name.
+func TestFindingS15CM13WhatIsListedAnswers(t *testing.T) {
+	for seed := range uint64(100) {
+		id := 0
+		top := randomTree(rand.New(rand.NewPCG(seed, 1)), 3, &id)
+		if _, isMux := top.(*mcp.Mux); !isMux {
+			continue
+		}
+		c := connect(t, top, &mcp.ClientOptions{Version: bothEras[seed%2], Logger: quiet().Logger})
+		seen := map[string]bool{}
+		check := func(kind, name, described, got string, err error) {
+			t.Helper()
+			if seen[kind+name] {
+				t.Errorf("seed %d: the %s %q is listed twice", seed, kind, name)
+			}
+			seen[kind+name] = true
+			inner := described[strings.Index(described, ":")+1:]
+			if err != nil || got != described || !strings.HasSuffix(name, inner) {
+				t.Errorf("seed %d: the %s %q, described by %q, answers %q, %v", seed, kind, name, described, got, err)
+			}
+		}
+		for tool, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := mcp.Call[string](t.Context(), c, tool.Name, nil)
+			check("tool", tool.Name, tool.Description, got, err)
+		}
+		for prompt, err := range c.Prompts(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: prompt.Name})
+			if err == nil {
+				got = res.Messages[0].Content.(*mcp.TextContent).Text
+			}
+			check("prompt", prompt.Name, prompt.Description, got, err)
+		}
+		for resource, err := range c.Resources(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: resource.URI})
+			if err == nil {
+				got = res.Contents[0].Text
+			}
+			check("resource", resource.URI, resource.Description, got, err)
+		}
+		c.Close()
+	}
+}
+
+// A gateway agrees to tell of those resources only that the server behind it tells of.
+func TestFindingI10SubscriptionsThatTheServerRefuses(t *testing.T) {
+	server := hello()
+	server.Resource("test://known", reads(""))
+	for _, back := range bothEras {
+		inFront(t, gateway(t, server, back), func(t *testing.T, c *mcp.Conn) {
+			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"mount:b_:test://known", "mount:b_:test://none", "mount:c_:test://known"}}, func(mcp.Change) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Accepted.ResourceSubscriptions; !slices.Equal(got, []string{"mount:b_:test://known"}) {
+				t.Errorf("in front of %s: accepted %q", back, got)
+			}
+			s.Close()
+		})
+	}
+}
+
+// A server behind a gateway that ends subscriptions again and again, and tells of nothing,
+// makes the gateway say no more than it agreed to.
+func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var listened atomic.Int32
+		gw := mcp.NewMux("gateway", "v1", quiet())
+		gw.Mount("b_", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListen {
+				return &mcp.DiscoverResult{Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourcesCapability{Subscribe: true}}}, nil
+			}
+			listened.Add(1)
+			return &mcp.ListenResult{}, req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{})
+		}))
+		c := connect(t, gw, nil)
+		filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"mount:b_:test://doc"}}
+		s, err := c.Listen(t.Context(), filter, func(ch mcp.Change) {
+			if ch.URI != "" {
+				t.Errorf("heard of %s", ch.URI)
+			}
+		})
+		if err != nil || len(s.Accepted.ResourceSubscriptions) != 0 {
+			t.Fatalf("accepted %+v, %v", s, err)
+		}
+		if err := pause.For(t.Context(), 10*time.Second); err != nil || listened.Load() < 3 {
+			t.Errorf("it listened %d times, %v", listened.Load(), err)
+		}
+		s.Close()
+	})
+}
+
+// The reference of a completion that is passed on names one thing, however the server
+// behind the gateway reads it.
+func TestFindingS2CompletionsThroughAGateway(t *testing.T) {
+	var got string
+	gw := mcp.NewMux("gateway", "v1", quiet())
+	gw.Mount("b_", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		got = string(req.Params())
+		return &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}, nil
+	}))
+	for params, want := range map[string]string{
+		`{"ref":{"type":"ref/prompt","name":"b_p","uri":"secret://","Name":"q","NAME":"q","Type":"ref/resource"},"Ref":{"type":"ref/prompt","name":"q"},"argument":{"name":"a","Name":"q","value":"","VALUE":"q"},"context":{"Arguments":{"q":"q"}}}`: `{"ref":{"name":"p","type":"ref/prompt"},"argument":{"name":"a","value":""},"context":{}}`,
+		`{"ref":{"type":"ref/resource","uri":"mount:b_:r:{x}","name":"q","Uri":"q"},"argument":{"name":"a","value":""}}`:                                                                                                                              `{"ref":{"type":"ref/resource","uri":"r:{x}"},"argument":{"name":"a","value":""}}`,
+	} {
+		if _, _, err := mcptest.Do(t, gw, mcptest.NewRequest(mcp.MethodComplete, json.RawMessage(params))); err != nil {
+			t.Error(err)
+		}
+		var a, b any
+		if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil {
+			t.Fatalf("got %s", got)
+		}
+		if m, ok := a.(map[string]any); ok {
+			delete(m, "_meta")
+		}
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Errorf("the server got %s, want %s", got, want)
+		}
+	}
+}
+
+// A gateway does not promise for its callers what ends at itself: tasks, unless it has a mount
+// that seals their IDs.
+func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
+	seen := make(chan *mcp.ClientCapabilities, 8)
+	server := failsTools(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		seen <- req.ClientCapabilities()
+		return mcp.TextResult("done"), nil
+	}))
+	mux := gateway(t, server, mcp.LatestVersion)
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			declared := req.ClientCapabilities() // which copies of the request share from now on
+			res, err := next.ServeMCP(ctx, req)
+			if req.Method == mcp.MethodCallTool && !declared.HasExtension("io.modelcontextprotocol/tasks") {
+				t.Error("what was left out for the server is gone from the request of the client")
+			}
+			return res, err
+		})
+	})
+	c := connect(t, mux, &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: answering, Capabilities: &mcp.ClientCapabilities{
+		Extensions: mcp.Extensions{"io.modelcontextprotocol/tasks": []byte("{}"), "io.modelcontextprotocol/ui": []byte("{}")},
+	}})
+	if _, err := c.CallTool(t.Context(), tool("b_hello", "")); err != nil {
+		t.Fatal(err)
+	}
+	caps := <-seen
+	if caps.Elicitation == nil || !caps.HasExtension("io.modelcontextprotocol/tasks") || !caps.HasExtension("io.modelcontextprotocol/ui") {
+		t.Errorf("the server was told %+v", caps)
+	}
+	proxy := connect(t, server, &mcp.ClientOptions{Version: mcp.LatestVersion, Forward: true})
+	_, _, err := mcptest.Do(t, proxy, mcptest.NewRequest(mcp.MethodCallTool, map[string]any{
+		"name": "hello", "_meta": map[string]any{mcp.MetaClientCapabilities: map[string]any{
+			"elicitation": map[string]any{}, "extensions": map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}},
+		}},
+	}))
+	if caps := <-seen; err != nil || caps.Elicitation == nil || caps.HasExtension("io.modelcontextprotocol/tasks") {
+		t.Errorf("without a mount, the server was told %+v, %v", caps, err)
 	}
 }

@@ -5,15 +5,18 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
 )
 
 func TestMuxRoutes(t *testing.T) {
@@ -343,6 +346,269 @@ func TestWalk(t *testing.T) {
 		})
 		if !errors.Is(err, stop) || calls != n+1 {
 			t.Errorf("got %v after %d calls, want the error of call %d", err, calls, n+1)
+		}
+	}
+}
+
+// A server that has nothing yet, itself or behind a mount, offers what may come: lists
+// are empty, names are unknown, and listeners hear of the first of each.
+func TestFindingU13EmptyMux(t *testing.T) {
+	for name, prepare := range map[string]func(mux *mcp.Mux){
+		"empty": func(*mcp.Mux) {},
+		"mounts only": func(mux *mcp.Mux) {
+			mux.Mount("gone_", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+				return nil, mcp.NewMethodNotFoundError(req.Method)
+			}))
+		},
+		"empty mounts": func(mux *mcp.Mux) { mux.Mount("empty_", mcp.NewMux("empty", "v1", quiet())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mux *mcp.Mux
+			newMux := func(*testing.T) mcp.Handler {
+				mux = mcp.NewMux("m", "v1", quiet())
+				prepare(mux)
+				return mux
+			}
+			mcptest.RunNew(t, newMux, func(t *testing.T, c *mcp.Conn) {
+				caps := c.Server().Capabilities
+				if caps.Tools == nil || caps.Prompts == nil || caps.Resources == nil || caps.Completions == nil {
+					t.Errorf("declared %+v", caps)
+				}
+				testEmptyLists(t, c)
+				testUnknownNames(t, c)
+				everything := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
+				_, changes := listen(t, c, everything)
+				mux.Tool("first", says("1"))
+				next(t, changes, mcp.NotificationToolsListChanged)
+				mux.Prompt("first", promptSays(""))
+				next(t, changes, mcp.NotificationPromptsListChanged)
+				mux.Resource("r:first", reads(""))
+				next(t, changes, mcp.NotificationResourcesListChanged)
+				if got := mustCall(t, c, "first", ""); got != "1" {
+					t.Errorf("got %q", got)
+				}
+			})
+		})
+	}
+}
+
+func testEmptyLists(t *testing.T, c *mcp.Conn) {
+	t.Helper()
+	for tool, err := range c.Tools(t.Context(), nil) {
+		t.Errorf("tools: %v, %v", tool, err)
+	}
+	for prompt, err := range c.Prompts(t.Context(), nil) {
+		t.Errorf("prompts: %v, %v", prompt, err)
+	}
+	for resource, err := range c.Resources(t.Context(), nil) {
+		t.Errorf("resources: %v, %v", resource, err)
+	}
+	for template, err := range c.ResourceTemplates(t.Context(), nil) {
+		t.Errorf("templates: %v, %v", template, err)
+	}
+}
+
+func testUnknownNames(t *testing.T, c *mcp.Conn) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := c.CallTool(ctx, tool("later_x", ""))
+	wantCode(t, err, mcp.CodeInvalidParams)
+	_, err = c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "later_x"})
+	wantCode(t, err, mcp.CodeInvalidParams)
+	_, err = c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "mount:later_:x:x"})
+	if code := mcp.CodeOf(err); code != mcp.CodeInvalidParams && code != -32002 { // of the older revisions
+		t.Errorf("got %v", err)
+	}
+}
+
+// What was offered once is not taken back, and a mux that has one kind of items from the
+// start offers no other, so that hosts do not ask for lists that nothing will be in.
+func TestFindingU13OffersGrow(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	if caps := offeredBy(t, mux); caps.Tools == nil || caps.Prompts == nil || caps.Resources == nil {
+		t.Errorf("an empty mux offers %+v", caps)
+	}
+	mux.Tool("t", says(""))
+	if caps := offeredBy(t, mux); caps.Prompts == nil || caps.Resources == nil {
+		t.Errorf("after the first tool it offers %+v", caps)
+	}
+	tools := mcp.NewMux("tools", "v1", quiet())
+	tools.Tool("t", says(""))
+	if caps := offeredBy(t, tools); caps.Tools == nil || caps.Prompts != nil || caps.Resources != nil || caps.Completions != nil {
+		t.Errorf("a mux with a tool offers %+v", caps)
+	}
+	outer := mcp.NewMux("outer", "v1", quiet())
+	outer.Mount("tools_", tools)
+	if caps := offeredBy(t, outer); caps.Tools == nil || caps.Prompts != nil || caps.Resources != nil {
+		t.Errorf("with a mux of tools mounted it offers %+v", caps)
+	}
+	tools.Resource("r:{x}", reads(""))
+	if caps := offeredBy(t, outer); caps.Resources == nil || caps.Completions == nil {
+		t.Errorf("with a mux of tools and resources mounted it offers %+v", caps)
+	}
+	later := quiet()
+	later.Capabilities = &mcp.ServerCapabilities{Tools: &mcp.ListCapability{}}
+	if caps := offeredBy(t, mcp.NewMux("later", "v1", later)); caps.Tools == nil || caps.Tools.ListChanged || caps.Prompts != nil {
+		t.Errorf("a mux that is to get tools offers %+v", caps)
+	}
+}
+
+func offeredBy(t *testing.T, mux *mcp.Mux) *mcp.ServerCapabilities {
+	t.Helper()
+	res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodDiscover, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.(*mcp.DiscoverResult).Capabilities
+}
+
+// A Request that a program writes out can be served, asked and copied.
+func TestZeroRequest(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", says("hello"))
+	for _, method := range []string{"tools/list", "server/discover", "tools/call", "completion/complete", "", "x"} {
+		_, _ = mux.ServeMCP(t.Context(), &mcp.Request{Method: method})
+	}
+	req := &mcp.Request{Method: "tools/list"}
+	res, err := mux.ServeMCP(t.Context(), req.Clone())
+	if list, ok := res.(*mcp.ListToolsResult); err != nil || !ok {
+		t.Errorf("got %v, %v", list, err)
+	}
+	req.FilterNotifications(func(string, json.RawMessage) bool { return true })
+	if err := req.Notify(t.Context(), mcp.NotificationMessage, nil); !errors.Is(err, mcp.ErrNotDelivered) {
+		t.Errorf("Notify returned %v", err)
+	}
+	if caps := req.ClientCapabilities(); caps == nil || req.Version() != "" || req.ClientInfo() != nil {
+		t.Errorf("the peer is %v, %q, %v", caps, req.Version(), req.ClientInfo())
+	}
+}
+
+// What options mean that are nil, and those whose numbers are 0, negative or positive.
+func TestDefaultOptions(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(golden.Options(new(mcp.DefaultMuxOptions(nil))))
+	for _, n := range []int64{0, -1, 7} {
+		text.WriteString(golden.Options(new(mcp.DefaultMuxOptions(golden.SetAll(new(mcp.MuxOptions), n)))))
+	}
+	text.WriteString(golden.Options(new(mcp.DefaultFileServerOptions(nil))))
+	for _, n := range []int64{0, -1, 7} {
+		text.WriteString(golden.Options(new(mcp.DefaultFileServerOptions(golden.SetAll(new(mcp.FileServerOptions), n)))))
+	}
+	text.WriteString(golden.Options(new(mcp.DefaultClientOptions(nil))))
+	for _, n := range []int64{0, -1, 7} {
+		text.WriteString(golden.Options(new(mcp.DefaultClientOptions(golden.SetAll(new(mcp.ClientOptions), n)))))
+	}
+	text.WriteString(golden.Options(new(mcp.DefaultReconnectOptions(nil))))
+	for _, n := range []int64{0, -1, 7} {
+		text.WriteString(golden.Options(new(mcp.DefaultReconnectOptions(golden.SetAll(new(mcp.ReconnectOptions), n)))))
+	}
+	golden.Check(t, "defaults", text.String())
+}
+
+// Clients get icons and descriptions of a server once, when they connect. Other results of
+// the newest revision have its name, version and title.
+func TestFindingI10IconsGoWithDiscoveryOnly(t *testing.T) {
+	icon := mcp.Icon{Src: "data:image/png;base64," + strings.Repeat("A", 1000)}
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet().Logger, Title: "M", Description: "long", WebsiteURL: "https://m.example", Icons: []mcp.Icon{icon}})
+	mux.Tool("t", says("hello"))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		if info := c.ServerInfo(); info == nil || len(info.Icons) != 1 || info.Title != "M" {
+			t.Errorf("connecting tells %+v", info)
+		}
+		res, err := c.CallTool(t.Context(), tool("t", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var info mcp.Implementation
+		if res.Meta.Get(mcp.MetaServerInfo, &info) != (c.Version() == mcp.LatestVersion) {
+			t.Errorf("in %s the metadata is %s", c.Version(), res.Meta)
+		}
+		if info.Icons != nil || info.Description != "" || info.WebsiteURL != "" {
+			t.Errorf("a call tells %+v", info)
+		}
+	})
+}
+
+// A mount is not reached around, and nothing reaches into it.
+func TestEncodingLeadsAroundNoMount(t *testing.T) {
+	inner := mcp.NewMux("inner", "v1", quiet())
+	inner.Resource("notes://{id}", reads("inner"))
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Mount("up_", inner)
+	mux.Resource("{+any}", reads("outer"))
+	c := mcptest.Connect(t, mux)
+	for uri, want := range map[string]string{
+		"mount:up_:notes://1": "inner", "mount%3Aup_:notes://1": "", "%6Dount:up_:notes://1": "", "notes://%31": "outer", "x%252Fy": "outer",
+	} {
+		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if (err == nil) != (want != "") || err == nil && res.Contents[0].Text != want {
+			t.Errorf("%s: got %+v, %v", uri, res, err)
+		}
+	}
+}
+
+// A handler is not given the values of another one.
+func TestEncodedSlash(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	var got string
+	note := mcp.ResourceFunc(func(_ context.Context, in struct {
+		Path string `json:"path"`
+	}) (string, error) {
+		got = in.Path
+		return "note", nil
+	}, nil)
+	mux.Resource("notes://{+path}", note)
+	mux.With(middleware.RequireScopes("hr")).Resource("notes://hr/{+path}", note)
+	mux.Resource("ids://{path}", note)
+	mux.With(middleware.RequireScopes("hr")).Resource("ids://hr/{path}", note)
+	c := (&mcptest.Client{Principal: scoped()}).Connect(t, mux)
+	for uri, want := range map[string]string{
+		"notes://a%2Fb": "a/b", "notes://hr%2Fb": "", "notes://%68r/b": "", "notes://hr%2fb%252F": "", "notes://hr": "hr",
+		"ids://a%2Fb": "a/b", "ids://hr%2Fb": "hr/b", // a slash in a simple variable separates nothing
+	} {
+		got = ""
+		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: the handler got %q; %v", uri, got, err)
+		}
+	}
+}
+
+// A resource is served by the most specific registration of what it is, however its URI
+// is written: a less specific one, with other permissions, would decode it to the same.
+func TestEncodingLeadsAroundNoTemplate(t *testing.T) {
+	files := mcp.FileServerFS(fstest.MapFS{
+		"open.txt":      {Data: []byte("open")},
+		"a b.txt":       {Data: []byte("open")},
+		"hr/salary.txt": {Data: []byte("secret")},
+		"hr/plan.txt":   {Data: []byte("secret")},
+	}, nil)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("file:///{+path}", files)
+	protected := mux.With(middleware.RequireScopes("hr"))
+	protected.Resource("file:///hr/{+path}", mcp.FileServerFS(fstest.MapFS{"salary.txt": {Data: []byte("secret")}}, nil))
+	protected.Resource("file:///hr/plan.txt", reads("secret"))
+	c := (&mcptest.Client{Principal: scoped()}).Connect(t, mux)
+	for uri, want := range map[string]string{
+		"file:///open.txt":              "open",
+		"file:///%6Fpen.txt":            "open",
+		"file:///a%20b.txt":             "open",
+		"file:///hr/salary.txt":         "",
+		"file:///%68r/salary.txt":       "",
+		"file:///hr%2Fsalary.txt":       "",
+		"file:///%68%72%2f%73alary.txt": "",
+		"file:///hr/plan%2Etxt":         "",
+		"file:///%68r/plan.txt":         "",
+	} {
+		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s: got %q", uri, res.Contents[0].Text)
+		case want != "" && (err != nil || !strings.Contains(res.Contents[0].Text, want)):
+			t.Errorf("%s: got %+v, %v", uri, res, err)
+		}
+		if got := accepts(t, c, uri); got != (want != "") {
+			t.Errorf("%s: a subscription is accepted: %t", uri, got)
 		}
 	}
 }

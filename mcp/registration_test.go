@@ -5,10 +5,14 @@ package mcp_test
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
@@ -178,6 +182,268 @@ func TestUpdateIsAnnouncedOnce(t *testing.T) {
 		synctest.Wait()
 		if len(s.got) != 1 {
 			t.Errorf("announced %d times", len(s.got))
+		}
+	})
+}
+
+// catalog is a template that lists what it matches.
+type catalog struct{ uris []string }
+
+func (c catalog) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: "content"}}}, nil
+}
+
+func (c catalog) Describe() mcp.Description {
+	return &mcp.Resource{Completers: map[string]mcp.Completer{"id": mcp.CompleteFrom("customer-1", "customer-2")}}
+}
+
+func (c catalog) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
+	list := &mcp.ListResourcesResult{}
+	for _, uri := range c.uris {
+		list.Resources = append(list.Resources, &mcp.Resource{URI: uri, Name: uri})
+	}
+	return list, nil
+}
+
+func scoped(scopes ...string) *mcp.Principal {
+	return &mcp.Principal{Issuer: "test", Subject: "ann", Scopes: scopes}
+}
+
+// accepts reports whether the server accepts a subscription to a resource.
+func accepts(t *testing.T, c *mcp.Conn, uri string) bool {
+	t.Helper()
+	s, _ := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	return slices.Contains(s.Accepted.ResourceSubscriptions, uri)
+}
+
+// Middleware around a registration wraps all that it offers: not only reading and
+// getting, but completing, listing, subscribing, and updates.
+func TestFindingS6U2WithWrapsEverything(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	protected := mux.With(middleware.RequireScopes("hr"))
+	protected.Resource("hr://{id}", catalog{[]string{"hr://customer-1"}})
+	protected.Prompt("letter", mcp.PromptFunc(func(_ context.Context, in struct {
+		To string `json:"to"`
+	}) (string, error) {
+		return in.To, nil
+	}, &mcp.Prompt{Completers: map[string]mcp.Completer{"to": mcp.CompleteFrom("customer-1")}}))
+	mux.Resource("open://{id}", catalog{[]string{"open://1"}})
+	for _, granted := range []bool{false, true} {
+		client := &mcptest.Client{Principal: scoped()}
+		if granted {
+			client.Principal = scoped("hr")
+		}
+		client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+			for _, p := range []*mcp.CompleteParams{
+				{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "letter"}, Argument: mcp.CompleteArgument{Name: "to"}},
+				{Ref: mcp.CompleteRef{Type: "ref/resource", URI: "hr://{id}"}, Argument: mcp.CompleteArgument{Name: "id"}},
+			} {
+				res, err := c.Complete(t.Context(), p)
+				if granted != (err == nil) || granted && len(res.Completion.Values) == 0 || !granted && mcp.CodeOf(err) != mcp.CodeInsufficientScope {
+					t.Errorf("completing %+v: got %+v, %v", p.Ref, res, err)
+				}
+			}
+			list, err := c.ListResources(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed := slices.ContainsFunc(list.Resources, func(r *mcp.Resource) bool { return r.URI == "hr://customer-1" })
+			if listed != granted || len(list.Resources) == 0 {
+				t.Errorf("listed is %t: %d resources", listed, len(list.Resources))
+			}
+			if got := accepts(t, c, "hr://customer-1"); got != granted || !accepts(t, c, "open://1") {
+				t.Errorf("granted is %t: a subscription is accepted: %t", granted, got)
+			}
+		})
+	}
+}
+
+// A function that refuses to read a resource refuses to be subscribed to, and a
+// function of its own decides where one is given.
+func TestFindingU3SubscribingNeedsReading(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	var reads atomic.Int32
+	mux.Resource("notes://{tenant}/{id}", mcp.ResourceFunc(func(ctx context.Context, in struct {
+		Tenant string `json:"tenant"`
+		ID     string `json:"id"`
+	}) (string, error) {
+		reads.Add(1)
+		if mcp.PrincipalFromContext(ctx).Subject != in.Tenant {
+			return "", fs.ErrNotExist
+		}
+		return "note " + in.ID, nil
+	}, nil))
+	mux.Resource("own://{tenant}", mcp.ResourceFunc(func(context.Context, struct {
+		Tenant string `json:"tenant"`
+	}) (string, error) {
+		return "", fmt.Errorf("this must not be read")
+	}, &mcp.Resource{Subscribe: func(ctx context.Context, uri string) error {
+		if tenant := mcp.RequestFromContext(ctx).PathValue("tenant"); tenant != mcp.PrincipalFromContext(ctx).Subject || uri != "own://"+tenant {
+			return mcp.NewResourceNotFoundError(uri)
+		}
+		return nil
+	}}))
+	client := &mcptest.Client{Principal: &mcp.Principal{Issuer: "test", Subject: "ann"}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for uri, want := range map[string]bool{"notes://ann/1": true, "notes://bob/1": false, "own://ann": true, "own://bob": false} {
+			if got := accepts(t, c, uri); got != want {
+				t.Errorf("%s: a subscription is accepted: %t", uri, got)
+			}
+		}
+	})
+	if reads.Load() == 0 {
+		t.Error("the notes were never read")
+	}
+}
+
+// Who subscribes to a directory is not told the URIs of what another registration
+// below it keeps from him.
+func TestFindingCM18UpdatesBelowADirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("public"))
+		mux.With(middleware.RequireScopes("secret")).Resource("notes://secret/{+path}", reads("secret"))
+		for _, granted := range []bool{false, true} {
+			client := &mcptest.Client{Principal: scoped()}
+			if granted {
+				client.Principal = scoped("secret")
+			}
+			for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
+				client.Options.Version = version
+				c := client.Connect(t, mux)
+				_, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://"}})
+				mux.ResourceUpdated("notes://open/1")
+				mux.ResourceUpdated("notes://secret/plan")
+				synctest.Wait()
+				told := strings.Join(received(changes), " ")
+				if !strings.Contains(told, "notes://open/1") || strings.Contains(told, "notes://secret/plan") != granted {
+					t.Errorf("granted is %t, version %s: told of %s", granted, version, told)
+				}
+				c.Close()
+			}
+		}
+	})
+}
+
+// A directory ends in a slash: another resource whose URI begins alike is not below it.
+func TestDirectoriesEndInASlash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("notes://{+path}", reads("public"))
+		c := mcptest.Connect(t, mux)
+		_, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://a"}})
+		mux.ResourceUpdated("notes://ab")
+		mux.ResourceUpdated("notes://a/b")
+		mux.ResourceUpdated("notes://a")
+		synctest.Wait()
+		if told := received(changes); len(told) != 1 || told[0] != "notes://a" {
+			t.Errorf("told of %v", told)
+		}
+		c.Close()
+	})
+}
+
+// What a lister lists is public only if nothing stands before it.
+func TestFindingS16Listers(t *testing.T) {
+	files := mcp.FileServerFS(fstest.MapFS{"a.txt": {Data: []byte("a")}}, &mcp.FileServerOptions{Cache: mcp.CacheFor(1000, mcp.CachePublic)})
+	for _, protected := range []bool{false, true} {
+		opts := quiet()
+		opts.ListCache = mcp.CacheFor(1000, mcp.CachePublic)
+		mux := mcp.NewMux("m", "v1", opts)
+		group := mux.With()
+		if protected {
+			group = mux.With(middleware.RequireScopes("files"))
+		}
+		group.Resource("file:///{+path}", files)
+		res, _, err := mcptest.Do(t, mux, (&mcptest.Client{Principal: scoped("files")}).NewRequest(mcp.MethodListResources, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := res.(*mcp.ListResourcesResult)
+		if public := list.CacheScope == mcp.CachePublic; public == protected || len(list.Resources) != 1 {
+			t.Errorf("protected is %t: got the scope %q and %d resources", protected, list.CacheScope, len(list.Resources))
+		}
+	}
+}
+
+// A subscription names a limited number of resources, a caller has a limited number of
+// subscriptions, and the limit of one caller is not that of another.
+func TestFindingS9W14SubscriptionBounds(t *testing.T) {
+	opts := quiet()
+	opts.MaxSubscriptions, opts.MaxListeners = 3, 2
+	mux := mcp.NewMux("m", "v1", opts)
+	mux.Resource("notes://{id}", reads("note"))
+	uris := func(n int) (f mcp.SubscriptionFilter) {
+		for i := range n {
+			f.ResourceSubscriptions = append(f.ResourceSubscriptions, fmt.Sprint("notes://", i))
+		}
+		return f
+	}
+	ignore := func(mcp.Change) {}
+	c := (&mcptest.Client{Principal: scoped()}).Connect(t, mux)
+	_, err := c.Listen(t.Context(), uris(4), ignore)
+	if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.Contains(err.Error(), "has 4 URIs; the limit is 3") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	first, err := c.Listen(ctx, uris(3), ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Listen(t.Context(), uris(1), ignore); err != nil {
+		t.Error(err)
+	}
+	_, err = c.Listen(t.Context(), uris(1), ignore)
+	wantCode(t, err, mcp.CodeRateLimited)
+	bob := (&mcptest.Client{Principal: &mcp.Principal{Issuer: "test", Subject: "bob"}}).Connect(t, mux)
+	if _, err := bob.Listen(t.Context(), uris(1), ignore); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	cancel()
+	<-first.Done()
+	for { // the server hears of the end a moment later
+		if _, err := c.Listen(t.Context(), uris(1), ignore); err == nil {
+			break
+		} else if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = c.Listen(t.Context(), uris(1), ignore)
+	wantCode(t, err, mcp.CodeRateLimited) // the one that is left still counts
+}
+
+// A session that the server refuses more subscriptions keeps those that it has.
+func TestFindingS9Sessions(t *testing.T) {
+	opts := quiet()
+	opts.MaxSubscriptions = 2
+	mux := mcp.NewMux("m", "v1", opts)
+	mux.Resource("notes://{id}", reads("note"))
+	c := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2025-11-25"}}).Connect(t, mux)
+	s, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://1", "notes://2", "notes://3"}})
+	if !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"notes://1", "notes://2"}) {
+		t.Fatalf("got %+v", s.Accepted)
+	}
+	mux.ResourceUpdated("notes://3")
+	mux.ResourceUpdated("notes://2")
+	if got := next(t, changes, mcp.NotificationResourceUpdated); got.URI != "notes://2" {
+		t.Errorf("got %s", got.URI)
+	}
+}
+
+// Files are subscribed to by who can read them, without being read for it.
+func TestFindingU3Files(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("file:///{+path}", mcp.FileServerFS(fstest.MapFS{
+		"dir/a.txt": {Data: []byte("a")}, "dir/large": {Data: make([]byte, 100)}, ".env": {Data: []byte("x")},
+	}, &mcp.FileServerOptions{MaxBytes: 10}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for uri, want := range map[string]bool{
+			"file:///dir/a.txt": true, "file:///dir/": true, "file:///dir/large": true,
+			"file:///.env": false, "file:///dir/none": false, "file:///dir/a.txt/": false, "file:///../x": false,
+		} {
+			if got := accepts(t, c, uri); got != want {
+				t.Errorf("%s: a subscription is accepted: %t", uri, got)
+			}
 		}
 	})
 }

@@ -4,13 +4,19 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
 )
 
@@ -153,6 +159,148 @@ func TestQuestionsThatCannotAllBeAsked(t *testing.T) {
 		said := p.finish()
 		if len(said) != 1 || !strings.Contains(said[0], fmt.Sprint(mcp.CodeMissingCapability)) {
 			t.Errorf("the client was told %d things, want one error: %.300q", len(said), said)
+		}
+	})
+}
+
+// A session of the legacy era has up to 1000 subscriptions, those included that another
+// process has kept.
+func TestSubscriptionBounds(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("test://{n}", reads("x"))
+	kept := legacyserver.State{Version: "2025-11-25"}
+	for n := range 999 {
+		kept.Subscriptions = append(kept.Subscriptions, fmt.Sprintf("test://%d", n))
+	}
+	session := legacyserver.NewServer(mux, nil).NewSession(legacyserver.Details{}, &kept)
+	defer session.Close()
+	say := func(method string, n int) string {
+		m, err := transport.ParseMessage([]byte(eras[1].request("1", method, fmt.Sprintf(`"uri":"test://%d"`, n))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = transport.ParseMessage(play(t.Context(), session, m, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if m.Error != nil {
+			return m.Error.Message
+		}
+		return ""
+	}
+	const full = "the session has 1000 subscriptions, which is the limit"
+	for _, step := range []struct {
+		method string
+		n      int
+		want   string
+	}{
+		{"resources/subscribe", 999, ""}, {"resources/subscribe", 1000, full}, {"resources/subscribe", 7, ""},
+		{"resources/unsubscribe", 7, ""}, {"resources/subscribe", 1000, ""}, {"resources/subscribe", 7, full},
+	} {
+		if got := say(step.method, step.n); got != step.want {
+			t.Errorf("%s %d: %q, want %q", step.method, step.n, got, step.want)
+		}
+	}
+	if n := len(session.State().Subscriptions); n != 1000 {
+		t.Errorf("%d subscriptions", n)
+	}
+}
+
+// A client that answers none of three pings in a row has gone. An error is an answer.
+func TestPingBounds(t *testing.T) {
+	for _, answered := range []int{0, 1, 4} { // the ping that is answered, if it is not 0
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			p := servePeer(t, hello(), eras[1], &mcpstdio.StreamOptions{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			start, pings := time.Now(), 0
+			for range 20 {
+				<-time.After(30 * time.Second)
+				synctest.Wait()
+				for len(p.stream.out) > 0 {
+					m := string(<-p.stream.out)
+					if methodIn(m) != "ping" {
+						continue
+					}
+					if pings++; pings == answered {
+						_, id, _ := strings.Cut(m, `"id":`)
+						id, _, _ = strings.Cut(id, ",")
+						p.send(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":1,"message":"busy"}}`)
+					}
+				}
+			}
+			want := 3
+			if answered == 1 {
+				want = 4
+			}
+			if pings != want || !strings.Contains(log.String(), "the client does not answer") || !strings.Contains(log.String(), "pings=3") {
+				t.Errorf("answered %d: %d pings in %v, want %d; logged %s", answered, pings, time.Since(start), want, log.String())
+			}
+		})
+	}
+}
+
+// A handler that asks again and again is called as often as MaxRounds says.
+func TestRoundBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		calls := 0
+		mux.Tool("ask", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			calls++
+			return &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"r": {Method: mcp.MethodListRoots}}}, nil
+		}))
+		era := wireEra{open: strings.Split(strings.TrimSpace(opening("2025-11-25", allCaps)), "\n")}
+		c := &conversation{servePeer(t, mux, era, &mcpstdio.StreamOptions{MaxRounds: 3, Logger: quiet().Logger}), usualAnswers}
+		said := c.say(messageOf(mcp.MethodCallTool, `{"name":"ask"}`))
+		last := said[len(said)-1]
+		if calls != 3 || len(said) != 4 || !strings.Contains(last, `"code":-32603,"message":"the handler asked in 3 rounds without coming to an end"`) {
+			t.Errorf("%d calls, %d messages, the last %s", calls, len(said), last)
+		}
+		c.finish()
+	})
+}
+
+// eventSender notes that something was sent.
+type eventSender chan string
+
+func (events eventSender) Send(context.Context, []byte) error {
+	events <- "change"
+	return nil
+}
+
+// No change is sent before the session's stream is ready, also for a subscription that is
+// made while the stream begins.
+func TestSubscribeWhileListenBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Resource("res://a", reads("a"))
+		begins := make(chan struct{})
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				var p mcp.ListenParams
+				if req.Method == mcp.MethodListen && req.Decode(&p) == nil && len(p.Notifications.ResourceSubscriptions) == 0 {
+					<-begins
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		session := legacyserver.NewServer(mux, nil).NewSession(legacyserver.Details{}, &legacyserver.State{Version: "2025-11-25"})
+		defer session.Close()
+		events := make(eventSender, 4)
+		go session.Listen(t.Context(), serving.Origin{}, events, func() { events <- "ready" })
+		synctest.Wait()
+		subscribe, err := transport.ParseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"res://a"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			play(t.Context(), session, subscribe, nil)
+			events <- "subscribed"
+		}()
+		synctest.Wait()
+		mux.ResourceUpdated("res://a")
+		synctest.Wait()
+		close(begins)
+		if first, second := <-events, <-events; first != "ready" || second != "subscribed" {
+			t.Errorf("%s, then %s", first, second)
 		}
 	})
 }

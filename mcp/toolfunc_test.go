@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )
@@ -305,4 +308,346 @@ func TestUndescribedTool(t *testing.T) {
 			t.Errorf("got %+v, %v", res, err)
 		}
 	})
+}
+
+type line struct {
+	Item  string        `json:"item"`
+	Count int           `json:"count" jsonschema:"minimum=1,default=3"`
+	Wait  time.Duration `json:"wait" jsonschema:"default=1m30s"`
+	Parts []line        `json:"parts,omitempty"`
+}
+
+// Defaults are filled in at every depth, also in lists, maps and recursive types; null means
+// the default as well.
+func TestFindingU12DefaultsAtEveryDepth(t *testing.T) {
+	type order struct {
+		First *line           `json:"first,omitempty"`
+		Lines []line          `json:"lines,omitempty"`
+		Named map[string]line `json:"named,omitempty"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("order", mcp.ToolFunc(func(_ context.Context, in order) (order, error) { return in, nil }, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for args, want := range map[string]string{
+			`{}`:                       `{}`,
+			`{"first":{"item":"a"}}`:   `{"first":{"item":"a","count":3,"wait":"1m30s"}}`,
+			`{"lines":[{"item":"a"}]}`: `{"lines":[{"item":"a","count":3,"wait":"1m30s"}]}`,
+			`{"lines":[{"item":"a","count":null,"parts":[{"item":"b"}]}]}`: `{"lines":[{"item":"a","count":3,"wait":"1m30s","parts":[{"item":"b","count":3,"wait":"1m30s"}]}]}`,
+			`{"named":{"x":{"item":"a","count":7,"wait":"2h"}}}`:           `{"named":{"x":{"item":"a","count":7,"wait":"2h0m0s"}}}`,
+		} {
+			got, err := mcp.Call[order](t.Context(), c, "order", json.RawMessage(args))
+			if raw, _ := jsonschema.Marshal(got); err != nil || string(raw) != want {
+				t.Errorf("%s: got %s, %v; want %s", args, raw, err, want)
+			}
+		}
+		_, err := mcp.Call[order](t.Context(), c, "order", json.RawMessage(`{"lines":[{"item":"a","count":0}]}`))
+		if err == nil || !strings.Contains(err.Error(), "/lines/0/count: expected number of at least 1") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A form that is left empty has its defaults, whether or not the client fills them in.
+func TestFindingU12DefaultsOfForms(t *testing.T) {
+	type form struct {
+		Size string `json:"size" jsonschema:"enum=s,enum=l,default=l"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		f, err := mcp.Elicit[form](ctx, "k", "Which size?")
+		return f.Size, err
+	}, nil))
+	client := &mcptest.Client{Options: mcp.ClientOptions{
+		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+		},
+		AnswerMiddleware: []mcp.Middleware{withoutContent},
+	}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		if got, err := mcp.Call[string](t.Context(), c, "ask", nil); err != nil || got != "l" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+// withoutContent removes what a client fills in.
+func withoutContent(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		res, err := next.ServeMCP(ctx, req)
+		if answer, ok := res.(*mcp.ElicitResult); ok {
+			answer.Content = nil
+		}
+		return res, err
+	})
+}
+
+// A volume decodes itself.
+type volume string
+
+func (v *volume) UnmarshalJSON(data []byte) error {
+	if text := string(data); text != `"quiet"` && text != `"loud"` {
+		return errors.New("a volume must be quiet or loud")
+	}
+	*v = volume(data)
+	return nil
+}
+
+// A port is written as text.
+type port int
+
+func (p port) MarshalText() ([]byte, error) { return fmt.Append(nil, int(p)), nil }
+
+func (p *port) UnmarshalText(text []byte) error {
+	if _, err := fmt.Sscan(string(text), (*int)(p)); err != nil {
+		return fmt.Errorf("%q is not a port", text)
+	}
+	return nil
+}
+
+// What the decoder of a type refuses is reported in its own words, with the place, in
+// arguments, results and forms.
+func TestFindingU8DecodersAreQuoted(t *testing.T) {
+	type args struct {
+		N      int           `json:"n,omitzero"`
+		Small  float32       `json:"small,omitzero"`
+		Data   []byte        `json:"data,omitzero"`
+		Volume volume        `json:"volume,omitzero"`
+		Port   port          `json:"port,omitzero"`
+		Wait   time.Duration `json:"wait,omitzero"`
+		Page   *url.URL      `json:"page,omitzero"`
+		Nested []struct {
+			Port port `json:"port"`
+		} `json:"nested,omitzero"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("take", mcp.ToolFunc(func(context.Context, args) (string, error) { return "taken", nil }, nil))
+	mux.Tool("give", mcp.ToolFunc(func(_ context.Context, in struct {
+		JSON string `json:"json"`
+	}) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage(in.JSON)}, nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for given, want := range map[string]string{
+			`{"n":1.0,"port":"80"}`:          "",
+			`{"n":2e0}`:                      "",
+			`{"n":1.5}`:                      "/n",
+			`{"small":1e300}`:                "/small is out of range",
+			`{"data":"%%%"}`:                 "/data: illegal base64 data",
+			`{"volume":"mid"}`:               "/volume: a volume must be quiet or loud",
+			`{"port":"http"}`:                `/port: "http" is not a port`,
+			`{"nested":[{"port":"x"}]}`:      `/nested/0/port: "x" is not a port`,
+			`{"wait":"999999999h"}`:          `/wait: "999999999h" is not a duration such as "1m30s"`,
+			`{"page":"https://a.example:x"}`: "/page: ",
+		} {
+			_, err := mcp.Call[string](t.Context(), c, "take", json.RawMessage(given))
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("arguments %s: got %v, want %q", given, err, want)
+			}
+			if c.Version() < "2025-06-18" {
+				continue // without structured content
+			}
+			_, err = mcp.Call[args](t.Context(), c, "give", map[string]string{"json": given})
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("result %s: got %v, want %q", given, err, want)
+			}
+		}
+	})
+}
+
+// Tools that share a type of arguments describe them in their own words.
+func TestFindingI10DescriptionsOfATool(t *testing.T) {
+	type city struct {
+		City string `json:"city" jsonschema:"a city"`
+	}
+	type args struct {
+		To    city   `json:"to"`
+		Stops []city `json:"stops,omitempty"`
+		When  string `json:"when" jsonschema:"format=date"`
+	}
+	book := func(context.Context, args) (string, error) { return "", nil }
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("shared", mcp.ToolFunc(book, nil))
+	mux.Tool("own", mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{
+		"when": "the day, of departure", "to.city": "where to", "stops[].city": "where to stop",
+	}}))
+	c := connect(t, mux, nil)
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, shared := string(list.Tools[0].InputSchema), string(list.Tools[1].InputSchema)
+	for _, want := range []string{
+		`"when":{"type":"string","format":"date","description":"the day, of departure"}`,
+		`"city":{"type":"string","description":"where to"}`, `"city":{"type":"string","description":"where to stop"}`,
+	} {
+		if !strings.Contains(own, want) || strings.Contains(shared, want) {
+			t.Errorf("want %s in %s, not in %s", want, own, shared)
+		}
+	}
+	wantPanic(t, func() {
+		mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{"wen": "x"}})
+	}, "toolfunc_test.go:", `Tool.ArgumentDescriptions has "wen", which is no argument; did you mean "when"?`)
+}
+
+// respondingWith serves one tool, t, with an output schema, whose answer is content.
+func respondingWith(schema, content string) mcp.Handler {
+	return withLists(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method == mcp.MethodCallTool {
+			return &mcp.CallToolResult{StructuredContent: json.RawMessage(content)}, nil
+		}
+		return welcoming().ServeMCP(ctx, req)
+	}), &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t", OutputSchema: json.RawMessage(schema)}}})
+}
+
+// callResponding lists the tool of respondingWith and calls it.
+func callResponding(t *testing.T, schema, content string) (*mcp.CallToolResult, error) {
+	t.Helper()
+	c := connect(t, respondingWith(schema, content), nil)
+	if _, err := c.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return c.CallTool(t.Context(), tool("t", ""))
+}
+
+// SCH-02, SCH-07: output that cannot be validated does not pass for valid. The result
+// comes along, so that a server with such a schema can still be used.
+func TestFindingW12OutputThatCannotBeValidated(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"$ref":"https://example.com/other.json"}`:    `could not be validated: jsonschema: reference to "https://example.com/other.json" leaves the schema`,
+		`{"$schema":"https://example.com/my-dialect"}`: `could not be validated: jsonschema: unknown dialect "https://example.com/my-dialect" in $schema; known are 2020-12`,
+		`{"type":"strin"}`:                             `could not be validated: jsonschema: not a valid schema`,
+		`{"properties":{"n":{"const":"2"}}}`:           `does not fit its schema: /n: expected the value "2", got number 1`,
+	} {
+		res, err := callResponding(t, schema, `{"n":1}`)
+		output, ok := errors.AsType[*mcp.OutputError](err)
+		if res != nil || !ok || !strings.Contains(err.Error(), want) {
+			t.Fatalf("%s: %+v, %v", schema, res, err)
+		}
+		if output.Tool != "t" || string(output.Result.StructuredContent) != `{"n":1}` {
+			t.Errorf("%s: the error is of %q, with %+v", schema, output.Tool, output.Result)
+		}
+		_, invalid := errors.AsType[*jsonschema.ValidationError](err)
+		if invalid != strings.Contains(want, "does not fit") {
+			t.Errorf("%s: invalid: %t", schema, invalid)
+		}
+	}
+}
+
+// recursive has three alternatives that lead to the same member.
+const recursive = `{"$ref":"#/$defs/n","$defs":{"n":{"anyOf":[
+	{"type":"object","properties":{"k":{"const":1},"a":{"$ref":"#/$defs/n"}},"required":["k"]},
+	{"type":"object","properties":{"k":{"const":2},"a":{"$ref":"#/$defs/n"}},"required":["k"]},
+	{"type":"object","properties":{"k":{"const":3},"a":{"$ref":"#/$defs/n"}},"required":["k"]}]}}}`
+
+func nestedAnswer(depth int) string {
+	return strings.Repeat(`{"k":3,"a":`, depth) + `{"k":3}` + strings.Repeat("}", depth)
+}
+
+// A server could hold a core of its client for as long as it wanted, with an answer of
+// a few hundred bytes.
+func TestFindingS4DeepOutput(t *testing.T) {
+	if _, err := callResponding(t, recursive, nestedAnswer(60)); err != nil {
+		t.Error(err)
+	}
+	large := `{"properties":{"s":{"pattern":"` + strings.Repeat("a{1000}b{1000}", 10) + `"}}}`
+	_, err := callResponding(t, large, `{"s":"`+strings.Repeat("a", 100_000)+`"}`)
+	if !errors.Is(err, jsonschema.ErrTooMuchWork) || !strings.Contains(err.Error(), "could not be validated") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The same in the arguments of a tool, and in the defaults of a form.
+func TestFindingS4DeepArguments(t *testing.T) {
+	mux := welcoming()
+	schema := json.RawMessage(`{"type":"object","properties":{"filter":{"$ref":"#/$defs/n"}},` + strings.SplitN(recursive, ",", 2)[1])
+	mux.Tool("search", mcp.ToolFunc(func(context.Context, map[string]any) (string, error) { return "found", nil }, &mcp.Tool{InputSchema: schema}))
+	c := connect(t, mux, nil)
+	for arguments, want := range map[string]string{
+		`{"filter":` + nestedAnswer(60) + `}`:                                   "found",
+		`{"filter":` + strings.Replace(nestedAnswer(60), "3}", `"3"}`, 1) + `}`: "/k: expected the value 1, got string \"3\"",
+	} {
+		res, err := c.CallTool(t.Context(), tool("search", arguments))
+		if err != nil || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, want) {
+			t.Errorf("%+v, %v; want %s", res, err, want)
+		}
+	}
+}
+
+// A form that cannot be read is refused before anybody fills it in. The defaults of one
+// that can are validated in time that is linear in their depth.
+func TestFindingS4W12Forms(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`:                                                                                                      "requestedSchema is not the schema of a form",
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":` + nestedAnswer(60) + `},"b":{"type":"string"}},"required":["b"],` + strings.SplitN(recursive, ",", 2)[1]: "/b: expected string, got nothing",
+	} {
+		asked := false
+		h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool {
+				return welcoming().ServeMCP(ctx, req)
+			}
+			params, err := json.Marshal(&mcp.ElicitParams{Message: "?", RequestedSchema: json.RawMessage(schema)})
+			if err != nil {
+				return nil, err
+			}
+			form := &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: params}}}
+			form.ResultType = mcp.ResultInputRequired
+			return form, nil
+		})
+		opts := talkative("")
+		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			asked = true
+			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+		}
+		res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", ""))
+		said := fmt.Sprint(err)
+		if err == nil { // what the user did wrong fails the tool, not the call
+			said = textOf(res)
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s, want %s", said, want)
+		}
+		if asked != strings.Contains(want, "/b") {
+			t.Errorf("%s: the user was asked: %t", want, asked)
+		}
+	}
+}
+
+// A server that is replaced by one whose tool returns more goes on being of use to clients that
+// have listed its tools before. What still does not fit is an error, and is looked up once.
+func TestOutputSchemaChanges(t *testing.T) {
+	schema, content, lists := `{"type":"object","properties":{"n":{}},"additionalProperties":false}`, `{"n":1}`, 0
+	h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		switch req.Method {
+		case mcp.MethodListTools:
+			lists++
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(schema)}}}, nil
+		case mcp.MethodCallTool:
+			return &mcp.CallToolResult{StructuredContent: json.RawMessage(content)}, nil
+		}
+		return welcoming().ServeMCP(ctx, req)
+	})
+	for _, version := range bothEras {
+		lists = 0
+		c := connect(t, h, &mcp.ClientOptions{Version: version})
+		if _, err := c.ListTools(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, step := range []struct {
+			schema, content string
+			fine            bool
+			lists           int
+		}{
+			{schema, `{"n":1}`, true, 1},
+			{`{"type":"object","properties":{"n":{},"m":{}},"additionalProperties":false}`, `{"n":1,"m":2}`, true, 2},
+			{`{"type":"object","properties":{"n":{},"m":{}},"additionalProperties":false}`, `{"o":3}`, false, 3},
+			{`{"type":"object","properties":{"n":{},"m":{}},"additionalProperties":false}`, `{"o":3}`, false, 3},
+		} {
+			schema, content = step.schema, step.content
+			_, err := c.CallTool(t.Context(), tool("t", ""))
+			if _, bad := errors.AsType[*mcp.OutputError](err); bad == step.fine || step.fine && err != nil || lists != step.lists {
+				t.Errorf("%s, step %d: %v after %d lists", version, i, err, lists)
+			}
+		}
+		schema = `{"type":"object","properties":{"n":{}},"additionalProperties":false}`
+	}
 }

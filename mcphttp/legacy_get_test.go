@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tmaxmax/go-sse"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
@@ -219,5 +222,305 @@ func TestOwnStreamWriterPanics(t *testing.T) {
 		if !ok || primed.LastEventID == "" {
 			t.Errorf("the next GET begins with %+v", primed)
 		}
+	})
+}
+
+// slowListen is a server whose subscriptions take as long as a test likes, as those of a
+// gateway do.
+type slowListen struct {
+	mcp.Handler
+	mux *mcp.Mux
+
+	mu    sync.Mutex
+	gates []chan struct{} // of the subscriptions to come; nil for one that does not wait
+}
+
+func newSlowListen(gates ...chan struct{}) *slowListen {
+	mux := tools()
+	return &slowListen{Handler: mux, mux: mux, gates: gates}
+}
+
+func (h *slowListen) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	if req.Method == mcp.MethodListen {
+		if gate := h.next(); gate != nil {
+			<-gate // without a look at ctx
+		}
+	}
+	return h.Handler.ServeMCP(ctx, req)
+}
+
+func (h *slowListen) next() (gate chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.gates) > 0 {
+		gate, h.gates = h.gates[0], h.gates[1:]
+	}
+	return gate
+}
+
+func (h *slowListen) change(name string) {
+	h.mux.Tool(name, uncalled)
+	synctest.Wait()
+}
+
+// pending is a GET whose head may not have come.
+type pending struct {
+	cancel context.CancelFunc
+	opened chan *reader // closed without one if there was no answer
+}
+
+// get begins a GET of a session's own stream.
+func (s *site) get(h header) *pending {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	p := &pending{cancel, make(chan *reader, 1)}
+	go func() {
+		defer close(p.opened)
+		res, err := s.client.Do(s.request(ctx, http.MethodGet, "", h))
+		if err != nil {
+			return
+		}
+		p.opened <- read(s.t, res)
+	}()
+	synctest.Wait()
+	return p
+}
+
+// hears returns how many changes a stream reports until it is silent for a minute.
+func (r *reader) hears() (changes int, ended bool) {
+	for {
+		select {
+		case e, ok := <-r.events:
+			if !ok {
+				return changes, true
+			}
+			if strings.Contains(e.Data, mcp.NotificationToolsListChanged) {
+				changes++
+			}
+		case <-time.After(time.Minute):
+			return changes, false
+		}
+	}
+}
+
+// wantAlive fails unless a stream reports a change and goes on.
+func wantAlive(t *testing.T, r *reader, h *slowListen, name string) {
+	t.Helper()
+	for len(r.events) > 0 {
+		<-r.events
+	}
+	h.change(name)
+	if n, ended := r.hears(); n != 1 || ended {
+		t.Errorf("after %s, the stream heard of %d changes, want 1; it has ended: %v", name, n, ended)
+	}
+}
+
+// C-M2, W4: a GET that is ready after a newer one has taken the stream over does not take
+// it back; it ends.
+func TestFindingCM2W4LateGET(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		h := newSlowListen(nil, gate)
+		s := serve(t, newHandler(t, h, nil))
+		session := s.open("2025-11-25")
+		s.get(session)
+		late := s.get(session)
+		newest := within(t, time.Minute, "the answer to the newer GET", s.get(session).opened)
+		close(gate)
+		if n, ended := within(t, time.Minute, "the answer to the older GET", late.opened).hears(); n != 0 || !ended {
+			t.Errorf("the older GET heard of %d changes; it has ended: %v", n, ended)
+		}
+		wantAlive(t, newest, h, "one")
+		<-time.After(time.Hour)
+		wantAlive(t, newest, h, "two")
+		s.close()
+	})
+}
+
+// C-M2: a GET whose client goes before it is ready leaves the stream to those before and
+// after it.
+func TestFindingCM2CancelledGET(t *testing.T) {
+	for _, resumes := range []string{"", "0-0"} {
+		bubble(t, resumes, func(t *testing.T) {
+			gate, never := make(chan struct{}), make(chan struct{})
+			defer close(never)
+			h := newSlowListen(nil, gate, never)
+			s := serve(t, newHandler(t, h, nil))
+			session := s.open("2025-11-25")
+			first := within(t, time.Minute, "the first GET", s.get(session).opened)
+			second := s.get(with(session, header{"Last-Event-ID": resumes}))
+			second.cancel()
+			synctest.Wait()
+			wantAlive(t, first, h, "one")
+			close(gate) // the handler of the second is ready too late
+			synctest.Wait()
+			wantAlive(t, first, h, "two")
+			third := s.get(session) // waits
+			wantAlive(t, first, h, "three")
+			fourth := within(t, time.Minute, "the fourth GET", s.get(session).opened)
+			wantAlive(t, fourth, h, "four")
+			if _, ended := first.hears(); !ended {
+				t.Error("the first GET goes on")
+			}
+			third.cancel()
+			synctest.Wait()
+			wantAlive(t, fourth, h, "five")
+			s.close()
+		})
+	}
+}
+
+// W4: of many GETs at once, one has the stream in the end, and reports changes.
+func TestFindingW4ManyGETs(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			h := newSlowListen()
+			s := serve(t, newHandler(t, h, nil))
+			session := s.open("2025-11-25")
+			var gets []*pending
+			for range 10 {
+				ctx, cancel := context.WithCancel(t.Context())
+				p := &pending{cancel, make(chan *reader, 1)}
+				gets = append(gets, p)
+				go func() {
+					defer close(p.opened)
+					if res, err := s.client.Do(s.request(ctx, http.MethodGet, "", session)); err == nil {
+						p.opened <- read(t, res)
+					}
+				}()
+			}
+			for _, p := range gets[:5] {
+				p.cancel()
+			}
+			synctest.Wait()
+			last := within(t, time.Minute, "the last GET", s.get(session).opened)
+			wantAlive(t, last, h, "one")
+			for _, p := range gets {
+				if r := <-p.opened; r != nil {
+					if _, ended := r.hears(); !ended {
+						t.Error("another GET goes on")
+					}
+				}
+			}
+			wantAlive(t, last, h, "two")
+			s.close()
+		})
+	}
+}
+
+// W4: a client that reconnects, and whose GET is not ready when the one before has lost
+// its connection, gets the changes in between.
+func TestFindingW4GapBetweenGETs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		h := newSlowListen(nil, gate)
+		s := serve(t, newHandler(t, h, nil))
+		session := s.open("2025-11-25")
+		first := s.get(session)
+		primed, _ := within(t, time.Minute, "the first GET", first.opened).next()
+		second := s.get(with(session, header{"Last-Event-ID": primed.LastEventID}))
+		first.cancel()
+		synctest.Wait()
+		h.change("one")
+		close(gate)
+		if n, _ := within(t, time.Minute, "the second GET", second.opened).hears(); n != 1 {
+			t.Errorf("it was told of %d changes, want 1", n)
+		}
+		s.close()
+	})
+}
+
+// C-M3: Shutdown does not wait for streams whose clients go while it begins.
+func TestFindingCM3ShutdownWhileClientsLeave(t *testing.T) {
+	for round := range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHandler(t, tools(), nil)
+			s := serve(t, h)
+			var clients []context.CancelFunc
+			for range 50 {
+				ctx, leave := context.WithCancel(t.Context())
+				clients = append(clients, leave)
+				r := s.request(ctx, http.MethodGet, "", s.open("2025-11-25"))
+				go h.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			synctest.Wait()
+			begin, ended := time.Now(), make(chan error, 1)
+			for i, leave := range clients {
+				if i == round {
+					go func() { ended <- h.Shutdown(t.Context()) }()
+				}
+				leave()
+			}
+			if err := <-ended; err != nil || time.Since(begin) != 0 {
+				t.Errorf("Shutdown returned %v after %v", err, time.Since(begin))
+			}
+			s.close()
+		})
+	}
+}
+
+// heldGet is a store that takes its time to read values.
+type heldGet struct {
+	*store.Memory
+	held chan struct{}
+}
+
+func (s *heldGet) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	<-s.held
+	return s.Memory.Get(ctx, key)
+}
+
+// C-M3, mutation 61: a GET that is on its way when Shutdown ends the streams ends, too.
+func TestFindingCM3ShutdownSeesEveryGET(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		session := serve(t, newHandler(t, tools(), optionsWith(shared))).open("2025-11-25")
+		held := &heldGet{shared, make(chan struct{})}
+		h := newHandler(t, tools(), optionsWith(held))
+		s := serve(t, h)
+		get := s.get(session) // looks for its session
+		ended := make(chan time.Duration, 1)
+		go func() {
+			begin := time.Now()
+			if err := h.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			ended <- time.Since(begin)
+		}()
+		synctest.Wait()
+		close(held.held)
+		if got := within(t, time.Minute, "the end of Shutdown", ended); got != 0 {
+			t.Errorf("Shutdown took %v", got)
+		}
+		if r := <-get.opened; r != nil {
+			if _, ok := r.hears(); !ok {
+				t.Error("the GET goes on")
+			}
+		}
+		s.close()
+	})
+}
+
+// What lingers after a client has left is gone after a minute, or when it comes back.
+func TestFindingCM2LingeringEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newSlowListen()
+		s := serve(t, newHandler(t, h, nil))
+		session := s.open("2025-11-25")
+		var primed sse.Event
+		for range 3 {
+			get := s.get(with(session, header{"Last-Event-ID": primed.LastEventID}))
+			r := within(t, time.Minute, "the GET", get.opened)
+			wantAlive(t, r, h, time.Now().String())
+			h.change("for its id " + time.Now().String())
+			primed = <-r.events
+			get.cancel()
+			synctest.Wait()
+			h.change("while it is away " + time.Now().String())
+		}
+		r := within(t, time.Minute, "the last GET", s.get(with(session, header{"Last-Event-ID": primed.LastEventID})).opened)
+		if n, ended := r.hears(); n != 1 || ended {
+			t.Errorf("it was told of %d changes, want 1; it has ended: %v", n, ended)
+		}
+		s.close()
 	})
 }

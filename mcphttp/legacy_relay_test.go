@@ -4,8 +4,10 @@
 package mcphttp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -498,4 +500,611 @@ func TestSharedAnswersAreReadLater(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An answer of a MiB is relayed to the replica that asked, and no longer one.
+func TestRelayedAnswerBounds(t *testing.T) {
+	const empty = `{"action":"accept","content":{"name":""}}`
+	for size, relayed := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
+		synctest.Test(t, func(t *testing.T) {
+			one, two, shared := meteredTwins(t)
+			session := one.open("2025-11-25")
+			asking := read(t, one.post(call(1, "ask"), session))
+			id := questionID(t, asking.message())
+			n := shared.written(func() {
+				two.post(answer(id, strings.Replace(empty, `""`, `"`+strings.Repeat("x", size-len(empty))+`"`, 1)), session)
+			})
+			if (n > size) != relayed || strings.Contains(asking.message(), "passed on") == relayed {
+				t.Errorf("%d bytes: %d bytes were written", size, n)
+			}
+			one.close()
+			two.close()
+		})
+	}
+}
+
+// A cancellation is relayed if its request has an ID of 256 bytes at most, with 200 bytes
+// of its reason. A session may send a hundred in a minute.
+func TestRelayedCancellationBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, shared := meteredTwins(t)
+		session := one.open("2025-11-25")
+		whole(t, two.post(call(2, "hello"), session)) // it knows the session now
+		cancel := func(id, reason string) int {
+			return shared.written(func() {
+				two.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%q,"reason":%q}}`, id, reason), session)
+			})
+		}
+		for size, relayed := range map[int]bool{254: true, 255: false} { // and its quotation marks
+			if n := cancel(strings.Repeat("x", size), ""); (n > 0) != relayed {
+				t.Errorf("an ID of %d bytes: %d bytes were written", size, n)
+			}
+		}
+		short := cancel("x", strings.Repeat("r", 199))
+		for size, more := range map[int]int{199: 0, 200: 1, 201: 1, 1000: 1} {
+			if n := cancel("x", strings.Repeat("r", size)); n != short+more {
+				t.Errorf("a reason of %d bytes: %d bytes were written, and %d with one of 199", size, n, short)
+			}
+		}
+		pass(time.Minute)
+		for i := range 101 {
+			if n := cancel("x", ""); (n > 0) != (i < 100) {
+				t.Errorf("number %d: %d bytes were written", i, n)
+			}
+		}
+		pass(time.Minute - 1)
+		if n := cancel("x", ""); n != 0 {
+			t.Error("one more in the minute was relayed")
+		}
+		pass(1)
+		if n := cancel("x", ""); n == 0 {
+			t.Error("none was relayed in the next minute")
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// pass lets time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+// A replica whose last session has ended receives the answers of the next one.
+func TestRelayAfterTheLastSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := meteredTwins(t)
+		for range 2 {
+			session := one.open("2025-11-25")
+			asking := read(t, one.post(call(1, "ask"), session))
+			for range 2 {
+				two.post(answer(questionID(t, asking.message()), `{"action":"accept","content":{"name":"x"}}`), session)
+			}
+			if got := within(t, time.Minute, "the result", messages(asking)); !strings.Contains(got, "x x") {
+				t.Errorf("the result is %s", got)
+			}
+			one.do(one.request(t.Context(), http.MethodDelete, "", session))
+			synctest.Wait()
+		}
+		one.close()
+		two.close()
+	})
+}
+
+func messages(r *reader) <-chan string {
+	next := make(chan string, 1)
+	go func() { next <- r.message() }()
+	return next
+}
+
+// stuck is a store that does not answer, once it is told so.
+type stuck struct {
+	*store.Memory
+	isStuck, isBroken atomic.Bool
+}
+
+func (s *stuck) wait(ctx context.Context) error {
+	switch {
+	case s.isStuck.Load():
+		<-ctx.Done()
+		return ctx.Err()
+	case s.isBroken.Load():
+		return errDown
+	}
+	return nil
+}
+
+func (s *stuck) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, 0, err
+	}
+	return s.Memory.Get(ctx, key)
+}
+
+func (s *stuck) Take(ctx context.Context, key string) ([]byte, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, err
+	}
+	return s.Memory.Take(ctx, key)
+}
+
+func (s *stuck) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	if err := s.wait(ctx); err != nil {
+		return 0, err
+	}
+	return s.Memory.Put(ctx, key, value, version, ttl)
+}
+
+func (s *stuck) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, err
+	}
+	return s.Memory.Read(ctx, log, position, limit)
+}
+
+// A store has ten seconds to take an answer. Otherwise that is logged, and the client is told
+// to send its answer again.
+func TestRelayToStuckStore(t *testing.T) {
+	for name, took := range map[string]time.Duration{"stuck": 10 * time.Second, "broken": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			shared := &stuck{Memory: store.NewMemory(nil)}
+			var log bytes.Buffer
+			h := newHandler(t, tools(), &mcphttp.Options{Store: shared, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			s := serve(t, h)
+			session := s.open("2025-11-25")
+			shared.isStuck.Store(name == "stuck")
+			shared.isBroken.Store(true)
+			began := time.Now()
+			if got := s.post(answer("x", `{}`), session).StatusCode; got != http.StatusServiceUnavailable {
+				t.Errorf("%s: got %d", name, got)
+			}
+			if got := time.Since(began); got != took || !strings.Contains(log.String(), "was not relayed") {
+				t.Errorf("%s: after %v, with the log %s", name, got, log.String())
+			}
+			shared.isStuck.Store(false)
+			shared.isBroken.Store(false)
+			_ = h.Shutdown(t.Context())
+			s.close()
+		})
+	}
+}
+
+// Events that cannot be read are not replayed, and the client learns that it should try
+// again later.
+func TestResumeWithBrokenStore(t *testing.T) {
+	for _, inFlight := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			shared := &stuck{Memory: store.NewMemory(nil)}
+			mux := tools()
+			began, _ := waiting(mux)
+			mux.Tool("stepwait", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+				mcp.Progress(ctx, 1, 2, "")
+				began <- struct{}{}
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}))
+			s := serve(t, newHandler(t, mux, optionsWith(shared)))
+			session := s.open("2025-11-25")
+			name := map[bool]string{true: "stepwait", false: "steps"}[inFlight]
+			events := read(t, s.post(call(1, name), session))
+			first, ok := events.next()
+			if !ok || first.LastEventID == "" {
+				t.Fatalf("the first event is %+v", first)
+			}
+			if !inFlight {
+				for _, ok := events.next(); ok; _, ok = events.next() { // until the stream is done
+				}
+			}
+			shared.isBroken.Store(true)
+			res := s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID})))
+			if res.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("in flight %t: got %d", inFlight, res.StatusCode)
+			}
+			shared.isBroken.Store(false)
+			res = s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID})))
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("in flight %t, later: got %d", inFlight, res.StatusCode)
+			}
+			s.close()
+		})
+	}
+}
+
+// A session that another replica has opened has streams that can be resumed like any other.
+func TestResumeAtAdoptingReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := meteredTwins(t)
+		session := one.open("2025-11-25")
+		events := read(t, two.post(call(1, "steps"), session))
+		first, ok := events.next()
+		if !ok || first.LastEventID == "" {
+			t.Fatalf("the first event is %+v", first)
+		}
+		for _, s := range []*site{one, two} {
+			resumed := read(t, s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID}))))
+			for n, want := range []string{`"progress":0`, `"progress":1`, `"progress":2`, `"done"`} {
+				if got := within(t, time.Minute, "an event", messages(resumed)); !strings.Contains(got, want) {
+					t.Errorf("event %d is %s", n, got)
+				}
+			}
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// While Shutdown waits for a request, only what helps it to end is accepted.
+func TestShutdownAcceptsHelp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		h := newHandler(t, mux, nil)
+		s := serve(t, h)
+		session := s.open("2025-11-25")
+		asking := read(t, s.post(call(1, "ask"), session))
+		id := questionID(t, asking.message())
+		over := make(chan error, 1)
+		go func() { over <- h.Shutdown(context.Background()) }()
+		synctest.Wait()
+		note := func(method string) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":{"requestId":99,"progressToken":1,"progress":1}}`, method)
+		}
+		for _, c := range []struct {
+			body   string
+			header header
+			status int
+		}{
+			{note("notifications/progress"), session, 503},
+			{note("notifications/initialized"), session, 503},
+			{strings.Replace(note("notifications/cancelled"), `"method"`, `"id":7,"method"`, 1), session, 503},
+			{call(2, "hello"), session, 503},
+			{`{`, session, 503},
+			{note("notifications/cancelled"), nil, 503},
+			{note("notifications/cancelled"), with(session, header{"Mcp-Session-Id": "other"}), 503},
+			{note("notifications/cancelled"), session, 202},
+			{answer(id, `{"action":"decline"}`), session, 202},
+		} {
+			if got := s.post(c.body, c.header).StatusCode; got != c.status {
+				t.Errorf("%s of %v: got %d, want %d", c.body, c.header, got, c.status)
+			}
+		}
+		if err := within(t, time.Minute, "the end of Shutdown", over); err != nil && !errors.Is(err, mcp.ErrClosed) {
+			t.Error(err)
+		}
+		s.close()
+	})
+}
+
+// A client that waits at one replica for what another one sends is kept by heartbeats,
+// from the start.
+func TestFollowedStreamBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		mux := tools()
+		began, _ := waiting(mux)
+		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			mcp.Progress(ctx, 1, 2, "")
+			began <- struct{}{}
+			<-time.After(time.Minute)
+			return "done", nil
+		}, nil))
+		one := serve(t, newHandler(t, mux, &mcphttp.Options{Store: shared, Heartbeat: -1}))
+		two := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, Heartbeat: 20 * time.Second}))
+		session := one.open("2025-11-25")
+		first, ok := read(t, one.post(call(1, "slow"), session)).next()
+		if !ok || first.LastEventID == "" {
+			t.Fatalf("the first event is %+v", first)
+		}
+		<-began
+		res := two.do(two.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID})))
+		text := make([]byte, 1<<16)
+		var log strings.Builder
+		start := time.Now()
+		for !strings.Contains(log.String(), "done") {
+			n, err := res.Body.Read(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text[:n])) {
+				if strings.HasPrefix(line, ":") {
+					fmt.Fprint(&log, time.Since(start), " ")
+				}
+			}
+			if strings.Contains(string(text[:n]), "done") {
+				fmt.Fprint(&log, "done")
+			}
+		}
+		if got := log.String(); got != "0s 20s 40s done" && got != "0s 20s 40s 1m0s done" {
+			t.Errorf("it beats after %s", got)
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// A question is not asked if the store does not take who asks it, which is logged: the answer
+// may arrive at another replica.
+func TestQuestionWithBrokenStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &stuck{Memory: store.NewMemory(nil)}
+		log := new(logged)
+		h := newHandler(t, tools(), &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		s := serve(t, h)
+		session := s.open("2025-11-25")
+		shared.isBroken.Store(true)
+		if got := whole(t, s.post(call(1, "ask"), session)).body; strings.Contains(got, "elicitation/create") || !strings.Contains(got, "try again later") {
+			t.Errorf("got %s", got)
+		}
+		log.mu.Lock()
+		if got := log.text.String(); !strings.Contains(got, "a question was not asked") {
+			t.Errorf("the log is %s", got)
+		}
+		log.mu.Unlock()
+		shared.isBroken.Store(false)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = h.Shutdown(ctx)
+		s.close()
+	})
+}
+
+// metered is a store that counts what is written to it, and can be down.
+type metered struct {
+	*store.Memory
+
+	mu    sync.Mutex
+	bytes int
+	down  bool
+}
+
+var errDown = errors.New("the store is down")
+
+func newMetered() *metered { return &metered{Memory: store.NewMemory(nil)} }
+
+func (m *metered) count(n int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += n
+	if m.down {
+		return errDown
+	}
+	return nil
+}
+
+// written is how many bytes were written while it ran.
+func (m *metered) written(while func()) int {
+	_ = m.count(0)
+	m.mu.Lock()
+	before := m.bytes
+	m.mu.Unlock()
+	while()
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bytes - before
+}
+
+func (m *metered) fail(down bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = down
+}
+
+func (m *metered) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	if err := m.count(len(value)); err != nil {
+		return 0, err
+	}
+	return m.Memory.Put(ctx, key, value, version, ttl)
+}
+
+func (m *metered) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if err := m.count(0); err != nil {
+		return nil, 0, err
+	}
+	return m.Memory.Get(ctx, key)
+}
+
+func (m *metered) Take(ctx context.Context, key string) ([]byte, error) {
+	if err := m.count(0); err != nil {
+		return nil, err
+	}
+	return m.Memory.Take(ctx, key)
+}
+
+func (m *metered) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
+	if err := m.count(len(data)); err != nil {
+		return 0, err
+	}
+	return m.Memory.Append(ctx, log, data, keep)
+}
+
+func (m *metered) Publish(ctx context.Context, topic string, message []byte) error {
+	if topic == "psi/alive" { // of the process, not of what a client does
+		return m.Memory.Publish(ctx, topic, message)
+	}
+	if err := m.count(len(message)); err != nil {
+		return err
+	}
+	return m.Memory.Publish(ctx, topic, message)
+}
+
+func (m *metered) Drop(ctx context.Context, log string) error {
+	if err := m.count(0); err != nil {
+		return err
+	}
+	return m.Memory.Drop(ctx, log)
+}
+
+// meteredTwins are two replicas that share a store.
+func meteredTwins(t *testing.T) (one, two *site, shared *metered) {
+	t.Helper()
+	shared = newMetered()
+	return serve(t, newHandler(t, tools(), optionsWith(shared))), serve(t, newHandler(t, tools(), optionsWith(shared))), shared
+}
+
+func questionID(t *testing.T, message string) string {
+	t.Helper()
+	var question struct{ ID string }
+	if err := json.Unmarshal([]byte(message), &question); err != nil {
+		t.Fatal(err)
+	}
+	return question.ID
+}
+
+func answer(id, result string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":%s}`, id, result)
+}
+
+// S17: an answer that was not asked for is not relayed to other replicas, and neither is a second
+// answer to a question.
+func TestFindingS17UnsolicitedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, shared := meteredTwins(t)
+		session := one.open("2025-11-25")
+		id := questionID(t, read(t, one.post(call(1, "ask"), session)).message())
+		whole(t, two.post(call(2, "hello"), session)) // it knows the session now
+		huge := `{"action":"accept","content":{"name":"` + strings.Repeat("x", 1<<20) + `"}}`
+		ids := []string{"1", "", "psi-1", id + "0", id[:len(id)-1], strings.Repeat("x", 1000), "../" + id}
+		if n := shared.written(func() {
+			for _, s := range []*site{one, two} {
+				for _, wrong := range ids {
+					if got := s.post(answer(wrong, huge), session).StatusCode; got != http.StatusAccepted {
+						t.Errorf("an answer to nothing: %d", got)
+					}
+				}
+			}
+		}); n != 0 {
+			t.Errorf("%d bytes were written for answers to nothing", n)
+		}
+		other := one.open("2025-11-25")
+		if n := shared.written(func() { two.post(answer(id, `{"action":"decline"}`), other) }); n != 0 {
+			t.Errorf("%d bytes were written for the answer of another session", n)
+		}
+		if n := shared.written(func() { two.post(answer(id, `{"action":"decline"}`), session) }); n == 0 {
+			t.Error("the answer was not passed on")
+		}
+		if n := shared.written(func() { two.post(answer(id, huge), session) }); n != 0 {
+			t.Errorf("%d bytes were written for a second answer", n)
+		}
+		one.close()
+		two.close()
+	})
+}
+
+// S17: an answer that is too long for the replicas is an error for the tool that asked,
+// which does not wait any longer.
+func TestFindingS17LongAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, shared := meteredTwins(t)
+		session := one.open("2025-11-25")
+		asking := read(t, one.post(call(1, "ask"), session))
+		id := questionID(t, asking.message())
+		n := shared.written(func() {
+			two.post(answer(id, `{"action":"accept","content":{"name":"`+strings.Repeat("x", 2<<20)+`"}}`), session)
+		})
+		if n > 64<<10 {
+			t.Errorf("%d bytes were written", n)
+		}
+		if got := asking.message(); !strings.Contains(got, "passed on") {
+			t.Errorf("the tool answered %s", got)
+		}
+		one.close()
+	})
+}
+
+// S17: the answer to a question is passed on wherever it was asked: in a call, and on the
+// session's own stream.
+func TestFindingS17Pings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		first := newHandler(t, tools(), optionsWith(shared))
+		one, two := serve(t, first), serve(t, newHandler(t, tools(), optionsWith(shared)))
+		session := one.open("2025-11-25")
+		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", session)))
+		own.next()
+		for s := range first.Sessions() {
+			pinged := make(chan error, 1)
+			go func() { pinged <- s.Ping(t.Context()) }()
+			two.post(answer(questionID(t, own.message()), `{}`), session)
+			if err := within(t, time.Minute, "the end of the ping", pinged); err != nil {
+				t.Error(err)
+			}
+		}
+		one.close()
+	})
+}
+
+// S17: cancellations are passed on, without being stored, as far as a client that means
+// them may have use for it.
+func TestFindingS17Cancellations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := newMetered()
+		mux := tools()
+		began, ended := waiting(mux)
+		one, two := serve(t, newHandler(t, mux, optionsWith(shared))), serve(t, newHandler(t, tools(), optionsWith(shared)))
+		session := one.open("2025-11-25")
+		cancel := func(id, reason string) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":%q,"more":%q}}`, id, reason, reason)
+		}
+		go func() { _ = one.post(call(1, "wait"), session).Body.Close() }()
+		<-began
+		two.post(cancel("1", strings.Repeat("é", 1<<20)), session)
+		if got, ok := errors.AsType[*mcp.CancelError](within(t, time.Minute, "the cancellation", ended)); !ok || got.Reason == "" || len(got.Reason) > 1000 {
+			t.Errorf("cancelled by %v", got)
+		}
+		if n := shared.written(func() { two.post(cancel(`"`+strings.Repeat("x", 10_000)+`"`, ""), session) }); n != 0 {
+			t.Errorf("%d bytes were written for an id that no request has", n)
+		}
+		if n := shared.written(func() {
+			for i := range 1000 {
+				two.post(cancel(fmt.Sprint(i), strings.Repeat("x", 10_000)), session)
+			}
+		}); n > 64<<10 {
+			t.Errorf("%d bytes were written for a flood of cancellations", n)
+		}
+		one.close()
+	})
+}
+
+// S30: log lines name sessions by a digest.
+func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		shared := newMetered()
+		serveLogged := func(name string) *site {
+			h := newHandler(t, tools(), &mcphttp.Options{
+				Store: shared, Logger: slog.New(slog.NewTextHandler(&log, nil)).With("replica", name), SessionIdle: time.Hour, KeepAlive: time.Minute, Heartbeat: -1,
+			})
+			return serve(t, h)
+		}
+		one, two, three := serveLogged("one"), serveLogged("two"), serveLogged("three")
+		session := one.open("2025-11-25")
+		asking := read(t, one.post(call(1, "ask"), session))
+		id := questionID(t, asking.message())
+		whole(t, two.post(call(2, "steps"), session))
+		read(t, one.do(one.request(t.Context(), http.MethodGet, "", session))).next()
+		shared.fail(true)
+		whole(t, one.post(`{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"error"}}`, session))
+		whole(t, one.post(call(4, "steps"), session))
+		two.post(answer(id, `{"action":"decline"}`), session)
+		three.post(call(5, "hello"), session)
+		shared.fail(false)
+		<-time.After(3*time.Minute + 30*time.Second) // the client answers no ping
+		shared.fail(true)
+		<-time.After(45 * time.Minute) // the session is kept alive
+		synctest.Wait()
+		two.do(two.request(t.Context(), http.MethodDelete, "", session))
+		synctest.Wait()
+		for _, want := range []string{
+			"a session was not saved", "an event was not kept,", "an answer was not relayed", "a session was not restored", "a session was not kept alive",
+			"a session was not removed", "events were not removed", "the client does not answer",
+		} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("no line says %q", want)
+			}
+		}
+		if got := log.String(); strings.Contains(got, session["Mcp-Session-Id"]) || !strings.Contains(got, "session=") {
+			t.Errorf("the log has the session's id, or none:\n%s", got)
+		}
+		for _, s := range []*site{one, two, three} {
+			s.close()
+		}
+	})
 }

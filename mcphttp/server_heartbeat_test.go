@@ -7,15 +7,20 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -140,4 +145,176 @@ func TestHeartbeatWriterBreaks(t *testing.T) {
 			t.Errorf("the log is %s", got)
 		}
 	})
+}
+
+// hooked is a response writer that lets a test look at each write before it is done.
+type hooked struct {
+	*httptest.ResponseRecorder
+	before func(part string)
+}
+
+func (w *hooked) Write(p []byte) (int, error) {
+	w.before(string(p))
+	return w.ResponseRecorder.Write(p)
+}
+
+// waitFor waits until a goroutine is in a function, or, if gone, until none is.
+func waitFor(function string, gone bool) {
+	for buf := make([]byte, 1<<20); ; runtime.Gosched() {
+		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), function) != gone {
+			return
+		}
+	}
+}
+
+// Mutation 57: nothing is written after the answer, also if a heartbeat was due while
+// that was written.
+func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
+	const heartbeat = "endpoint.(*EventWriter).Beat("
+	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
+	body, head := callModern("hello")
+	for range 10 {
+		var written []string
+		w := &hooked{httptest.NewRecorder(), func(part string) {
+			written = append(written, part)
+			if strings.Contains(part, "hello") {
+				waitFor(heartbeat, false)
+			}
+		}}
+		s := &site{t: t}
+		h.ServeHTTP(w, s.request(t.Context(), http.MethodPost, body, head))
+		waitFor(heartbeat, true)
+		if len(written) == 0 || !strings.Contains(written[len(written)-1], "hello") {
+			t.Fatalf("written were %q", written)
+		}
+	}
+}
+
+// Mutation 59: what has ended while it had a heartbeat has no other, and nothing of it is
+// left.
+func TestFindingM59HeartbeatsEnd(t *testing.T) {
+	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
+	left := weak.Make(serveUntilHeartbeat(t, h))
+	for range 100 {
+		runtime.GC()
+		if left.Value() == nil {
+			return
+		}
+	}
+	t.Error("the response is still in use")
+}
+
+// serveUntilHeartbeat serves the own stream of a session that ends while the stream has a
+// heartbeat, and returns the response.
+func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
+	t.Helper()
+	s := &site{t: t}
+	open := httptest.NewRecorder()
+	h.ServeHTTP(open, s.request(t.Context(), http.MethodPost, initialize("2025-11-25"), nil))
+	session := header{"Mcp-Session-Id": open.Header().Get("Mcp-Session-Id")}
+	h.ServeHTTP(httptest.NewRecorder(), s.request(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session))
+	beating, released := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	head := true
+	w := &hooked{httptest.NewRecorder(), func(part string) {
+		if !strings.Contains(part, "keep-alive") {
+			return
+		}
+		if head { // the first is part of the head
+			head = false
+			return
+		}
+		once.Do(func() { close(beating) })
+		<-released
+	}}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		h.ServeHTTP(w, s.request(context.Background(), http.MethodGet, "", session))
+	}()
+	<-beating
+	for s := range h.Sessions() {
+		s.Close()
+	}
+	waitFor("endpoint.(*Heartbeat).Stop(", false)
+	close(released)
+	<-served
+	waitFor("endpoint.(*Heartbeat).fire(", true)
+	return w
+}
+
+// The server keeps nothing of requests that are over, also while their session has a stream.
+func TestRequestsAreForgotten(t *testing.T) {
+	h := newHandler(t, tools(), nil)
+	var last weak.Pointer[http.Request]
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			last = weak.Make(r)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	session := s.open("2025-11-25")
+	read(t, s.do(s.request(t.Context(), http.MethodGet, "", session))).next()
+	body, modern := callModern("hello")
+	for name, r := range map[string]*http.Request{
+		"in a session": s.request(t.Context(), http.MethodPost, call(1, "hello"), session),
+		"in none":      s.request(t.Context(), http.MethodPost, body, modern),
+	} {
+		r.Close = true
+		whole(t, s.do(r))
+		untilCollected(t, "the request "+name, last)
+	}
+}
+
+// untilCollected waits until nothing refers to a value.
+func untilCollected[T any](t *testing.T, what string, p weak.Pointer[T]) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); p.Value() != nil; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is still in use", what)
+		}
+	}
+}
+
+// slowPrincipal is a context whose lookup of the principal blocks.
+type slowPrincipal struct {
+	context.Context
+	asked, told chan struct{}
+	once        *sync.Once
+}
+
+func (c slowPrincipal) Value(key any) any {
+	if fmt.Sprintf("%T", key) == "endpoint.principalKey" {
+		c.once.Do(func() { close(c.asked) })
+		<-c.told
+	}
+	return c.Context.Value(key)
+}
+
+// Mutation 62: a call that comes to be served after Shutdown has given up waiting is
+// cancelled like those before it.
+func TestFindingM62LateCallIsCancelled(t *testing.T) {
+	mux := tools()
+	began, ended := waiting(mux)
+	h := newHandler(t, mux, nil)
+	body, head := callModern("wait")
+	ctx := slowPrincipal{t.Context(), make(chan struct{}), make(chan struct{}), new(sync.Once)}
+	s := &site{t: t}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		h.ServeHTTP(httptest.NewRecorder(), s.request(ctx, http.MethodPost, body, head))
+	}()
+	<-ctx.asked
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Shutdown(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown returned %v", err)
+	}
+	close(ctx.told)
+	<-began
+	if err := within(t, time.Minute, "the cancellation", ended); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("cancelled by %v", err)
+	}
+	<-served
 }

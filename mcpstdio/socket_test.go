@@ -5,21 +5,27 @@ package mcpstdio_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/memnet"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -253,4 +259,335 @@ func TestSocketSendInterrupted(t *testing.T) {
 	if err := soon(t, sent, "sending"); err != nil {
 		t.Error(err)
 	}
+}
+
+// deleter returns a server with a tool that web pages must not reach, and the number of its
+// calls.
+func deleter() (*mcp.Mux, *atomic.Int32) {
+	mux, calls := mcp.NewMux("m", "v1", nil), new(atomic.Int32)
+	mux.Tool("delete", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
+		calls.Add(1)
+		return "deleted", nil
+	}, nil))
+	return mux, calls
+}
+
+func quietStream() *mcpstdio.StreamOptions {
+	return &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler)}
+}
+
+// attack is a message that runs the tool of deleter.
+func attack() string { return request(1, "tools/call", `"name":"delete",`) + "\n" }
+
+// A web page can make its browser send any body to any port, after a head that it cannot
+// change. The lines of the body are not served, on any network.
+func TestFindingS1WebPage(t *testing.T) {
+	mcptest.NoLeaks(t)
+	mux, calls := deleter()
+	address, _ := listenAndServe(t, mux, &mcpstdio.ListenerOptions{Stream: quietStream()})
+	browser := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", address)
+		},
+	}}
+	for _, body := range []string{attack(), "\n" + attack(), " \r\n\r\n" + attack()} {
+		resp, err := browser.Post("http://127.0.0.1:7000/", "text/plain;charset=UTF-8", strings.NewReader(body))
+		if err == nil {
+			answer, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			t.Errorf("the page got %s, %q", resp.Status, answer)
+		}
+	}
+	if n := calls.Load(); n > 0 {
+		t.Errorf("the tool was called %d times", n)
+	}
+}
+
+// A connection that begins with anything but a message is closed without an answer, at the
+// first byte that shows it.
+func TestFindingS1OtherProtocols(t *testing.T) {
+	beginnings := map[string]string{
+		"HTTP/1":                 "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"WebSocket":              "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+		"one byte":               "P",
+		"HTTP/2":                 "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"TLS":                    "\x16\x03\x01\x02\x00\x01\x00",
+		"STUN":                   "\x00\x01\x00\x00\x21\x12\xa4\x42",
+		"white space before":     " \t\r\n\n\nGET",
+		"byte order mark before": "\xef\xbb\xbfGET",
+		"nothing JSON has":       "\x00",
+		"a string":               `"GET"`,
+		"a list of its own":      "[general]\n",
+		"an object of its own":   "{% raw %}\n",
+	}
+	for name, first := range beginnings {
+		t.Run(name, func(t *testing.T) {
+			mcptest.NoLeaks(t)
+			mux, calls := deleter()
+			address, _ := listenAndServe(t, mux, &mcpstdio.ListenerOptions{Stream: quietStream()})
+			conn, err := net.Dial("unix", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, first); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan string, 1)
+			go func() {
+				said, _ := io.ReadAll(conn)
+				ended <- string(said)
+			}()
+			said := soon(t, ended, "the end of the connection")
+			if strings.HasSuffix(first, "]\n") || strings.HasSuffix(first, "}\n") { // those are told why
+				said = strings.Replace(said, `"code":-32700`, "", 1)
+			} else if said != "" {
+				t.Errorf("it was answered %q", said)
+			}
+			io.WriteString(conn, "\n"+attack())
+			if calls.Load() > 0 || strings.Contains(said, "deleted") {
+				t.Errorf("the tool was called; it was answered %q", said)
+			}
+		})
+	}
+}
+
+// Clients that write their first message slowly, or with a byte order mark, are served.
+func TestFindingS1SlowClients(t *testing.T) {
+	mcptest.NoLeaks(t)
+	mux, _ := deleter()
+	address, _ := listenAndServe(t, mux, nil)
+	conn, err := net.Dial("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, b := range []byte("\xef\xbb\xbf\r\n \n" + attack()) {
+		if _, err := conn.Write([]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "deleted") {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+// A program on standard input and output may be behind a socket as well, for example of inetd
+// or socat. Input that begins as the request of a web page ends it.
+func TestFindingS1WebPageToServer(t *testing.T) {
+	page := "POST / HTTP/1.1\r\nHost: 127.0.0.1:7000\r\nContent-Type: text/plain\r\n\r\n" + attack()
+	for name, first := range map[string]string{
+		"page": "", "a long first line": "GET /" + strings.Repeat("x", 2000) + " HTTP/1.1\r\n", "blank lines first": "\r\n \n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			mux, calls := deleter()
+			var out bytes.Buffer
+			s := &mcpstdio.Server{Handler: mux, In: strings.NewReader(first + page), Out: &out, MaxMessage: 1 << 10, Options: quietStream()}
+			if err := s.Serve(t.Context()); err == nil || !strings.Contains(err.Error(), "first line") {
+				t.Errorf("served to the end: %v", err)
+			}
+			if calls.Load() > 0 || strings.Contains(out.String(), "deleted") {
+				t.Errorf("the tool was called; the page got %q", out.String())
+			}
+			if got := strings.Count(out.String(), "\n"); got != 1 || !strings.Contains(out.String(), `"error"`) {
+				t.Errorf("got %q, want one error", out.String())
+			}
+		})
+	}
+}
+
+// A message is served only if the first line was JSON, whatever comes before the message.
+func TestFindingS1RandomBeginnings(t *testing.T) {
+	parts := []string{
+		"{", "}", "[", "]", `"`, "\n", "\r", `\`, " ", "\t", "a", "POST / HTTP/1.1", "Host: x", "\x00", "\xef\xbb\xbf", ":", ",", "1", "null", "\xff",
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		var beginning strings.Builder
+		for range random.IntN(12) {
+			beginning.WriteString(parts[random.IntN(len(parts))])
+		}
+		mux, calls := deleter()
+		s := &mcpstdio.Server{Handler: mux, In: strings.NewReader(beginning.String() + "\r\n" + attack()), Out: io.Discard, Options: quietStream()}
+		_ = s.Serve(t.Context())
+		text := strings.TrimSpace(strings.TrimPrefix(beginning.String(), "\xef\xbb\xbf"))
+		first, _, _ := strings.Cut(text, "\n")
+		if calls.Load() > 0 && first != "" && !json.Valid([]byte(first)) {
+			t.Errorf("served after %q", beginning.String())
+		}
+	}
+}
+
+// TCP reaches further than users expect, and is served only with InsecureTCP.
+func TestFindingS1TCP(t *testing.T) {
+	mcptest.NoLeaks(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = mcpstdio.ServeListener(t.Context(), l, server(nil), nil)
+	if err == nil || !strings.Contains(err.Error(), "InsecureTCP") || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener is open: %v", err)
+	}
+
+	l, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcpstdio.ServeListener(ctx, l, server(nil), &mcpstdio.ListenerOptions{InsecureTCP: true})
+	}()
+	conn, err := client().Connect(t.Context(), mcpstdio.NewSocket("tcp", l.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	echoes(t, conn, "over TCP")
+	conn.Close()
+	stop()
+	soon(t, ended, "ServeListener")
+}
+
+// Connections without a first message, or with an incomplete one, are closed and make room
+// for others. After its first message, a connection may be silent.
+func TestFindingW18Silence(t *testing.T) {
+	for name, first := range map[string]string{"silent": "", "blank": "\n\n", "begun": `{"jsonrpc"`} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := memnet.Listen()
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					ended <- mcpstdio.ServeListener(ctx, l, server(nil), &mcpstdio.ListenerOptions{InsecureTCP: true, MaxConns: 2, Stream: quietStream()})
+				}()
+				served, err := l.Dial(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintln(served, request(1, "tools/call", `"name":"echo","arguments":{"text":"hi"},`))
+				lines := bufio.NewReader(served)
+				lines.ReadString('\n')
+
+				silent, err := l.Dial(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go io.WriteString(silent, first)
+				begin := time.Now()
+				if _, err := io.ReadAll(silent); err != nil {
+					t.Error(err)
+				}
+				if waited := time.Since(begin); waited != 10*time.Second {
+					t.Errorf("it was let go after %v", waited)
+				}
+
+				<-time.After(24 * time.Hour)
+				fmt.Fprintln(served, request(2, "tools/call", `"name":"echo","arguments":{"text":"still here"},`))
+				if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "still here") {
+					t.Errorf("got %q, %v", line, err)
+				}
+				served.Close()
+				stop()
+				<-ended
+			})
+		})
+	}
+}
+
+// drain serves a connection whose one request is served by slow, and stops the server while
+// that runs. What ServeListener returns comes on ended.
+func drain(t *testing.T, slow func(ctx context.Context)) (conn net.Conn, ended <-chan error) {
+	t.Helper()
+	entered, returned := make(chan struct{}), make(chan error, 1)
+	mux := mcp.NewMux("slow", "v1", nil)
+	mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		close(entered)
+		slow(ctx)
+		return "done", nil
+	}, nil))
+	l := memnet.Listen()
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		stream := &mcpstdio.StreamOptions{Logger: quietStream().Logger, DrainTimeout: time.Hour}
+		returned <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: stream})
+	}()
+	conn, err := l.Dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(conn, request(1, "tools/call", `"name":"slow","arguments":{},`))
+	<-entered
+	stop()
+	synctest.Wait()
+	return conn, returned
+}
+
+// ServeListener returns when what it has begun has ended, so that a program may close what its
+// handlers use.
+func TestServeListenerWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		conn, ended := drain(t, func(context.Context) { <-release })
+		select {
+		case err := <-ended:
+			t.Errorf("it returned %v before its handler", err)
+		default:
+		}
+		close(release)
+		soon(t, ended, "ServeListener")
+		conn.Close()
+	})
+}
+
+// A request can still be cancelled while the server waits for it to end.
+func TestCancelledWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := make(chan error, 1)
+		conn, ended := drain(t, func(ctx context.Context) {
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+		})
+		began := time.Now()
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/other","params":{"requestId":1,"reason":"none"}}`)
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
+		cancelled, ok := errors.AsType[*mcp.CancelError](<-cause)
+		if !ok || cancelled.Reason != "enough" || time.Since(began) > time.Second {
+			t.Errorf("the handler ended after %v: %v", time.Since(began), cancelled)
+		}
+		soon(t, ended, "ServeListener")
+		conn.Close()
+	})
+}
+
+// A request that arrives while the server drains is refused at once: a peer need not wait for
+// the end of the stream, and knows that it was not served.
+func TestRefusedWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		conn, ended := drain(t, func(context.Context) { <-release })
+		lines, began := bufio.NewReader(conn), time.Now()
+		for _, late := range []string{
+			request(2, "tools/call", `"name":"slow","arguments":{},`),
+			`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`,
+		} {
+			fmt.Fprintln(conn, late)
+			if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, `"id":2,"error":{"code":-32603,"message":"the server is shutting down"}`) {
+				t.Errorf("got %q, %v", line, err)
+			}
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the refusals took %v", took)
+		}
+		close(release)
+		if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "done") {
+			t.Errorf("got %q, %v", line, err)
+		}
+		soon(t, ended, "ServeListener")
+		conn.Close()
+	})
 }

@@ -5,13 +5,18 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/middleware"
 )
 
@@ -187,4 +192,350 @@ func ExampleCache() {
 func do(t *testing.T, h mcp.Handler, req *mcp.Request) {
 	t.Helper()
 	_, _, _ = mcptest.Do(t, h, req) //nolint:dogsled // that is the point
+}
+
+// toolsOf requests the list of tools and returns the name of the first.
+func toolsOf(t *testing.T, h mcp.Handler) string {
+	t.Helper()
+	res, err := h.ServeMCP(t.Context(), outgoing(t, mcp.MethodListTools, nil))
+	list, ok := res.(*mcp.ListToolsResult)
+	if err != nil || !ok || len(list.Tools) != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	return list.Tools[0].Name
+}
+
+// lists is a server with one tool.
+func lists(name func() string) mcp.Handler {
+	return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: name()}}, Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic)}, nil
+	})
+}
+
+// A Cache on two connections does not mix up their servers. A change drops the results of
+// both.
+func TestFindingS19CacheOfTwoConnections(t *testing.T) {
+	cache, change := middleware.NewCache(nil), ""
+	git := cache.Middleware(lists(func() string { return "git" + change }))
+	bank := cache.Middleware(lists(func() string { return "bank" + change }))
+	for range 2 {
+		for want, h := range map[string]mcp.Handler{"git": git, "bank": bank} {
+			if got := toolsOf(t, h); got != want {
+				t.Errorf("the tool %q, want %q", got, want)
+			}
+		}
+	}
+	change = "2"
+	if got := toolsOf(t, git); got != "git" {
+		t.Errorf("%q is not from the cache", got)
+	}
+	cache.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
+	for want, h := range map[string]mcp.Handler{"git2": git, "bank2": bank} {
+		if got := toolsOf(t, h); got != want {
+			t.Errorf("after a change: the tool %q, want %q", got, want)
+		}
+	}
+}
+
+// The result of a request in flight when the list changes is not kept: it may be old.
+func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		change mcp.Change
+		want   string // result of the next request
+	}{
+		"the list changed":   {mcp.Change{Method: mcp.NotificationToolsListChanged}, "new"},
+		"something else did": {mcp.Change{Method: mcp.NotificationPromptsListChanged}, "old"},
+		"a resource did":     {mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "a:"}, "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, tool := middleware.NewCache(nil), "old"
+			h := cache.Middleware(lists(func() string {
+				answer := tool
+				if tool = "new"; answer == "old" {
+					cache.Changed(test.change) // before the response has arrived
+				}
+				return answer
+			}))
+			if got := toolsOf(t, h); got != "old" {
+				t.Errorf("first %q", got)
+			}
+			if got := toolsOf(t, h); got != test.want {
+				t.Errorf("then %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The same for a resource, and for several requests of one caller at once.
+func TestFindingCM5CacheOfResources(t *testing.T) {
+	cache, n := middleware.NewCache(nil), 0
+	h := cache.Middleware(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		if n++; n == 1 {
+			cache.Changed(mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "a:"})
+		}
+		return &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePrivate)}, nil
+	}))
+	for want := range 3 {
+		do(t, h, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:"}))
+		if want = min(want+1, 2); n != want {
+			t.Errorf("the server was asked %d times, want %d", n, want)
+		}
+	}
+}
+
+// A request made after a change does not share the response to one made before it, and that
+// response is not kept.
+func TestFindingCM5CacheAroundSingleflight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan string)
+		cache := middleware.NewCache(nil)
+		h := mcp.Chain(lists(func() string { return <-answers }), cache.Middleware, middleware.Singleflight())
+		got := make(chan string, 2)
+		ask := func() {
+			go func() { got <- toolsOf(t, h) }()
+			synctest.Wait()
+		}
+		ask()
+		cache.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
+		ask()
+		for _, answer := range []string{"old", "new"} {
+			select {
+			case answers <- answer:
+			case <-time.After(time.Minute):
+				t.Fatal("the server was asked once only")
+			}
+			synctest.Wait()
+		}
+		both := []string{<-got, <-got}
+		slices.Sort(both)
+		if !slices.Equal(both, []string{"new", "old"}) {
+			t.Errorf("answered %q", both)
+		}
+		ask()
+		select {
+		case name := <-got:
+			t.Logf("kept is %q", name)
+		default:
+			t.Error("the answer to the second is not kept")
+			answers <- "again"
+		}
+	})
+}
+
+// A server that asks about a resource and lets everybody keep what it reads: cache hints are
+// mandatory, also in results that depend on an answer, which clients must not keep.
+func askingServer(t *testing.T, reads *int) transport.Transport {
+	t.Helper()
+	return transport.FromStream(func(context.Context) (transport.Stream, error) {
+		client, server := transport.Pipe()
+		go func() {
+			for {
+				data, err := server.Read(context.Background())
+				if err != nil {
+					return
+				}
+				var m struct {
+					ID     json.RawMessage
+					Method string
+					Params json.RawMessage
+				}
+				_ = json.Unmarshal(data, &m)
+				result := `{"resultType":"complete","ttlMs":60000,"cacheScope":"public","contents":[{"uri":"a:","text":"for Ada"}]}`
+				switch {
+				case m.Method == mcp.MethodDiscover:
+					result = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["` + mcp.LatestVersion + `"],"capabilities":{"resources":{}}}`
+				case !strings.Contains(string(m.Params), "inputResponses"):
+					*reads++
+					result = `{"resultType":"input_required","requestState":"s","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}}}`
+				}
+				_ = server.Write(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
+			}
+		}()
+		return client, nil
+	})
+}
+
+// A result that depends on an answer of the user is not kept, although the request that the
+// Cache sees had no answer.
+func TestCacheKeepsNoAnswers(t *testing.T) {
+	reads, asked := 0, 0
+	client := mcp.NewClient("c", "v1", &mcp.ClientOptions{
+		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			asked++
+			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+		},
+	})
+	conn, err := client.Connect(t.Context(), askingServer(t, &reads))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.Use(middleware.NewCache(nil).Middleware)
+	for range 2 {
+		if _, err := conn.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "a:"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads != 2 || asked != 2 {
+		t.Errorf("the server was asked %d times, and the user %d times; want 2 and 2", reads, asked)
+	}
+}
+
+// A caller of a gateway that hears of a change gets what has changed, also if the gateway's own
+// subscription is slower than that of the caller.
+func TestCacheOfAGatewayIsNotBehindItsCallers(t *testing.T) {
+	distant := mcp.NewMux("distant", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	distant.Tool("first", noop())
+	upstream := mcptest.Connect(t, distant)
+	cache, late := middleware.NewCache(nil), make(chan struct{})
+	upstream.Use(cache.Middleware)
+	_, err := upstream.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(change mcp.Change) {
+		<-late
+		cache.Changed(change)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer close(late)
+	gateway := mcp.NewMux("gateway", "v1", quiet())
+	gateway.Mount("d_", upstream)
+	conn := mcptest.Connect(t, gateway)
+	changes := listen(t, conn, mcp.SubscriptionFilter{ToolsListChanged: true})
+	for want := 1; want <= 2; want++ {
+		if res, err := conn.ListTools(t.Context(), nil); err != nil || len(res.Tools) != want {
+			t.Fatalf("listed %+v, %v; want %d tools", res, err, want)
+		}
+		if want == 1 {
+			distant.Tool("second", noop())
+			<-changes
+		}
+	}
+}
+
+// The update of a directory stands for what is below it, as after a break in the connection:
+// nothing else tells that a file below it has changed.
+func TestCacheOfFilesBelowADirectory(t *testing.T) {
+	cache, reads := middleware.NewCache(nil), map[string]int{}
+	h := cache.Middleware(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		reads[req.Name()]++
+		return &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic)}, nil
+	}))
+	want := map[string]int{"file:///d/": 2, "file:///d/a": 2, "file:///d/b/c": 2, "file:///da": 1, "file:///": 1}
+	for range 2 {
+		for uri := range want {
+			do(t, h, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}))
+		}
+		cache.Changed(mcp.Change{Method: mcp.NotificationResourceUpdated, URI: "file:///d/"})
+	}
+	if !maps.Equal(reads, want) {
+		t.Errorf("read %v, want %v", reads, want)
+	}
+}
+
+// A kept result says for how long it is still fresh: a gateway passes it on to clients, which keep
+// it for that long.
+func TestCachePassesOnWhatRemains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := middleware.NewCache(nil).Middleware(lists(func() string { return "t" }))
+		for _, want := range []time.Duration{time.Hour, 40 * time.Minute, 20 * time.Minute, time.Hour} {
+			res, err := h.ServeMCP(t.Context(), outgoing(t, mcp.MethodListTools, nil))
+			list, ok := res.(*mcp.ListToolsResult)
+			if err != nil || !ok || len(list.Tools) != 1 || *list.TTLMs != want.Milliseconds() || list.CacheScope != mcp.CachePublic {
+				t.Errorf("%+v, %v, want a TTL of %v", res, err, want)
+			}
+			<-time.After(20 * time.Minute)
+		}
+	})
+}
+
+// A client whose headers a server refuses looks at the tool as it is now, and not as a Cache has
+// it, which was refused already.
+func TestCacheAndRefusedHeaders(t *testing.T) {
+	server := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	server.Tool("t", noop())
+	lists, calls := 0, 0
+	server.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			switch req.Method {
+			case mcp.MethodListTools:
+				lists++
+			case mcp.MethodCallTool:
+				if calls++; lists < 2 {
+					return nil, mcp.Errorf(mcp.CodeHeaderMismatch, "header Mcp-Param-New: the header is missing")
+				}
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	conn := mcptest.Connect(t, server)
+	cache := middleware.NewCache(nil)
+	cache.Changed(mcp.Change{Method: mcp.NotificationToolsListChanged})
+	conn.Use(cache.Middleware)
+	if _, err := conn.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	server.Tool("new", noop())
+	if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}); err != nil || lists != 2 || calls != 2 {
+		t.Errorf("%v after %d lists and %d calls", err, lists, calls)
+	}
+	if res, err := conn.ListTools(t.Context(), nil); err != nil || len(res.Tools) != 2 || lists != 2 {
+		t.Errorf("then listed %+v, %v, after %d lists", res, err, lists)
+	}
+}
+
+// What a connection looks up because a result does not fit the schema of its tool does not come
+// from the cache either.
+func TestCacheAndChangedOutput(t *testing.T) {
+	server := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+	server.Tool("t", mcp.ToolFunc(func(context.Context, struct{}) (struct{ N int }, error) { return struct{ N int }{1}, nil }, nil))
+	conn := mcptest.Connect(t, server)
+	conn.Use(middleware.NewCache(nil).Middleware)
+	if _, err := conn.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	server.RemoveTool("t")
+	server.Tool("t", mcp.ToolFunc(func(context.Context, struct{}) (struct{ N string }, error) { return struct{ N string }{"one"}, nil }, nil))
+	for range 2 {
+		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A second tool is there once its announcement has arrived, although the list may be kept
+// for an hour: in every era and over every transport, through one subscription.
+func TestFindingU5CacheHearsOfChanges(t *testing.T) {
+	var mux *mcp.Mux
+	newMux := func(*testing.T) mcp.Handler {
+		mux = mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
+		mux.Tool("first", noop())
+		return mux
+	}
+	mcptest.RunNew(t, newMux, func(t *testing.T, c *mcp.Conn) {
+		cache := middleware.NewCache(nil)
+		c.Use(cache.Middleware)
+		changed := make(chan mcp.Change, 10)
+		_, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(change mcp.Change) {
+			cache.Changed(change)
+			changed <- change
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Ping(t.Context()) // a legacy server has then read notifications/initialized
+		for want := 1; want <= 2; want++ {
+			if res, err := c.ListTools(t.Context(), nil); err != nil || len(res.Tools) != want {
+				t.Fatalf("listed %+v, %v; want %d tools", res, err, want)
+			}
+			if want == 1 {
+				mux.Tool("second", noop())
+				<-changed
+			}
+		}
+	})
+}
+
+// noop is a tool that does nothing.
+func noop() mcp.Handler {
+	return mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil)
 }

@@ -6,8 +6,11 @@ package middleware_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -103,4 +106,304 @@ func ExampleVisible() {
 	_, err = conn.CallTool(ctx, &mcp.CallToolParams{Name: "admin_reset"})
 	fmt.Println(err)
 	// Output: unknown tool "admin_reset" (code -32602)
+}
+
+// tree is a mux with a tree of resources. Those with "secret" in their names are hidden from
+// everyone but root. All results may be cached for everyone.
+func tree() *mcp.Mux {
+	mux := mcp.NewMux("tree", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
+	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
+		p := mcp.PrincipalFromContext(ctx)
+		return !strings.Contains(name, "secret") || p != nil && p.Subject == "root"
+	}))
+	mux.Resource("tree:///{dir}/{+path}", files{})
+	return mux
+}
+
+// files are the resources of a tree. A directory is read as several contents.
+type files struct{}
+
+func (files) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+	contents := []*mcp.ResourceContents{{URI: req.Name(), Text: "text"}}
+	if strings.HasSuffix(req.Name(), "/") {
+		contents = append(contents, &mcp.ResourceContents{URI: req.Name() + "open", Text: "text"}, &mcp.ResourceContents{URI: req.Name() + "secret", Text: "text"})
+	}
+	return &mcp.ReadResourceResult{Contents: contents, Cacheable: mcp.CacheFor(time.Minute, mcp.CachePublic)}, nil
+}
+
+func (files) Describe() mcp.Description {
+	return &mcp.Resource{Name: "files", Completers: map[string]mcp.Completer{
+		"dir":  mcp.CompleteFrom("docs", "secrets"),
+		"path": mcp.CompleteFrom("open", "secret", "sub/", "sub/secret"),
+	}}
+}
+
+func asSubject(name string) *mcptest.Client {
+	return &mcptest.Client{Principal: &mcp.Principal{Subject: name}}
+}
+
+// Results of reading are private with Visible: a shared cache would serve them to callers
+// from which they are hidden.
+func TestFindingS16VisibleIsPrivate(t *testing.T) {
+	for _, h := range []mcp.Handler{tree(), middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })(tree())} {
+		for method, params := range map[string]any{
+			mcp.MethodReadResource: &mcp.ReadResourceParams{URI: "tree:///docs/secret"}, mcp.MethodListTools: nil,
+			mcp.MethodListPrompts: nil, mcp.MethodListResources: nil, mcp.MethodListResourceTemplates: nil,
+		} {
+			res, err := h.ServeMCP(t.Context(), as(&mcp.Principal{Subject: "root"}, mcptest.NewRequest(method, params)))
+			if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
+				continue // it has none
+			}
+			if scope := cacheScope(res); err != nil || scope != mcp.CachePrivate {
+				t.Errorf("%s: %q, %v", method, scope, err)
+			}
+		}
+	}
+	asSubject("root").Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
+		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "tree:///docs/secret"})
+		if err != nil || res.CacheScope == mcp.CachePublic {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
+}
+
+func cacheScope(res mcp.Result) string {
+	switch r := res.(type) {
+	case *mcp.ReadResourceResult:
+		return r.CacheScope
+	case *mcp.ListToolsResult:
+		return r.CacheScope
+	case *mcp.ListPromptsResult:
+		return r.CacheScope
+	case *mcp.ListResourcesResult:
+		return r.CacheScope
+	case *mcp.ListResourceTemplatesResult:
+		return r.CacheScope
+	}
+	return ""
+}
+
+// A shared cache in front of a server with Visible keeps nothing for others.
+func TestFindingS16SharedCache(t *testing.T) {
+	h := middleware.NewCache(nil).Middleware(tree())
+	read := func(subject string) error {
+		_, err := h.ServeMCP(t.Context(), as(&mcp.Principal{Subject: subject}, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "tree:///docs/secret"})))
+		return err
+	}
+	if err := read("root"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, read("guest"), mcp.CodeInvalidParams)
+}
+
+// A completion contains no value that makes the URI of a hidden resource, and no count.
+func TestFindingS18VisibleCompletion(t *testing.T) {
+	complete := func(uri, argument string, chosen map[string]string) *mcp.CompleteParams {
+		return &mcp.CompleteParams{
+			Ref: mcp.CompleteRef{Type: "ref/resource", URI: uri}, Argument: mcp.CompleteArgument{Name: argument},
+			Context: &mcp.CompleteContext{Arguments: chosen},
+		}
+	}
+	const template = "tree:///{dir}/{+path}"
+	for name, test := range map[string]struct {
+		params      *mcp.CompleteParams
+		guest, root string
+	}{
+		"first variable":  {complete(template, "dir", nil), "[docs]", "[docs secrets]"},
+		"second variable": {complete(template, "path", map[string]string{"dir": "docs"}), "[open sub/]", "[open secret sub/ sub/secret]"},
+		"without context": {complete(template, "path", nil), "[open sub/]", "[open secret sub/ sub/secret]"},
+		"below hidden":    {complete(template, "path", map[string]string{"dir": "secrets"}), "[]", "[open secret sub/ sub/secret]"},
+		// The URIs of the values are not known, not even for root.
+		"by a URI": {complete("tree:///docs/open", "path", nil), "[]", "[]"},
+	} {
+		for subject, want := range map[string]string{"guest": test.guest, "root": test.root} {
+			asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
+				res, err := c.Complete(t.Context(), test.params)
+				if err != nil || fmt.Sprint(res.Completion.Values) != want || res.Completion.Total != nil {
+					t.Errorf("%s, for %s: %+v, %v; want %s", name, subject, res, err, want)
+				}
+			})
+		}
+	}
+}
+
+// The total counts hidden values, so it is removed.
+func TestFindingS18VisibleCompletionTotal(t *testing.T) {
+	h := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return name != "a:7" })(mcp.HandlerFunc(
+		func(context.Context, *mcp.Request) (mcp.Result, error) {
+			total := 120
+			return &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{"6", "7"}, Total: &total, HasMore: true}}, nil
+		}))
+	res, err := h.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/resource", URI: "a:{x}"}, Argument: mcp.CompleteArgument{Name: "x"}}))
+	c := res.(*mcp.CompleteResult).Completion
+	if err != nil || !slices.Equal(c.Values, []string{"6"}) || c.Total != nil || !c.HasMore {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A subscription to a directory has no updates of hidden resources below it.
+func TestFindingS18CM18VisibleUpdates(t *testing.T) {
+	for subject, sees := range map[string]bool{"root": true, "guest": false} {
+		mux := tree()
+		mounting := mcp.NewMux("outer", "v1", quiet())
+		mounting.Mount("in_", mux)
+		prefix := map[mcp.Handler]string{mux: "", mounting: "mount:in_:"}
+		for _, h := range []mcp.Handler{mux, mounting} {
+			asSubject(subject).Run(t, h, func(t *testing.T, c *mcp.Conn) {
+				changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{prefix[h] + "tree:///docs/"}})
+				for _, name := range []string{"open", "secret", "zebra"} {
+					mux.ResourceUpdated("tree:///docs/" + name)
+				}
+				told := updatesUntil(t, changes, prefix[h]+"tree:///docs/zebra")
+				if slices.Contains(told, prefix[h]+"tree:///docs/secret") != sees || !slices.Contains(told, prefix[h]+"tree:///docs/open") {
+					t.Errorf("%s is told of %q", subject, told)
+				}
+			})
+		}
+	}
+}
+
+// updatesUntil returns the URIs of updates up to the last one.
+func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string {
+	t.Helper()
+	var uris []string
+	for {
+		select {
+		case change := <-changes:
+			if uris = append(uris, change.URI); change.URI == last {
+				return uris
+			}
+		case <-t.Context().Done():
+			t.Fatalf("%q, and then nothing", uris)
+		}
+	}
+}
+
+// The function of Visible may log, even about the subscription that it filters.
+func TestFindingCM18VisibleLogs(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
+		_ = mcp.RequestFromContext(ctx).Notify(ctx, mcp.NotificationMessage, map[string]any{"level": "info", "data": name})
+		return !strings.Contains(name, "secret")
+	}))
+	mux.Resource("tree:///{dir}/{+path}", files{})
+	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"tree:///docs/"}})
+		mux.ResourceUpdated("tree:///docs/secret")
+		mux.ResourceUpdated("tree:///docs/zebra")
+		if told := updatesUntil(t, changes, "tree:///docs/zebra"); len(told) != 1 {
+			t.Errorf("told of %q", told)
+		}
+	})
+}
+
+// A resource with several contents lacks the hidden ones.
+func TestFindingS18VisibleContents(t *testing.T) {
+	for subject, want := range map[string]int{"root": 3, "guest": 2} {
+		asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "tree:///docs/sub/"})
+			if err != nil || len(res.Contents) != want {
+				t.Errorf("%s reads %+v, %v", subject, res, err)
+			}
+		})
+	}
+}
+
+// A hidden resource cannot be read by another spelling of its URI: the handler would get
+// the same variables.
+func TestFindingS18VisibleSpelling(t *testing.T) {
+	const hidden = "tree:///hr/b/secret-\u00df.txt"
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+		return !strings.HasPrefix(name, "tree:///hr/b/secret-%C3%9F")
+	}))
+	mux.Resource("tree:///{dir}/{+path}", files{})
+	asSubject("guest").Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for _, uri := range []string{
+			hidden, "tree:///hr/b/secret-%C3%9F.txt", "tree:///hr/b/secret-%c3%9f.txt", "tree:///%68r/b/secret-%C3%9F.txt", "tree:///hr/b%2Fsecret-%C3%9F.txt",
+			"tree:///hr/b%2fsecret%2D%C3%9F%2Etxt", "tree:///hr/%62/%73ecret-\u00df.txt",
+		} {
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err == nil {
+				t.Errorf("%s is read: %+v", uri, res)
+			}
+			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(mcp.Change) {})
+			if err == nil && len(s.Accepted.ResourceSubscriptions) != 0 {
+				t.Errorf("%s is subscribed to", uri)
+			}
+		}
+		for _, uri := range []string{"tree:///hr/b/public", "tree:///hr/b%2Fpublic", "tree:///hr/b/%70ublic-\u00df", "tree:///hr/100%25"} {
+			if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil {
+				t.Errorf("%s: %v", uri, err)
+			}
+		}
+	})
+}
+
+// The same for a mounted server.
+func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
+	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
+	list := &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "a:open"}, {URI: "a:%73ecret"}, nil}}
+	res, err := hide(&server{res: list}).ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListResources, nil))
+	if got, ok := res.(*mcp.ListResourcesResult); !ok || len(got.Resources) != 1 || got.Resources[0].URI != "a:open" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	read := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "a:"}, {URI: "a:%73ecret"}}}
+	res, err = hide(&server{res: read}).ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:"}))
+	if got, ok := res.(*mcp.ReadResourceResult); !ok || len(got.Contents) != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// All methods that reach the middleware of a registration: each fails as if the item did
+// not exist, or for lack of a scope.
+func TestFindingS6MethodsOfRegistrations(t *testing.T) {
+	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
+	guard := middleware.RequireScopes("admin")
+	requests := []*mcp.Request{
+		mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "secret"}),
+		mcptest.NewRequest(mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "secret"}),
+		mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "secret:"}),
+		mcptest.NewRequest("resources/subscribe", &mcp.ReadResourceParams{URI: "secret:"}),
+		mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: "secret"}}),
+		mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/resource", URI: "secret:{x}"}}),
+	}
+	for _, req := range requests {
+		s := &server{res: &mcp.EmptyResult{}}
+		_, err := hide(s).ServeMCP(t.Context(), req)
+		if wantCode(t, err, mcp.CodeInvalidParams); s.calls != 0 {
+			t.Errorf("Visible let %s through", req.Method)
+		}
+	}
+	for _, method := range []string{
+		mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates,
+		mcp.MethodComplete, mcp.MethodListen, "resources/subscribe", mcp.MethodReadResource,
+	} {
+		for scope, passes := range map[string]bool{"admin": true, "user": false} {
+			s := &server{res: &mcp.EmptyResult{}}
+			_, err := guard(s).ServeMCP(t.Context(), as(&mcp.Principal{Subject: "s", Scopes: []string{scope}}, mcptest.NewRequest(method, nil)))
+			if (err == nil) != passes || (s.calls == 1) != passes || !passes && mcp.CodeOf(err) != mcp.CodeInsufficientScope {
+				t.Errorf("%s with the scope %s: %v", method, scope, err)
+			}
+		}
+	}
+}
+
+// The function decides by the one spelling that templates write, whatever digits encode a byte.
+func TestVisibleSpellings(t *testing.T) {
+	for uri, want := range map[string]string{
+		"tree:///hr/%70": "tree:///hr/p", "tree:///hr/%7e": "tree:///hr/~", "tree:///hr/%0a": "tree:///hr/%0A", "tree:///hr/\u00e9": "tree:///hr/%C3%A9",
+	} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		seen := map[string]bool{}
+		mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+			seen[name] = true
+			return true
+		}))
+		mux.Resource("tree:///{dir}/{+path}", files{})
+		c := (&mcptest.Client{}).Connect(t, mux)
+		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil || !seen[want] {
+			t.Errorf("%s: asked for %v, want %s; %v", uri, slices.Collect(maps.Keys(seen)), want, err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ package decimal_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"strings"
@@ -100,5 +101,15 @@ func check(t *testing.T, a, b string) {
 	}
 	if back, ok := decimal.Parse(n.String()); !ok || back != n {
 		t.Errorf("%s is written as %s", a, n)
+	}
+}
+
+// The negative of the least int is no positive number, but its exponent is out of
+// range like any other of that size.
+func TestFindingCL7LeastExponent(t *testing.T) {
+	for _, text := range []string{fmt.Sprintf("1e%d", math.MinInt), fmt.Sprintf("0.5e%d", math.MinInt), fmt.Sprintf("1e%d", math.MaxInt), "1e-1000000", "1e1000000"} {
+		if n, ok := decimal.Parse(text); ok {
+			t.Errorf("%s is read as %v", text, n)
+		}
 	}
 }
