@@ -156,7 +156,19 @@ func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*mount
 	if err != nil {
 		return nil, err
 	}
-	return mt.ask(ctx, inner, mt.parent.opts.MountTimeout, changeOfList(req.Method)), nil
+	list, limit := changeOfList(req.Method), mt.parent.opts.MountTimeout
+	if mt.isLate(list) {
+		limit = mt.parent.opts.patience() // the server hangs; its part is announced when it arrives
+	}
+	return mt.ask(ctx, inner, limit, list), nil
+}
+
+// isLate reports whether the mount's part of a list is awaited, because a list was sent without
+// it.
+func (mt *mount) isLate(list Change) bool {
+	mt.mu.Lock()
+	defer mt.mu.Unlock()
+	return mt.late[list].leave != nil
 }
 
 // This file binds the state of a mounted server to the caller of the mux. That server

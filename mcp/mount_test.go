@@ -921,6 +921,31 @@ func TestFindingW9PagesOfManyMounts(t *testing.T) {
 	})
 }
 
+// A server that hangs costs the first list its whole timeout, and later ones a second: the
+// part that is missing is waited for already.
+func TestHungMountCostsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gw := mcp.NewMux("gateway", "v1", quiet())
+		gw.Tool("own", says("own"))
+		d := &dozing{server: hello(), awake: make(chan struct{})}
+		gw.Mount("hung_", d)
+		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion})
+		for _, want := range []time.Duration{5 * time.Second, time.Second, time.Second} {
+			if names, took := toolNames(t, c); took != want || !slices.Equal(names, []string{"own"}) {
+				t.Errorf("listed %q after %v, want %v", names, took, want)
+			}
+		}
+		close(d.awake)
+		synctest.Wait() // the late part arrives
+		d.awake = make(chan struct{})
+		if names, took := toolNames(t, c); took != 5*time.Second || len(names) != 1 {
+			t.Errorf("after it hung again: listed %q after %v", names, took)
+		}
+		c.Close()
+		gw.Unmount("hung_")
+	})
+}
+
 // A part that several lists were sent without is announced once, if it comes within ten
 // minutes.
 func TestLateMountIsAwaitedOnce(t *testing.T) {

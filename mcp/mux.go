@@ -35,8 +35,8 @@ type MuxOptions struct {
 	// read only the first page. The default is 1000.
 	PageSize int
 	// MountTimeout is how long a list waits for a mounted server before it is sent without
-	// that server's items. All mounted servers are asked at the same time; subscriptions
-	// wait a second at most. If gateways are nested, the inner one should have the shorter
+	// that server's items. All mounted servers are asked at the same time. Subscriptions wait
+	// a second at most, and so does a list if the previous one is still waiting for the server. If gateways are nested, the inner one should have the shorter
 	// timeout. The default is 5 seconds; a negative value means no limit.
 	MountTimeout time.Duration
 	// ListCache holds the cache hints of lists and of server/discover. The zero value means
