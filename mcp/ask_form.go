@@ -65,12 +65,15 @@ func newForm(schema json.RawMessage) (*form, error) {
 		}
 	}
 	flat := mustMarshal(orderedForm(root))
-	compiled, err := jsonschema.Compile(flat, nil)
+	compiled, err := jsonschema.Compile(flat, answerOptions)
 	if err != nil {
 		return nil, err
 	}
 	return &form{flat, compiled}, nil
 }
+
+// answerOptions accept answers in which a field that was left empty is null.
+var answerOptions = &jsonschema.Options{OptionalNull: true}
 
 // orderedForm keeps the fields in the order in which they were written.
 func orderedForm(root map[string]json.RawMessage) any {
@@ -158,7 +161,7 @@ func checkForm(ctx context.Context, key string, params, answer json.RawMessage) 
 	if err != nil || decode(params, &p) != nil {
 		return err
 	}
-	form, err := compileForm(&p)
+	form, err := compileForm(&p, answerOptions)
 	if form == nil || err != nil {
 		return nil //nolint:nilerr // the handler has made the form: it knows what it accepts
 	}

@@ -59,3 +59,28 @@ func TestFormSchemas(t *testing.T) {
 		}
 	}
 }
+
+// A client may send null for a field that was left empty, as for an optional argument. A
+// required field needs a value.
+func TestNullInAForm(t *testing.T) {
+	type profile struct {
+		Name string `json:"name"`
+		Nick string `json:"nick,omitempty"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		p, err := mcp.Elicit[profile](ctx, "k", "Who are you?")
+		return p.Name + "/" + p.Nick, err
+	}, nil))
+	for content, want := range map[string]string{
+		`{"name":"Ann","nick":"A"}`:  `"text":"Ann/A"`,
+		`{"name":"Ann","nick":null}`: `"text":"Ann/"`,
+		`{"name":null}`:              "does not fit the form",
+	} {
+		p := newPeer(t, mux, eras[0])
+		p.send(eras[0].request("1", "tools/call", `"name":"ask","inputResponses":{"k":{"action":"accept","content":`+content+`}}`))
+		if got := p.receive(); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", content, got, want)
+		}
+	}
+}

@@ -295,7 +295,7 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 		}
 		ask = c.client.opts.ElicitURL
 	}
-	form, err := compileForm(&p)
+	form, err := compileForm(&p, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -346,11 +346,11 @@ func fillForm(ctx context.Context, form *jsonschema.Schema, content json.RawMess
 
 // compileForm compiles the schema of a form, so that an invalid one is refused before the
 // user fills it in. It returns nil for a URL.
-func compileForm(p *ElicitParams) (*jsonschema.Schema, error) {
+func compileForm(p *ElicitParams, opts *jsonschema.Options) (*jsonschema.Schema, error) {
 	if p.Mode == "url" {
 		return nil, nil
 	}
-	form, err := jsonschema.Compile(p.RequestedSchema, nil)
+	form, err := jsonschema.Compile(p.RequestedSchema, opts)
 	if err != nil {
 		return nil, badQuestionError{Errorf(CodeInvalidParams, "requestedSchema is not the schema of a form: %w", err)}
 	}
