@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -237,6 +238,31 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 		p.send(era.request("1", "tools/call", `"name":"ask"`))
 		if got := p.receive(); !strings.Contains(got, `"error"`) && !strings.Contains(got, `"isError":true`) || !strings.Contains(got, test.says) {
 			t.Errorf("%s: sent %s", name, got)
+		}
+	}
+}
+
+// Clients before 2025-11-25 are asked without a list that may be left empty: they have no form
+// for it.
+func TestOptionalListOfAnOlderClient(t *testing.T) {
+	type profile struct {
+		Name  string   `json:"name"`
+		Likes []string `json:"likes,omitempty" jsonschema:"enum=tea,enum=coffee"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+		p, err := mcp.Elicit[profile](ctx, "k", "Who are you?")
+		return fmt.Sprint(p.Name, p.Likes), err
+	}, nil))
+	for version, want := range map[string]bool{"2026-07-28": true, "2025-11-25": true, "2025-06-18": false, "2025-03-26": false} {
+		var asked string
+		c := connect(t, mux, &mcp.ClientOptions{Version: version, Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			asked = string(p.RequestedSchema)
+			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"name":"Ann"}`)}, nil
+		}})
+		res, err := c.CallTool(t.Context(), tool("ask", ""))
+		if err != nil || textOf(res) != "Ann[]" || strings.Contains(asked, `"likes"`) != want || !strings.Contains(asked, `"required":["name"]`) {
+			t.Errorf("%s: asked %s, got %v, %v", version, asked, res, err)
 		}
 	}
 }

@@ -267,12 +267,13 @@ func (t translation) question(q mcp.InputRequest, id string) (mcp.InputRequest, 
 	if strictjson.Unmarshal(q.Params, &p) != nil {
 		return q, nil //nolint:nilerr // the client may say what is wrong with it
 	}
-	list, hasList := findList(p.RequestedSchema)
 	switch {
-	case t.rev < revision.R202511 && hasList:
-		return q, t.cannotAsk(fmt.Sprintf("for a list, and the form has one: %q", list))
 	case t.rev < revision.R202511:
-		p.Mode = ""
+		form, list := withoutLists(p.RequestedSchema)
+		if list != "" {
+			return q, t.cannotAsk(fmt.Sprintf("for a list, and the form has one: %q", list))
+		}
+		p.Mode, p.RequestedSchema = "", form
 	case p.Mode == "url":
 		p.ElicitationID = id
 	}
@@ -299,21 +300,33 @@ func (t translation) singleBlocks(q mcp.InputRequest) error {
 	return nil
 }
 
-// findList returns a field of a form that has several choices, which revisions before
-// 2025-11-25 do not have.
-func findList(schema json.RawMessage) (name string, ok bool) {
+// withoutLists returns the schema of a form without the fields for several choices, which
+// revisions before 2025-11-25 do not have. If such a field is required, or the form has no other
+// fields, it returns the name of the field.
+func withoutLists(schema json.RawMessage) (_ json.RawMessage, list string) {
 	var form struct {
 		Properties map[string]struct {
 			Type string `json:"type"`
 		} `json:"properties"`
+		Required []string `json:"required"`
 	}
 	if strictjson.Unmarshal(schema, &form) != nil {
-		return "", false
+		return schema, ""
 	}
+	var lists []string
 	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
 		if form.Properties[name].Type == "array" {
-			return name, true
+			lists = append(lists, name)
 		}
 	}
-	return "", false
+	for _, name := range lists {
+		if slices.Contains(form.Required, name) || len(lists) == len(form.Properties) {
+			return nil, name
+		}
+	}
+	if len(lists) == 0 {
+		return schema, ""
+	}
+	properties := jsonscan.AppendMembers([]byte(`{"properties":{`), jsonscan.Member(schema, "properties"), lists...)
+	return jsonscan.AppendMembers(properties, schema, "properties"), ""
 }
