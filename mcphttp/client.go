@@ -44,13 +44,27 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 	if o != nil {
 		opts = *o
 	}
-	opts.Header = opts.Header.Clone()
+	opts.Header = withoutProtocol(opts.Header)
 	opts.MaxMessage = withDefault(opts.MaxMessage, 64<<20, unlimited64)
 	opts.ReconnectAttempts = withDefault(opts.ReconnectAttempts, 5, 0)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	return opts
+}
+
+// withoutProtocol returns a copy of h, with canonical keys, that has no header of the protocol.
+func withoutProtocol(h http.Header) http.Header {
+	if h == nil {
+		return nil
+	}
+	kept := make(http.Header, len(h))
+	for key, values := range h {
+		if key = http.CanonicalHeaderKey(key); !header.IsProtocol(key) {
+			kept[key] = slices.Clone(values)
+		}
+	}
+	return kept
 }
 
 // NewTransport returns a [transport.Transport] to the server at a URL, which speaks streamable

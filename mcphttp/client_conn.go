@@ -296,7 +296,6 @@ func (p *peer) do(req *http.Request) (*http.Response, error) {
 // newRequest returns a request to a URL that has been parsed.
 func (p *peer) newRequest(method string, to *url.URL, h http.Header) *http.Request {
 	for key, values := range p.opts.Header {
-		key = http.CanonicalHeaderKey(key)
 		if _, ours := h[key]; !ours {
 			h[key] = values
 		}

@@ -156,6 +156,33 @@ func TestTransportRequests(t *testing.T) {
 	}
 }
 
+// The headers of the protocol cannot be set, also where the transport sends none itself.
+func TestTransportHeadersOfTheProtocol(t *testing.T) {
+	for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
+		var got http.Header
+		opts := &mcphttp.TransportOptions{
+			Logger: quiet,
+			Header: http.Header{
+				"mcp-session-id": {"made up"}, "Last-Event-ID": {"made up"}, "Mcp-Method": {"made up"}, "Mcp-Param-A": {"made up"},
+				"Mcp-Tenant": {"one"}, "x-api-key": {"secret"},
+			},
+			Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				got = r.Header
+				return nil, errors.New("no network")
+			})},
+		}
+		wire, err := mcphttp.NewTransport("http://localhost:8080/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = wire.Call(t.Context(), toolCall(7, version, "a"))
+		_ = wire.Close()
+		if text := fmt.Sprint(got); strings.Contains(text, "made up") || got.Get("Mcp-Tenant") != "one" || got.Get("X-Api-Key") != "secret" {
+			t.Errorf("%s: sent %s", version, text)
+		}
+	}
+}
+
 // endlessBody is a stream whose response is followed by comments without end.
 type endlessBody struct {
 	start  string

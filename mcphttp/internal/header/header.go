@@ -3,7 +3,12 @@
 
 package header
 
-// The headers of the protocol, in canonical form.
+import (
+	"net/http"
+	"strings"
+)
+
+// The headers of the protocol. All but LastEventID are in canonical form.
 const (
 	Version     = "Mcp-Protocol-Version"
 	Method      = "Mcp-Method"
@@ -11,6 +16,18 @@ const (
 	Session     = "Mcp-Session-Id"
 	LastEventID = "Last-Event-ID"
 )
+
+// paramPrefix begins the headers that mirror arguments.
+const paramPrefix = "Mcp-Param-"
+
+// IsProtocol reports whether a canonical header key is defined by the protocol.
+func IsProtocol(key string) bool {
+	switch key {
+	case Version, Method, Name, Session, http.CanonicalHeaderKey(LastEventID):
+		return true
+	}
+	return strings.HasPrefix(key, paramPrefix)
+}
 
 // The media types of a message and of an event stream.
 const (
